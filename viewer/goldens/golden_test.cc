@@ -29,7 +29,9 @@ namespace {
 
 using testing::TrainingRun;
 
-constexpr QSize kWindow(1200, 720);
+constexpr QSize kWindow(1280, 720);
+constexpr QSize kLargeWindow(1920, 1080);
+constexpr QSize kLargestWindow(3840, 2160);
 constexpr double kGemmUs = 2000;
 constexpr double kSlowGemmUs = 2900;
 
@@ -197,6 +199,13 @@ TEST_F(Golden, TwoRunsInTheDark) {
   expect_golden(*window_, "compare-dark");
 }
 
+TEST_F(Golden, LargeWindows) {
+  open(fast_and_slow_rank(), Theme::dark_theme(), kLargeWindow);
+  expect_golden(*window_, "window-1080-dark");
+  open(one_rank(), Theme::light(), kLargestWindow);
+  expect_golden(*window_, "window-2160");
+}
+
 TEST_F(Golden, SelectionWithItsArrowsAndAMark) {
   for (const bool dark : {false, true}) {
     open(one_rank(), dark ? Theme::dark_theme() : Theme::light(), {1200, 980});
@@ -231,6 +240,8 @@ TEST_F(Golden, TablesOfTwoRanks) {
   open(fast_and_slow_rank());
   expect_tab("Collectives", "collectives");
   expect_tab("Ranks", "ranks");
+  state().go_to_time(analyse_session(state().session()).step_bars.front().time);
+  expect_tab("Flame", "flame");
   part<StepBars>().choose(1);
   expect_tab("Steps", "steps");
   state().choose_step(std::nullopt);
@@ -243,6 +254,8 @@ TEST_F(Golden, TablesInTheDark) {
   expect_tab("Operators", "operators-dark");
   expect_tab("Memory", "memory-dark");
   expect_tab("Steps", "steps-dark");
+  expect_tab("Path", "path-dark");
+  expect_tab("Flame", "flame-dark");
 }
 
 TEST_F(Golden, Panes) {

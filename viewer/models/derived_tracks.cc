@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "trace/analysis/gpus.h"
+#include "trace/analysis/tables.h"
 #include "viewer/models/format.h"
 #include "viewer/models/slice_class.h"
 
@@ -142,6 +143,9 @@ DerivedTracks derive_tracks(const Session& session, const trace::Report& report)
     if (!index) continue;
     const trace::Trace& trace = *analysis.trace;
     const Interval window{trace.begin_ns(), trace.end_ns()};
+    for (RuntimeLane& lane : runtime_lanes(session, *index)) {
+      derived.runtimes.push_back(std::move(lane));
+    }
     for (const trace::GpuUse& gpu : analysis.gpus) {
       derived.devices.emplace_back(*index, gpu, analysis.device_work, window);
     }
@@ -155,6 +159,27 @@ DerivedTracks derive_tracks(const Session& session, const trace::Report& report)
   }
   return derived;
 }
+
+namespace {
+
+void add_runtime(std::vector<TrackGroup>& groups, const Session& session, const RuntimeLane& lane,
+                 uint32_t index) {
+  const trace::Trace& trace = *session.traces()[lane.trace()].trace;
+  for (TrackGroup& group : groups) {
+    const TrackItem& first = group.tracks.front();
+    if (group.trace != lane.trace() || first.kind != TrackItem::Kind::kSlices) continue;
+    const trace::Track& track = trace.tracks()[first.track.value];
+    if (track.kind != trace::TrackKind::kCpuThread || track.pid != lane.pid()) continue;
+    TrackItem item;
+    item.kind = TrackItem::Kind::kRuntime;
+    item.index = index;
+    item.title = trace::is_amd(trace) ? "HIP runtime" : "CUDA runtime";
+    item.note = format_plural(lane.size(), "call");
+    group.tracks.push_back(item);
+  }
+}
+
+}  // namespace
 
 void add_derived(std::vector<TrackGroup>& groups, const Session& session,
                  const DerivedTracks& derived) {
@@ -177,6 +202,9 @@ void add_derived(std::vector<TrackGroup>& groups, const Session& session,
     group.title = rank.empty() ? what : rank + " · " + what;
     return *groups.insert(groups.begin() + static_cast<std::ptrdiff_t>(end), std::move(group));
   };
+  for (uint32_t i = 0; i < derived.runtimes.size(); ++i) {
+    add_runtime(groups, session, derived.runtimes[i], i);
+  }
   for (uint32_t i = 0; i < derived.devices.size(); ++i) {
     TrackItem item;
     item.kind = TrackItem::Kind::kDevice;

@@ -10,6 +10,7 @@
 #include "trace/report/report.h"
 #include "viewer/models/graph.h"
 #include "viewer/models/lane_pyramid.h"
+#include "viewer/models/runtime_lane.h"
 #include "viewer/models/tracks.h"
 
 namespace redline::viewer {
@@ -51,6 +52,7 @@ struct GraphTrack {
 };
 
 struct DerivedTracks {
+  std::vector<RuntimeLane> runtimes;
   std::vector<DeviceLane> devices;
   std::vector<GraphTrack> graphs;
 };
@@ -60,8 +62,8 @@ struct DerivedTracks {
 /// "rank 0 · GPU 1"
 [[nodiscard]] std::string gpu_title(const Session& session, uint32_t trace, int32_t device);
 
-/// Tracks of a GPU are added to its group; those of the host become a group of their own, one for
-/// each trace.
+/// Tracks of a process or GPU are added to its group; counters of the host become a group of their
+/// own, one for each trace.
 void add_derived(std::vector<TrackGroup>& groups, const Session& session,
                  const DerivedTracks& derived);
 

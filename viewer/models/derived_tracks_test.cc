@@ -86,8 +86,38 @@ TEST_F(Derived, AGpusHeaderSaysHowBusyItWasAsTheReportDoes) {
   EXPECT_EQ(groups[1].busy,
             "busy " + format_percent(analysed_.report->traces[0].gpus[0].utilization));
   EXPECT_EQ(header_note(groups[0]), "pid 100");
-  EXPECT_EQ(contents_of(groups[0]), "2 tracks · 14 slices") << "seven a step";
+  EXPECT_EQ(contents_of(groups[0]), "3 tracks · 14 slices") << "seven a step, and the runtime";
   EXPECT_EQ(contents_of(groups[2]), "1 track");
+}
+
+TEST(RuntimeLane, HasTheCallsOfAllThreadsAboveTheGpu) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 50)
+      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 10)
+      .slice("cuda_runtime", "cudaMalloc", 1, 1, 12, 2)
+      .slice("cuda_runtime", "cudaStreamSynchronize", 1, 2, 15, 20)
+      .slice("cuda_driver", "cuLaunchKernel", 1, 2, 40, 5)
+      .slice("cuda_runtime", "cudaLaunchKernel", 9, 9, 40, 5)
+      .kernel("gemm", 7, 20, 20);
+  const Session session({trace.read()});
+  const std::vector<RuntimeLane> lanes = runtime_lanes(session, 0);
+  ASSERT_EQ(lanes.size(), 2U) << "one a process";
+  const int64_t origin = session.traces()[0].origin_ns;
+  const auto call_at = [&](int64_t us) {
+    const SliceRef call = lanes[0].call_at(origin + us * 1000, 0);
+    return call ? std::string(session.name_of(call)) : std::string("none");
+  };
+  EXPECT_EQ(lanes[0].size(), 3U) << "not the call inside of another";
+  EXPECT_EQ(call_at(13), "cudaLaunchKernel");
+  EXPECT_EQ(call_at(21), "cudaStreamSynchronize") << "where the call before has ended";
+  EXPECT_EQ(call_at(37), "none");
+  EXPECT_EQ(call_at(41), "cuLaunchKernel");
+  std::vector<TrackGroup> groups = track_groups(session);
+  add_derived(groups, session, *analyse_session(session).derived);
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].tracks.back().title, "CUDA runtime");
+  EXPECT_EQ(groups[0].tracks.back().note, "3 calls");
+  EXPECT_EQ(groups[1].tracks.back().note, "1 call");
 }
 
 TEST(DerivedTracks, QueueGrowsWithLaunchesAndShrinksWithBegins) {

@@ -277,7 +277,8 @@ std::vector<Around> found_around(const trace::Trace& trace, trace::SliceId slice
 }  // namespace
 
 Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef of) {
-  Table table{"Links", {{"Slice", Unit::kText}, {"Link", Unit::kText}, {"After", Unit::kText}}, {}};
+  Table table{
+      "Links", {{"Slice", Unit::kKernel}, {"Link", Unit::kText}, {"After", Unit::kText}}, {}};
   const auto add = [&](SliceRef other, std::string kind) {
     const int64_t after =
         saturating_sub(session.range_of(other).begin_ns, session.range_of(of).begin_ns);

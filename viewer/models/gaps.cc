@@ -99,11 +99,11 @@ TableRow row_of(const Session& session, const Analysis& analysis, const DeviceLa
                 gap.length_ns(),
                 host.slice ? TableValue(host.inside_ns) : TableValue(),
                 session.range_of(time).begin_ns,
-                gpu_title(session, lane.trace(), lane.device()),
-                step && step->number ? std::to_string(*step->number) : std::string(),
                 std::string(reason(trace, launch, gap)),
-                work ? std::string(label_of(trace.string(work->name))) : std::string(),
-                name(from)};
+                work ? std::string(trace.string(work->name)) : std::string(),
+                name(from),
+                step && step->number ? std::to_string(*step->number) : std::string(),
+                gpu_title(session, lane.trace(), lane.device())};
   row.time = time;
   return row;
 }
@@ -116,13 +116,13 @@ Table gap_rows(const Session& session, const trace::Report& report, const Derive
                {"Idle", Unit::kDuration},
                {"Host for", Unit::kDuration, "How long of the gap it did that"},
                {"At", Unit::kTime},
-               {"GPU", Unit::kText},
-               {"Step", Unit::kText},
                {"Ended by work", Unit::kText,
                 "launched late: after the gap began, so the host was slow; launched before: it was "
                 "already waiting, for another stream or for the GPU"},
-               {"Work", Unit::kText},
-               {"Launched by", Unit::kText}},
+               {"Work", Unit::kKernel},
+               {"Launched by", Unit::kText},
+               {"Step", Unit::kText},
+               {"GPU", Unit::kText}},
               {}};
   for (const DeviceLane& lane : derived.devices) {
     for (const Analysis& analysis : report.traces) {

@@ -10,10 +10,13 @@ namespace {
 
 constexpr size_t kManyGraphs = 8;  // a group with more counters than this begins folded
 
+constexpr double kHostShare = 0.5;  // of a view in which not all fits, at least
+
 std::string group_key(const TrackGroup& group) { return group.title + "|" + group.note; }
 
 int height_of(const TrackItem& item, uint32_t lanes) {
   switch (item.kind) {
+    case TrackItem::Kind::kRuntime:
     case TrackItem::Kind::kDevice:
       return Layout::kDeviceHeight;
     case TrackItem::Kind::kGraph:
@@ -50,6 +53,21 @@ int Layout::gpu_rows_end() const {
     if (group_of(row).device >= 0) end = row.top + row.height;
   }
   return end;
+}
+
+int Layout::first_scroll(int view_height) const {
+  const Row* first = nullptr;
+  const Row* last = nullptr;  // of what the GPU did; its graphs may be out of sight
+  for (const Row& row : rows_) {
+    if (group_of(row).device < 0 || row.pinned) continue;
+    if (!first) first = &row;
+    if (row.id.group != first->id.group) break;
+    if (row.is_header() || item_of(row).kind != TrackItem::Kind::kGraph) last = &row;
+  }
+  if (!first) return 0;
+  // Above the GPU stays what launched its work.
+  const int host = first->top - static_cast<int>(view_height * kHostShare);
+  return std::max(0, std::min(last->top + last->height - view_height, host));
 }
 
 void Layout::add(const Session& session, const DerivedTracks& derived) {

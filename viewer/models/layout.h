@@ -49,7 +49,7 @@ class Layout {
   static constexpr int kLaneHeight = 18;
   static constexpr int kTrackPadding = 4;  ///< under the last lane of a track
   static constexpr int kMinTrackHeight = 22;
-  static constexpr int kDeviceHeight = 16;
+  static constexpr int kDeviceHeight = 16;  ///< also of the calls into the runtime
   static constexpr int kGraphHeight = 44;
 
   Layout() = default;
@@ -91,6 +91,9 @@ class Layout {
   [[nodiscard]] int content_y(int y, int scroll) const {
     return y < pinned_height_ ? y : y + scroll;
   }
+  /// Where a view of this height begins: at the top or, if a deep stack would push the first GPU
+  /// out of it, so far down that both are in sight.
+  [[nodiscard]] int first_scroll(int view_height) const;
   [[nodiscard]] const Row* row_at(int y) const;
   [[nodiscard]] std::optional<LaneHit> lane_at(const Session& session, int y) const;
   /// The row of the slice's track; null if it is hidden.

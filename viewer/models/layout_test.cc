@@ -231,6 +231,33 @@ TEST(Layout, TellsTwoRecordingsOfOneRankApart) {
   EXPECT_FALSE(layout.row_of(session, slice_named(session, 0, "aten::addmm"))->pinned);
 }
 
+TEST(Layout, ADeepStackLeavesTheGpuInSight) {
+  TestTrace trace(0);
+  for (int depth = 0; depth < 40; ++depth) {
+    trace.slice("python_function", fmt::format("frame {}", depth), 1, 1, depth, 1000 - 2 * depth);
+  }
+  trace.kernel("gemm", 7, 10, 20);
+  const Session session({trace.read()});
+  const Layout layout(session, 400);
+  const int scroll = layout.first_scroll(400);
+  const auto gpu = layout.row_of(session, slice_named(session, 0, "gemm"));
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->top + gpu->height - scroll, 400) << "at the lower end of the view";
+  const auto launches = layout.top_of(session, slice_named(session, 0, "frame 39"));
+  ASSERT_TRUE(launches);
+  EXPECT_GT(*launches, scroll) << "what is deepest in the stack is in sight, too";
+  EXPECT_EQ(layout.first_scroll(5000), 0);
+  for (int stream = 8; stream < 60; ++stream) trace.kernel("gemm", stream, 10, 20);
+  const Session many({trace.read()});
+  const Layout of_many(many, 400);
+  const auto first = of_many.row_of(many, slice_named(many, 0, "gemm"));
+  EXPECT_GT(first->top - of_many.first_scroll(400), 100) << "half of the view is the host's";
+  EXPECT_LT(first->top - of_many.first_scroll(400), 300);
+  TestTrace host(0);
+  host.slice("cpu_op", "aten::mm", 1, 1, 0, 5);
+  EXPECT_EQ(Layout(Session({host.read()}), 10).first_scroll(10), 0) << "no GPU";
+}
+
 TEST(Layout, OneTraceFoldsSideThreadsOnlyToShowItsGpus) {
   const Session session({training_trace(0).read()});
   const auto folded = [&](int height) {

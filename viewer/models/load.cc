@@ -117,6 +117,7 @@ trace::Report report_between(const Session& session, size_t first, size_t end,
 }
 
 void append(DerivedTracks& all, DerivedTracks more) {
+  std::move(more.runtimes.begin(), more.runtimes.end(), std::back_inserter(all.runtimes));
   std::move(more.devices.begin(), more.devices.end(), std::back_inserter(all.devices));
   std::move(more.graphs.begin(), more.graphs.end(), std::back_inserter(all.graphs));
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "trace/read/text.h"
+#include "viewer/models/collectives_table.h"
 #include "viewer/models/details.h"
 #include "viewer/models/layout.h"
 #include "viewer/models/report_tables.h"

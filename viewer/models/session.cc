@@ -114,7 +114,9 @@ std::string name_of_run(std::span<const SessionTrace> traces) {
   if (traces.empty()) return {};
   const std::filesystem::path path(traces.front().trace->path());
   if (traces.size() == 1) return file_stem(path.string());
-  const std::string folder = path.parent_path().filename().string();
+  std::error_code error;  // "." and ".." say nothing
+  const auto whole = std::filesystem::absolute(path, error).lexically_normal();
+  const std::string folder = (error ? path : whole).parent_path().filename().string();
   return fmt::format("{}{}{} traces", folder, folder.empty() ? "" : " · ", traces.size());
 }
 

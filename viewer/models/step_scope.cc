@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trace/analysis/tables_within.h"
+#include "viewer/models/collectives_table.h"
 #include "viewer/models/report_tables.h"
 
 namespace redline::viewer {

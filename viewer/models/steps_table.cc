@@ -96,24 +96,24 @@ std::string name_of(const std::string& prefix, const trace::Step& step) {
   return fmt::format("{}step {}", prefix, step.number.value_or(0));
 }
 
-struct StepParts {
+struct StepFigures {
   std::optional<GpuTime> gpu;
   trace::HostPhases host;
   const DeviceWork* longest_kernel = nullptr;  ///< null if there is none
 };
 
-TableRow row_of(const Analysis& analysis, size_t index, const StepParts& parts,
+TableRow row_of(const Analysis& analysis, size_t index, const StepFigures& figures,
                 const std::string& prefix) {
   const trace::Step& step = analysis.steps[index];
   const int64_t length_ns = step.window.length_ns();
   const auto samples = trace::samples_per_step(*analysis.trace);
-  const DeviceWork* kernel = parts.longest_kernel;
-  const auto of_gpu = [&parts](int64_t GpuTime::*time) {
-    return parts.gpu ? TableValue((*parts.gpu).*time) : TableValue();
+  const DeviceWork* kernel = figures.longest_kernel;
+  const auto of_gpu = [&figures](int64_t GpuTime::*time) {
+    return figures.gpu ? TableValue((*figures.gpu).*time) : TableValue();
   };
   // Without a backward pass and an optimizer, phases cannot be told apart.
   const auto of_host = [&](trace::Phase phase) {
-    return analysis.phases ? TableValue(parts.host.of(phase)) : TableValue();
+    return analysis.phases ? TableValue(figures.host.of(phase)) : TableValue();
   };
   TableRow row;
   row.values = {name_of(prefix, step),
@@ -123,7 +123,7 @@ TableRow row_of(const Analysis& analysis, size_t index, const StepParts& parts,
                           : TableValue(),
                 kernel ? TableValue(kernel->interval.length_ns()) : TableValue(),
                 kernel ? std::string(analysis.trace->string(kernel->name)) : std::string(),
-                parts.host.dataloader_ns,
+                figures.host.dataloader_ns,
                 of_host(trace::Phase::kForward),
                 of_host(trace::Phase::kBackward),
                 of_host(trace::Phase::kOptimizer),
@@ -164,8 +164,8 @@ Table step_rows(const Session& session, const trace::Report& report, const Deriv
         const auto phases = trace::host_phases(*analysis.trace, analysis.host_tree, analysis.steps);
         for (size_t i = 0; i < analysis.steps.size(); ++i) {
           const Interval& window = analysis.steps[i].window;
-          const StepParts parts{gpu_time(derived, index, window), phases[i], kernels[i]};
-          table.rows.push_back(row_of(analysis, i, parts, prefix));
+          const StepFigures figures{gpu_time(derived, index, window), phases[i], kernels[i]};
+          table.rows.push_back(row_of(analysis, i, figures, prefix));
           table.rows.back().time = TimeRef{index, window.begin_ns, window.end_ns};
         }
       });

@@ -87,7 +87,7 @@ TEST_F(Accessible, TracksAreAListWhoseItemsFold) {
   EXPECT_TRUE(list->child(1)->text(QAccessible::Name).startsWith("rank 0 · CPU, thread 100"));
   group->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
   EXPECT_TRUE(state().layout().rows()[0].folded);
-  EXPECT_EQ(group->text(QAccessible::Name), "rank 0 · CPU, folded, 2 tracks · 14 slices");
+  EXPECT_EQ(group->text(QAccessible::Name), "rank 0 · CPU, folded, 3 tracks · 14 slices");
 }
 
 TEST_F(Accessible, TablesAreReadCellByCell) {

@@ -23,6 +23,12 @@ QString breakable(QString words, std::initializer_list<const char*> places) {
   return words;
 }
 
+Table fields_table() { return {"Details", {{"Field", Unit::kText}, {"Value", Unit::kText}}, {}}; }
+
+void add_field(Table& table, const std::string& name, const std::string& value) {
+  table.rows.push_back({{name, value}, {}, {}});
+}
+
 /// Wraps long values and makes their rows as high as needed.
 class WrappingDelegate : public QStyledItemDelegate {
  public:
@@ -42,18 +48,32 @@ class WrappingDelegate : public QStyledItemDelegate {
   }
 };
 
+/// Copies what is selected, as the other tables do. It is none of them, because its rows wrap.
 class FieldsTable : public QTableWidget {
  public:
-  using QTableWidget::QTableWidget;
+  FieldsTable() : QTableWidget(0, 2) {
+    setContextMenuPolicy(Qt::ActionsContextMenu);
+    add_copy_action(*this, [this] { copy_table(selected()); });
+  }
 
  protected:
   void keyPressEvent(QKeyEvent* event) override {
     is_plain_letter(*event) ? event->ignore() : QTableWidget::keyPressEvent(event);
   }
+
+ private:
+  [[nodiscard]] Table selected() const {
+    Table fields = fields_table();
+    for (const QModelIndex& index : selectionModel()->selectedRows()) {
+      add_field(fields, item(index.row(), 0)->text().toStdString(),
+                item(index.row(), 1)->text().toStdString());
+    }
+    return fields;
+  }
 };
 
 QTableWidget* make_table() {
-  auto* table = new FieldsTable(0, 2);
+  auto* table = new FieldsTable;
   table->setItemDelegateForColumn(1, new WrappingDelegate(table));
   table->horizontalHeader()->hide();
   table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
@@ -98,7 +118,6 @@ DetailsPane::DetailsPane(ViewState& state)
   name_->setMinimumWidth(1);  // otherwise its longest word would widen the pane
   name_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   name_->setTextFormat(Qt::PlainText);
-  name_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   name_->setFont(ui_font(13, QFont::DemiBold));
   duration_->setFont(ui_font(20, QFont::Bold));
   hint_->setProperty("muted", true);
@@ -117,6 +136,13 @@ DetailsPane::DetailsPane(ViewState& state)
   column->addStretch(0);
   for (QLabel* label : {hint_, name_, duration_}) label->setContentsMargins(14, 0, 8, 0);
   setFocusProxy(table_);
+  // The label's own way to copy would take its marks of where a name may break, too.
+  name_->setContextMenuPolicy(Qt::ActionsContextMenu);
+  for (QWidget* part : {static_cast<QWidget*>(name_), static_cast<QWidget*>(table_)}) {
+    auto* all = new QAction(tr("Copy all details of the slice"), part);
+    connect(all, &QAction::triggered, this, [this] { copy_table(exported()); });
+    part->addAction(all);
+  }
   links_->horizontalHeader()->hide();
   connect(links_, &TableView::slice_chosen, &state, &ViewState::go_to, Qt::QueuedConnection);
   connect(&state, &ViewState::selection_changed, this, &DetailsPane::show_selection);
@@ -142,6 +168,21 @@ void DetailsPane::show_selection() {
   const QColor muted = state_.theme().muted;
   for (const DetailField& field : details.fields) add_row(*table_, field, muted);
   for (const DetailField& field : details.arguments) add_row(*table_, field, muted);
+}
+
+Table DetailsPane::exported() const {
+  Table table = fields_table();
+  const SliceRef ref = state_.selection();
+  if (!ref) return table;
+  const SliceDetails details = slice_details(state_.session(), ref);
+  add_field(table, "name", details.name);
+  for (const TableRow& link : links_->table().rows) {
+    add_field(table, link.values[1].text(), link.values[0].text());
+  }
+  for (const auto* fields : {&details.fields, &details.arguments}) {
+    for (const DetailField& field : *fields) add_field(table, field.name, field.value);
+  }
+  return table;
 }
 
 void DetailsPane::show_links() {

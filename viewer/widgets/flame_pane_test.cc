@@ -10,11 +10,7 @@ namespace {
 
 class FlameGraph : public Window {
  protected:
-  FlameGraph() {
-    open_two_ranks();
-    window_.activateWindow();
-    EXPECT_TRUE(QTest::qWaitForWindowActive(&window_));
-  }
+  FlameGraph() { open_two_ranks(); }
   FlamePane& pane() { return *window_.findChild<FlamePane*>(); }
   FlameView& view() { return pane().view(); }
   /// Does something, and waits until the graph that follows is shown.

@@ -26,8 +26,6 @@ class Focus : public Window, public ::testing::WithParamInterface<ThemeChoice> {
   Focus() {
     window_.set_theme(GetParam());
     open_two_ranks();
-    window_.activateWindow();
-    EXPECT_TRUE(QTest::qWaitForWindowActive(&window_));
   }
   QImage picture() {
     QCoreApplication::processEvents();

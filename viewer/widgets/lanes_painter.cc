@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/view_state.h"
@@ -109,6 +110,10 @@ void LanesPainter::paint_row(Canvas& canvas, const Row& row) {
     case TrackItem::Kind::kSlices:
       paint_slices(canvas, row, source.trace->tracks()[item.track.value]);
       break;
+    case TrackItem::Kind::kRuntime:
+      paint_runtime(canvas, canvas.scene.derived.runtimes[item.index], top + canvas.device(2),
+                    bottom - canvas.device(2));
+      break;
     case TrackItem::Kind::kDevice:
       paint_device(canvas, canvas.scene.derived.devices[item.index], top + canvas.device(2),
                    bottom - canvas.device(2), theme_.lanes);
@@ -138,6 +143,13 @@ void LanesPainter::paint_folded(Canvas& canvas, const TrackGroup& group, int top
     paint_device(canvas, canvas.scene.derived.devices[item.index],
                  top + canvas.device(Layout::kFoldedTop), bottom - canvas.device(2), theme_.header);
   }
+}
+
+void LanesPainter::paint_runtime(Canvas& canvas, const RuntimeLane& lane, int top, int bottom) {
+  const TimeAxis axis = canvas.scene.session.traces()[lane.trace()].local(canvas.axis);
+  draw_lane(lane.columns(), lane.pyramid(), axis, pixels_);
+  scanline_.assign(static_cast<size_t>(canvas.surface.width()), theme_.lanes.rgb());
+  paint_pixels(canvas, top, bottom, true);
 }
 
 // Between its first and its last work an idle GPU waited; this is painted, too.
@@ -193,16 +205,27 @@ void LanesPainter::paint_pixels(Canvas& canvas, int top, int bottom, bool gaps) 
 void LanesPainter::paint_hits(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int bottom) {
   const int height = canvas.device(kUnderlinePixels);
   if (bottom - height < canvas.clip_top) return;
-  const auto underline = [&](int left, int right, uint32_t slice) {
-    const SliceRef ref{trace, {lane.first.value + slice}};
-    if (!canvas.scene.hits->matches(canvas.scene.session, ref)) return;
+  const auto underline = [&](int left, int right) {
     canvas.surface.fill({left, bottom - height, right - left, height}, theme_.text);
   };
-  for (size_t c = 0; c < pixels_.cover.size(); ++c) {
-    const int left = static_cast<int>(c);
-    if (pixels_.cover[c] > 0) underline(left, left + 1, pixels_.slice[c]);
+  uint32_t asked = LanePyramid::kNoSlice;  // one slice lies under many columns
+  bool is_hit = false;
+  const auto matches = [&](uint32_t slice) {
+    if (std::exchange(asked, slice) == slice) return is_hit;
+    const SliceRef ref{trace, {lane.first.value + slice}};
+    return is_hit = canvas.scene.hits->matches(canvas.scene.session, ref);
+  };
+  const int width = static_cast<int>(pixels_.cover.size());
+  int begin = 0;  // of columns that are all hits
+  for (int c = 0; c <= width; ++c) {
+    const auto column = static_cast<size_t>(c);
+    if (c < width && pixels_.cover[column] > 0 && matches(pixels_.slice[column])) continue;
+    if (c > begin) underline(begin, c);
+    begin = c + 1;
   }
-  for (const SliceBox& box : pixels_.boxes) underline(box.left, box.right, box.slice);
+  for (const SliceBox& box : pixels_.boxes) {
+    if (matches(box.slice)) underline(box.left, box.right);
+  }
 }
 
 void LanesPainter::paint_labels(Canvas& canvas, uint32_t trace, const trace::Lane& lane, int top,

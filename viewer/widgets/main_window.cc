@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "trace/read/recordings.h"
+#include "viewer/models/diff_table.h"
 #include "viewer/models/format.h"
-#include "viewer/models/report_tables.h"
 #include "viewer/widgets/command_palette.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/panes.h"
@@ -64,12 +64,10 @@ void MainWindow::focus_search() {
 std::vector<Command> MainWindow::commands() {
   std::vector<Command> all;
   if (pages_->currentIndex() == kTimelinePage) {
-    const QStringList tabs = tab_titles();
-    for (int i = 0; i < tabs.size(); ++i) {
-      all.push_back({tr("Show: %1").arg(tabs[i]),
-                     i < 10 ? tr("Alt + %1").arg((i + 1) % 10) : QString(), [this, i] {
-                       if (QWidget* page = visible_tab(i)) page->setFocus();
-                     }});
+    for (const Tab& tab : tabs()) {
+      all.push_back({tr("Show: %1").arg(tab.title),
+                     tab.key.isNull() ? QString() : tr("Alt + %1").arg(tab.key),
+                     [this, tab] { open_tab(tab); }});
     }
     all.push_back({tr("Search"), tr("Ctrl + F"), [this] { focus_search(); }});
     for (Command& command : timeline_->commands()) all.push_back(std::move(command));
@@ -80,6 +78,11 @@ std::vector<Command> MainWindow::commands() {
   }
   if (const RowsView* rows = current_rows(); rows && !rows->selected_rows().rows.empty()) {
     all.push_back({tr("Copy the selected rows"), tr("Ctrl + C"), [rows] { rows->copy_rows(); }});
+  }
+  if (state_.selection()) {
+    all.push_back({tr("Copy all details of the selected slice"), {}, [this] {
+                     copy_table(findChild<DetailsPane*>()->exported());
+                   }});
   }
   fill_open_menu();
   for (const QPushButton* button : findChildren<QPushButton*>()) {
@@ -221,56 +224,61 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
   emit summed_up();
 }
 
-bool MainWindow::show_tab(const QString& title) {
+// Tables have the digits in the order in which they stand, panes their first letters.
+std::vector<MainWindow::Tab> MainWindow::tabs() const {
+  std::vector<Tab> all;
   for (QTabWidget* tabs : {static_cast<QTabWidget*>(tables_), panes_}) {
     for (int i = 0; i < tabs->count(); ++i) {
-      if (!tabs->isTabVisible(i) || tabs->tabText(i).compare(title, Qt::CaseInsensitive)) continue;
-      tabs->setCurrentIndex(i);
-      return true;
+      if (!tabs->isTabVisible(i)) continue;
+      const QString title = tabs->tabText(i);
+      const size_t number = all.size() + 1;
+      const QChar digit = number <= 10 ? QLatin1Char("1234567890"[number - 1]) : QChar();
+      all.push_back({tabs, i, title, tabs == panes_ ? title.front() : digit});
     }
+  }
+  return all;
+}
+
+void MainWindow::open_tab(const Tab& tab) {
+  tab.tabs->setCurrentIndex(tab.index);
+  tab.tabs->currentWidget()->setFocus();
+}
+
+bool MainWindow::show_tab(const QString& title) {
+  for (const Tab& tab : tabs()) {
+    if (tab.title.compare(title, Qt::CaseInsensitive)) continue;
+    tab.tabs->setCurrentIndex(tab.index);
+    return true;
   }
   return false;
 }
 
-QWidget* MainWindow::visible_tab(int index) {
-  if (pages_->currentIndex() != kTimelinePage) return nullptr;
-  for (QTabWidget* tabs : {static_cast<QTabWidget*>(tables_), panes_}) {
-    for (int i = 0; i < tabs->count(); ++i) {
-      if (!tabs->isTabVisible(i) || index-- > 0) continue;
-      tabs->setCurrentIndex(i);
-      return tabs->currentWidget();
-    }
-  }
-  return nullptr;
-}
-
 QStringList MainWindow::tab_titles() const {
   QStringList titles;
-  for (const QTabWidget* tabs : {static_cast<QTabWidget*>(tables_), panes_}) {
-    for (int i = 0; i < tabs->count(); ++i) {
-      if (tabs->isTabVisible(i)) titles << tabs->tabText(i);
-    }
-  }
+  for (const Tab& tab : tabs()) titles << tab.title;
   return titles;
 }
 
-void MainWindow::settle() {
+void MainWindow::wait() {
   state_.wait();
-  QCoreApplication::processEvents();
   for (Pane* pane : pane_list_) pane->wait();
   tables_->wait();
-  QCoreApplication::processEvents();
+}
+
+void MainWindow::settle() {
+  for (int round = 0; round < 2; ++round) {  // a result may start a task of its own
+    wait();
+    QCoreApplication::processEvents();
+  }
 }
 
 void MainWindow::toggle_clocks() {
   clocks_are_set_ = !clocks_are_set_;
-  AnalysedSession analysed = analysed_;
   std::shared_ptr<const Session> session = recorded_;
   if (clocks_are_set_) {
     session = std::make_shared<const Session>(recorded_->shifted(clocks_->shift_ns));
-    analysed.derived = std::make_shared<const DerivedTracks>(derive_tracks(*session, *report_));
   }
-  state_.replace(session, analysed);
+  state_.replace(session, analysed_);
   show_clocks();
 }
 

@@ -27,6 +27,7 @@ class QTabWidget;
 namespace redline::viewer {
 
 class Pane;
+class Place;
 class RowsView;
 class TablesPane;
 class TuningPage;
@@ -73,7 +74,9 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] QString folder() const;
   [[nodiscard]] QStringList tab_titles() const;
   void save_view();
-  /// Waits for what other threads compute for the window, so that a picture shows it.
+  /// Waits for what other threads compute for the window; events then show it.
+  void wait();
+  /// Waits and shows it, for a picture.
   void settle();
 
  signals:
@@ -94,8 +97,15 @@ class MainWindow : public QMainWindow {
   void add_tab_shortcuts();
   /// Everything that can be done now.
   [[nodiscard]] std::vector<Command> commands();
-  /// Shows the tab of this index and returns it; null if there are fewer tabs.
-  QWidget* visible_tab(int index);
+  /// A tab that can be seen, and with which key beside Alt.
+  struct Tab {
+    QTabWidget* tabs;
+    int index;
+    QString title;
+    QChar key;  ///< null: none
+  };
+  [[nodiscard]] std::vector<Tab> tabs() const;
+  static void open_tab(const Tab& tab);
   QWidget* make_message_page();
   QWidget* make_work_area();
   QWidget* make_status_bar();
@@ -169,7 +179,8 @@ class MainWindow : public QMainWindow {
   Timeline* timeline_ = nullptr;
   TablesPane* tables_ = nullptr;
   QSplitter* left_ = nullptr;  ///< timeline and tables
-  bool is_divided_ = false;    ///< the user has divided them
+  Place* tables_place_ = nullptr;
+  Place* panes_place_ = nullptr;
   QTabWidget* panes_ = nullptr;
   std::vector<Pane*> pane_list_;  ///< the panes in panes_, and the flame graph
   AnalysedSession analysed_;      ///< as recorded

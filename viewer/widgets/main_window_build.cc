@@ -13,6 +13,7 @@
 #include "viewer/widgets/flame_pane.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/panes.h"
+#include "viewer/widgets/place.h"
 #include "viewer/widgets/popups.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/tuning_page.h"
@@ -22,7 +23,6 @@ namespace {
 
 constexpr int kPaneWidth = 360;
 constexpr int kTablesHeight = 220;
-constexpr int kTabShortcuts = 10;
 constexpr int kRestWidth = 300;
 
 ElidedLabel* muted_label() {
@@ -79,15 +79,7 @@ MainWindow::MainWindow(const Theme& theme) : state_(theme) {
 
 void MainWindow::keep_places() {
   resize(size().boundedTo(screen()->availableSize()));
-  for (QSplitter* splitter : findChildren<QSplitter*>()) {
-    const QString key = QStringLiteral("splitters/") + splitter->objectName();
-    const bool is_known = splitter->restoreState(user_settings().value(key).toByteArray());
-    if (splitter == left_) is_divided_ = is_known;
-    connect(splitter, &QSplitter::splitterMoved, this, [this, splitter, key] {
-      if (splitter == left_) is_divided_ = true;
-      user_settings().setValue(key, splitter->saveState());
-    });
-  }
+  for (Place* place : {tables_place_, panes_place_}) place->keep();
 }
 
 QWidget* MainWindow::make_top_bar() {
@@ -137,14 +129,16 @@ QWidget* MainWindow::make_top_bar() {
   return bar;
 }
 
-// Alt + 1 shows the first tab under the timeline; the numbers go on to the tabs beside it, and
-// Alt + 0 is the tenth.
 void MainWindow::add_tab_shortcuts() {
-  for (int i = 0; i < kTabShortcuts; ++i) {
-    const QKeySequence keys(static_cast<int>(Qt::ALT) |
-                            (static_cast<int>(Qt::Key_0) + (i + 1) % kTabShortcuts));
-    connect(new QShortcut(keys, this), &QShortcut::activated, this, [this, i] {
-      if (QWidget* page = visible_tab(i)) page->setFocus();
+  QString keys = QStringLiteral("1234567890");
+  for (int i = 0; i < panes_->count(); ++i) keys += panes_->tabText(i).front();
+  for (const QChar key : keys) {
+    const QKeySequence sequence(static_cast<int>(Qt::ALT) | key.unicode());
+    connect(new QShortcut(sequence, this), &QShortcut::activated, this, [this, key] {
+      if (pages_->currentIndex() != kTimelinePage) return;
+      for (const Tab& tab : tabs()) {
+        if (tab.key == key) open_tab(tab);
+      }
     });
   }
 }
@@ -183,6 +177,8 @@ QMenu* MainWindow::make_view_menu() {
   add(tr("As the desktop"), ThemeChoice::kDesktop);
   add(tr("Light"), ThemeChoice::kLight);
   add(tr("Dark"), ThemeChoice::kDark);
+  tables_place_->fill(*menu->addMenu(tr("Tables")));
+  panes_place_->fill(*menu->addMenu(tr("Panes")));
   QAction* by_name = menu->addAction(tr("Colours by name (L)"));
   by_name->setCheckable(true);
   connect(by_name, &QAction::triggered, &state_, &ViewState::set_colours_by_name);
@@ -215,14 +211,11 @@ QWidget* MainWindow::make_message_page() {
 QWidget* MainWindow::make_work_area() {
   timeline_ = new Timeline(state_);
   tables_ = new TablesPane(state_);
-  left_ = new QSplitter(Qt::Vertical);
-  left_->setObjectName(QStringLiteral("tables"));
-  left_->setHandleWidth(1);
+  left_ = new QSplitter;
   left_->addWidget(timeline_);
-  left_->addWidget(tables_);
   left_->setStretchFactor(0, 1);
-  left_->setSizes({800, kTablesHeight});
-
+  tables_place_ =
+      new Place(*left_, *tables_, Place::kBelow, kTablesHeight, QStringLiteral("tables"));
   panes_ = new QTabWidget;
   panes_->setDocumentMode(true);
   panes_->setAccessibleName(tr("Panes beside the timeline"));
@@ -238,19 +231,17 @@ QWidget* MainWindow::make_work_area() {
     flame->setFocus();
   });
   pane_list_.push_back(flame);
-  auto* area = new QSplitter(Qt::Horizontal);
-  area->setObjectName(QStringLiteral("panes"));
-  area->setHandleWidth(1);
+  auto* area = new QSplitter;
   area->addWidget(left_);
-  area->addWidget(panes_);
   area->setStretchFactor(0, 1);
-  area->setSizes({1240, kPaneWidth});
+  panes_place_ = new Place(*area, *panes_, Place::kRight, kPaneWidth, QStringLiteral("panes"));
+  connect(tables_place_, &Place::reset, this, [this] { share_room(state_.layout().height()); });
   connect(tables_, &TablesPane::name_chosen, &state_, &ViewState::go_to_name);
   return area;
 }
 
 void MainWindow::share_room(int lanes_height) {
-  if (is_divided_) return;
+  if (tables_place_->is_chosen()) return;
   const QList<int> sizes = left_->sizes();
   const int all = sizes[0] + sizes[1];
   const int around_lanes = timeline_->height() - timeline_->lanes().height();

@@ -46,6 +46,9 @@ class DetailsPane : public Pane {
  public:
   explicit DetailsPane(ViewState& state);
 
+  /// Name, links, fields and arguments of the selected slice.
+  [[nodiscard]] Table exported() const override;
+
  private:
   void show_selection();
   void show_links();

@@ -1,15 +1,10 @@
 // The panes beside and under the timeline, and the arrows, are linked with the lanes.
-#include <QAction>
-#include <QClipboard>
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QScrollBar>
 #include <QSignalSpy>
 
 #include "viewer/widgets/panes.h"
-#include "viewer/widgets/step_bars.h"
-#include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
@@ -17,20 +12,7 @@ namespace {
 
 class Panes : public Window {
  protected:
-  TablesPane& tables() { return *window_.findChild<TablesPane*>(); }
   SelectionPane& selection() { return *window_.findChild<SelectionPane*>(); }
-  SliceRef slice(uint32_t rank, const char* name) {
-    return slice_named(state().session(), rank, name);
-  }
-  static void click_row(QTableView& table, int row) {
-    int column = 0;
-    while (table.isColumnHidden(column)) ++column;
-    const QModelIndex cell = table.model()->index(row, column);
-    table.scrollTo(cell);
-    ASSERT_FALSE(table.isRowHidden(row));
-    ASSERT_FALSE(table.visualRect(cell).isEmpty());
-    QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, table.visualRect(cell).center());
-  }
 };
 
 TEST_F(Panes, ShiftDragSumsUpAnArea) {
@@ -95,7 +77,7 @@ TEST_F(Panes, CollectivesAndRanksHaveTabsAndEmptyOnesHide) {
   for (int i = 0; i < tables().count(); ++i) {
     if (tables().isTabVisible(i)) visible << tables().tabText(i);
   }
-  EXPECT_EQ(visible.join(","), "Kernels,Operators,Collectives,Steps,Ranks,Gaps,Find,Flame");
+  EXPECT_EQ(visible.join(","), "Kernels,Operators,Collectives,Steps,Ranks,Gaps,Path,Find,Flame");
   show_tab("Collectives");
   click_row(*tables().current_view(), 1);
   EXPECT_EQ(state().session().name_of(state().selection()), "ncclDevKernel_AllReduce");
@@ -125,32 +107,6 @@ TEST_F(Panes, ALongNameIsSearchedForFromItsBeginning) {
   open_two_ranks();
   state().go_to_name(QString(300, QLatin1Char('x')));
   EXPECT_EQ(window_.search_field().cursorPosition(), 0);
-}
-
-TEST_F(Panes, DetailsShowTheWholeCallStack) {
-  // Tries all lengths, because some need one line more for their last few pixels.
-  std::string stack;
-  for (size_t length = 1; length < 60; ++length) {
-    stack += fmt::format("{}torch/{}.py({}): forward", stack.empty() ? "" : ";",
-                         std::string(length, 'n'), length);
-  }
-  TestTrace trace(0);
-  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 10, fmt::format(R"({{"Call stack":"{}"}})", stack));
-  window_.show_session(loaded({trace.read()}));
-  state().select(slice(0, "aten::mm"));
-  window_.findChild<DetailsPane*>()->grab();
-  auto* table = window_.findChild<DetailsPane*>()->findChild<QTableWidget*>();
-  for (int row = 0; row < table->rowCount(); ++row) {
-    if (table->item(row, 0)->text() != "Call stack") continue;
-    const int inner = table->columnWidth(1) - 16 -
-                      2 * (1 + table->style()->pixelMetric(QStyle::PM_FocusFrameHMargin));
-    const QString words = table->item(row, 1)->text().replace('/', QStringLiteral("/\u200b"));
-    const QRect needed = table->fontMetrics().boundingRect(QRect(0, 0, inner, 100'000),
-                                                           Qt::TextWordWrap | Qt::AlignLeft, words);
-    EXPECT_GE(table->rowHeight(row), needed.height());
-    return;
-  }
-  FAIL() << "no call stack";
 }
 
 TEST_F(Panes, ATraceWithoutSlicesSaysSoAndShowsFind) {
@@ -346,242 +302,6 @@ TEST_F(Panes, FilteredRowsAreThoseOfTheTableThatIsShown) {
   EXPECT_EQ(tables().current_view()->table().rows.size(), 2U);
   show_tab("Find");
   EXPECT_FALSE(filter->isVisible()) << "the search field filters here";
-}
-
-TEST_F(Panes, AChosenStepScopesKernelsAndOperatorsUntilItIsReleased) {
-  open_two_ranks();
-  const auto totals = [&](const QString& tab) {
-    show_tab(tab);
-    std::map<std::string, int64_t> calls;
-    for (const TableRow& row : tables().current_view()->table().rows) {
-      calls[row.name] = row.values[1].whole();
-    }
-    return calls;
-  };
-  const auto kernels = totals("Kernels");
-  const auto operators = totals("Operators");
-  const auto calls_of_collectives = [&] {
-    show_tab("Collectives");
-    int64_t calls = 0;
-    for (const TableRow& row : tables().current_view()->table().rows) {
-      calls += row.values[4].whole();
-    }
-    return calls;
-  };
-  EXPECT_EQ(calls_of_collectives(), 4);
-  EXPECT_EQ(kernels.at("gemm"), 4) << "two steps on each of two ranks";
-  show_tab("Steps");
-  QTest::mouseClick(tables().current_view()->viewport(), Qt::LeftButton, {}, {30, 10});
-  window_.settle();
-  EXPECT_EQ(totals("Kernels").at("gemm"), 1);
-  EXPECT_EQ(totals("Operators").at("aten::addmm"), 1);
-  EXPECT_LT(totals("Operators").at("aten::addmm"), operators.at("aten::addmm"));
-  EXPECT_EQ(calls_of_collectives(), 1);
-  const auto selected = [&](const std::string& name) {
-    for (const TableRow& row : selection().table().table().rows) {
-      if (row.name == name) return row.values[1].whole();
-    }
-    return int64_t{0};
-  };
-  EXPECT_EQ(selected("gemm"), 1) << "of rank 0 alone";
-  state().select_time(state().session().range());
-  window_.settle();
-  EXPECT_EQ(selected("gemm"), 1) << "an area that is larger than the step";
-  QPushButton* release = nullptr;
-  for (QPushButton* button : tables().findChildren<QPushButton*>()) {
-    if (button->text().contains("only rank 0 · step 5")) release = button;
-  }
-  ASSERT_NE(release, nullptr);
-  const auto place_of = [&](const QWidget& part) {
-    return QRect(part.mapTo(&tables(), QPoint()), part.size());
-  };
-  const QRect filter = place_of(*tables().findChild<QLineEdit*>());
-  EXPECT_LT(place_of(*release).right(), filter.left());
-  EXPECT_LT(filter.right(), tables().width());
-  EXPECT_LT(tables().tabBar()->geometry().right(), place_of(*release).left());
-  QTest::mouseClick(release, Qt::LeftButton);
-  EXPECT_TRUE(release->isHidden());
-  EXPECT_EQ(totals("Kernels"), kernels);
-  EXPECT_EQ(totals("Operators"), operators);
-  EXPECT_EQ(calls_of_collectives(), 4);
-  window_.settle();
-  EXPECT_EQ(selected("gemm"), 4);
-}
-
-TEST_F(Panes, TheSelectionsPaneNamesTheStepAndReleasesIt) {
-  open_two_ranks();
-  show_tab("Steps");
-  click_row(*tables().current_view(), 1);
-  QPushButton* release = selection().findChild<QPushButton*>();
-  ASSERT_NE(release, nullptr);
-  EXPECT_TRUE(release->isVisible());
-  EXPECT_EQ(release->text(), "only rank 0 · step 6  ×");
-  QTest::mouseClick(release, Qt::LeftButton);
-  EXPECT_FALSE(state().chosen_step());
-  EXPECT_FALSE(some_label_says("only rank 0"));
-  QTest::mouseClick(tables().current_view()->viewport(), Qt::LeftButton, {}, {30, 10});
-  EXPECT_TRUE(state().chosen_step());
-  state().open(state().shared_session());
-  EXPECT_FALSE(some_label_says("only rank 0")) << "a trace that is opened has no step chosen";
-}
-
-TEST_F(Panes, AClickOnAStepsBarChoosesIt) {
-  open_two_ranks();
-  show_tab("Steps");
-  auto& bars = *tables().findChild<StepBars*>();
-  ASSERT_EQ(bars.item_count(), 4) << "two steps of two ranks";
-  QTest::mouseClick(&bars, Qt::LeftButton, {}, bars.item_rect(3).center().toPoint());
-  ASSERT_TRUE(state().chosen_step());
-  EXPECT_EQ(state().chosen_step()->name, "rank 1 · step 6");
-  EXPECT_EQ(state().area().range, state().session().range_of(state().chosen_step()->time));
-  const auto rows = tables().current_view()->selectionModel()->selectedRows();
-  ASSERT_EQ(rows.size(), 1);
-  EXPECT_EQ(rows[0].data().toString(), "rank 1 · step 6");
-  const QPoint under = bars.item_rect(3).bottomLeft().toPoint() + QPoint(2, 3);
-  EXPECT_EQ(bars.grab().toImage().pixel(under), Theme::light().accent.rgb());
-  const QPoint at_the_top = bars.item_rect(3).topLeft().toPoint() + QPoint(1, 1);
-  EXPECT_NE(bars.grab().toImage().pixel(at_the_top), Theme::light().panel.rgb());
-  const auto above_first = [&bars] {
-    return bars.grab().toImage().pixel(bars.item_rect(0).center().toPoint().x(),
-                                       static_cast<int>(bars.item_rect(0).top()) - 6);
-  };
-  EXPECT_EQ(above_first(), Theme::light().panel.rgb());
-  StepBar slow = analyse_session(state().session()).step_bars[0];
-  slow.note = "slow, +20.0 %";
-  StepBar usual = slow;
-  usual.note = {};
-  bars.show_bars({slow, usual});
-  EXPECT_EQ(above_first(), Theme::light().text.rgb()) << "the mark of a slow step";
-  bars.setFocus(Qt::TabFocusReason);
-  QTest::keyClick(&bars, Qt::Key_Home);
-  QTest::keyClick(&bars, Qt::Key_Return);
-  EXPECT_EQ(state().chosen_step()->name, "rank 0 · step 5");
-}
-
-TEST_F(Panes, ColumnsFitTheRowsThatAreShownNow) {
-  TableView table("Rows");
-  table.resize(500, 200);
-  table.show();
-  const auto show = [&table](const std::string& time) {
-    table.show_table({"Links",
-                      {{"Slice", Unit::kText}, {"Link", Unit::kText}, {"After", Unit::kText}},
-                      {{{std::string("gemm"), std::string("launches"), time}, {}, {}}}},
-                     -1);
-  };
-  show("0 ns");
-  show("+123,456.7 ms");
-  const int needed = table.fontMetrics().horizontalAdvance("+123,456.7 ms");
-  EXPECT_GE(table.columnWidth(2), needed + TableHeader::kLeft + TableHeader::kRight);
-}
-
-TEST_F(Panes, FiguresStandBesideTheirNamesHoweverWideTheWindowIs) {
-  TableView table("Rows");
-  table.show_table({"Rows",
-                    {{"Name", Unit::kText}, {"Calls", Unit::kCount}},
-                    {{{std::string("aten::mm"), int64_t{7}}, {}, "aten::mm"}}},
-                   -1);
-  const auto name_width = [&table](int width) {
-    table.resize(width, 200);
-    table.show();
-    return table.columnWidth(0);
-  };
-  const int narrow = name_width(400);
-  EXPECT_GT(narrow, 300) << "all the room there is";
-  const int wide = name_width(3000);
-  EXPECT_GT(wide, narrow);
-  EXPECT_LT(wide, 600);
-  EXPECT_EQ(name_width(400), narrow);
-}
-
-TEST_F(Panes, ATableThatScrollsBeginsWithColumnsThatAreNotCut) {
-  TableView table("Rows");
-  Table rows{"Rows", {{"Name", Unit::kText}}, {{{std::string("aten::mm")}, {}, "aten::mm"}}};
-  for (int c = 0; c < 8; ++c) {
-    rows.columns.push_back({"A column", Unit::kDuration});
-    rows.rows[0].values.emplace_back(int64_t{1'234'567});
-  }
-  table.show_table(rows, -1);
-  for (const int width : {300, 360, 415}) {
-    table.resize(width, 200);
-    table.show();
-    const int edge = table.viewport()->width();
-    int right = 0;
-    for (int c = 0; c < table.model()->columnCount() && right < edge; ++c) {
-      right += table.columnWidth(c);
-    }
-    EXPECT_EQ(right, edge) << width;
-  }
-}
-
-Table wide_rows() {
-  Table rows{"Rows", {{"Name", Unit::kText}}, {}};
-  for (const char* name : {"aten::mm", "aten::add", "aten::relu"}) {
-    rows.rows.push_back({{std::string(name)}, {}, name});
-  }
-  for (int c = 0; c < 12; ++c) {
-    rows.columns.push_back({"A column", Unit::kDuration});
-    for (TableRow& row : rows.rows) {
-      row.values.emplace_back(int64_t{1'234'567} * (c + 1) + static_cast<int64_t>(row.name.size()));
-    }
-  }
-  return rows;
-}
-
-TEST_F(Panes, NamesStayWhenATableIsScrolledSideways) {
-  TableView table("Rows");
-  table.resize(700, 200);
-  table.show();
-  table.show_table(wide_rows(), -1);
-  const auto names = [&table] {
-    const QImage picture = table.viewport()->grab().toImage();
-    return picture.copy(0, 0, table.columnWidth(0) - 1, picture.height());
-  };
-  const auto titles = [&table] {
-    const QImage picture = table.horizontalHeader()->viewport()->grab().toImage();
-    return picture.copy(0, 0, table.columnWidth(0), picture.height());
-  };
-  const QImage before = names(), titles_before = titles();
-  table.horizontalScrollBar()->setValue(300);
-  EXPECT_EQ(names(), before);
-  EXPECT_EQ(titles(), titles_before);
-  QTest::mouseClick(table.horizontalHeader()->viewport(), Qt::LeftButton, {}, {20, 10});
-  EXPECT_EQ(table.horizontalHeader()->sortIndicatorSection(), 0) << "its title can be clicked";
-  QSignalSpy chosen(&table, &TableView::name_chosen);
-  const QString second = table.model()->index(1, 0).data().toString();
-  QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, {20, table.rowViewportPosition(1) + 5});
-  ASSERT_EQ(chosen.size(), 1);
-  EXPECT_EQ(chosen[0][0].toString(), second);
-}
-
-TEST_F(Panes, ATableIsFittedAnewWhenItIsShown) {
-  TableView table("Rows");
-  table.resize(700, 200);
-  table.show_table(wide_rows(), -1);
-  table.show();
-  const int fitted = table.columnWidth(1);
-  table.setColumnWidth(1, 10);
-  table.hide();
-  table.show();
-  EXPECT_EQ(table.columnWidth(1), fitted);
-}
-
-TEST_F(Panes, SelectedRowsAreCopiedForASpreadsheet) {
-  open_two_ranks();
-  TableView& table = *tables().current_view();
-  click_row(table, 0);
-  const SliceRef chosen = state().selection();
-  QTest::mouseClick(table.viewport(), Qt::LeftButton, Qt::ControlModifier,
-                    {20, table.rowViewportPosition(1) + 5});
-  EXPECT_EQ(state().selection(), chosen) << "a row that is added to the others moves nothing";
-  QGuiApplication::clipboard()->clear();
-  table.setFocus();
-  QTest::keyClick(&table, Qt::Key_C, Qt::ControlModifier);
-  EXPECT_EQ(QGuiApplication::clipboard()->text().toStdString(), table_tsv(table.table()));
-  QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, {20, table.rowViewportPosition(1) + 5});
-  for (QAction* action : table.actions()) {
-    if (action->text().startsWith("Copy")) action->trigger();
-  }
-  EXPECT_EQ(QGuiApplication::clipboard()->text().count('\n'), 2) << "titles and one row";
 }
 
 TEST_F(Panes, ASelectedSliceMarksItsRowAndARowItsSlices) {

@@ -177,6 +177,10 @@ TEST_F(Program, MeasuresFrames) {
   for (const char* key : {"search_ms", "search_next_ms", "search_hits", "sort_s"}) {
     EXPECT_GT(json.at(key).get<double>(), 0) << key;
   }
+  for (const char* part : {"(the report)", "Kernels", "Flame", "(a step)"}) {
+    EXPECT_GT(json.at("opening").at(part).at("blocked_ms").get<double>(), 0) << part;
+  }
+  EXPECT_GT(json.at("whole_window").at("p95_ms").get<double>(), 0);
   EXPECT_LE(json.at("p50_ms"), json.at("p95_ms"));
   EXPECT_LE(json.at("p95_ms"), json.at("max_ms"));
 }

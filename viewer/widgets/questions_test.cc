@@ -26,7 +26,6 @@ class Question : public Window {
   void show_fast_and_slow_rank() {
     show({TrainingRun(0, 2000, 2900).read(), TrainingRun(1, 2900, 2900).read()});
   }
-  TablesPane& tables() { return *window_.findChild<TablesPane*>(); }
   /// An action: a click on the tab.
   void click_tab(const QString& title) {
     QTabBar* bar = tables().tabBar();

@@ -18,6 +18,7 @@ constexpr int kMargin = TableHeader::kLeft + TableHeader::kRight + 2;
 constexpr int kLeastWidth = 52;
 constexpr int kMostWidth = 220;
 constexpr int kLeastNameWidth = 150;
+constexpr int kGoodNameWidth = 230;   // other words are cut for it, but the table does not scroll
 constexpr int kTightNameWidth = 136;  // width of names if that makes room for one more column
 constexpr int kAmpleNameWidth = 480;
 // If the table is wider than its place, because figures matter more.
@@ -30,6 +31,19 @@ bool is_plain_letter(const QKeyEvent& event) {
   const bool plain = !(event.modifiers() & (Qt::ControlModifier | Qt::AltModifier));
   const QString letter = event.text();
   return plain && event.key() != Qt::Key_Space && !letter.isEmpty() && letter[0].isPrint();
+}
+
+void copy_table(const Table& rows) {
+  if (rows.rows.empty()) return;
+  QGuiApplication::clipboard()->setText(QString::fromStdString(table_tsv(rows)));
+}
+
+void add_copy_action(QTableView& view, const std::function<void()>& copy) {
+  auto* action = new QAction(QObject::tr("Copy the selected rows"), &view);
+  action->setShortcut(QKeySequence::Copy);
+  action->setShortcutContext(Qt::WidgetShortcut);
+  QObject::connect(action, &QAction::triggered, &view, copy);
+  view.addAction(action);
 }
 
 RowsView::RowsView(const QString& title, QWidget* parent) : QTableView(parent) {
@@ -48,13 +62,10 @@ RowsView::RowsView(const QString& title, QWidget* parent) : QTableView(parent) {
   connect(horizontalScrollBar(), &QScrollBar::valueChanged, this, &RowsView::freeze);
   connect(horizontalHeader(), &QHeaderView::sectionResized, this, &RowsView::freeze);
   setContextMenuPolicy(Qt::ActionsContextMenu);
-  auto* copy = new QAction(tr("Copy the selected rows"), this);
-  copy->setShortcut(QKeySequence::Copy);
-  copy->setShortcutContext(Qt::WidgetShortcut);
-  connect(copy, &QAction::triggered, this, &RowsView::copy_rows);
+  add_copy_action(*this, [this] { copy_rows(); });
   auto* save = new QAction(tr("Export the table as CSV …"), this);
   connect(save, &QAction::triggered, this, &RowsView::export_wanted);
-  addActions({copy, save});
+  addAction(save);
 }
 
 // A click that adds rows to those to copy must not move the lanes.
@@ -68,11 +79,7 @@ Table RowsView::selected_rows() const {
   return rows_at(rows);
 }
 
-void RowsView::copy_rows() const {
-  const Table rows = selected_rows();
-  if (rows.rows.empty()) return;
-  QGuiApplication::clipboard()->setText(QString::fromStdString(table_tsv(rows)));
-}
+void RowsView::copy_rows() const { copy_table(selected_rows()); }
 
 int RowsView::frozen_width() const {
   const int width = isColumnHidden(0) ? 0 : columnWidth(0);
@@ -174,7 +181,7 @@ void TableView::show_table(Table table, int sort_column) {
   if (is_new) model_.sort(-1, Qt::DescendingOrder);
   all_ = std::move(table);
   show_rows();
-  fit_columns();  // other rows may be wider
+  if (isVisible()) fit_columns();  // other rows may be wider; a hidden table is fitted when shown
   if (!is_new) return;
   // A table that comes in its own order keeps it until the user clicks a title.
   horizontalHeader()->setSortIndicator(sort_column, Qt::DescendingOrder);
@@ -209,25 +216,45 @@ void RowsView::fit_columns() {
   if (!model() || model()->columnCount() == 0) return;
   ensurePolished();  // otherwise it does not have its final font yet
   const int wide = wide_column();
-  int missing = kLeastNameWidth - viewport()->width();
+  int missing = std::min(kGoodNameWidth, widest_of(wide) + kMargin) - viewport()->width();
   for (int c = 0; c < model()->columnCount(); ++c) {
     if (c == wide || isColumnHidden(c)) continue;
     const int width = std::clamp(widest_of(c) + kMargin, kLeastWidth, kMostWidth);
     horizontalHeader()->resizeSection(c, width);
     missing += width;
   }
-  for (int c = 0; c < model()->columnCount() && missing > 0; ++c) {
-    if (c == wide || isColumnHidden(c) || !has_words(c)) continue;
-    const int width = columnWidth(c);
-    const int given = std::clamp(width - kLeastTextWidth, 0, missing);
-    horizontalHeader()->resizeSection(c, width - given);
-    missing -= given;
-  }
+  cut_words(missing);
   ample_width_ =
       stretches_last_ ? QWIDGETSIZE_MAX : std::max(widest_of(wide) + kMargin, kAmpleNameWidth);
   horizontalHeader()->setSectionResizeMode(wide, QHeaderView::Interactive);
   horizontalHeader()->resizeSection(wide, kLeastNameWidth);
   fit_wide_column();
+}
+
+// Takes up to this many pixels from the columns of words, always from those that are widest.
+void RowsView::cut_words(int missing) {
+  std::vector<int> columns;
+  for (int c = 0; c < model()->columnCount(); ++c) {
+    if (c != wide_column() && !isColumnHidden(c) && has_words(c)) columns.push_back(c);
+  }
+  const auto is_wider = [this](int left, int right) {
+    return columnWidth(left) > columnWidth(right);
+  };
+  while (missing > 0 && !columns.empty()) {
+    std::stable_sort(columns.begin(), columns.end(), is_wider);
+    const int widest = columnWidth(columns.front());
+    if (widest <= kLeastTextWidth) return;
+    const auto others = std::find_if(columns.begin(), columns.end(),
+                                     [&](int c) { return columnWidth(c) < widest; });
+    const int next = others == columns.end() ? 0 : columnWidth(*others);
+    const int equal = static_cast<int>(others - columns.begin());
+    const int cut =
+        std::min(widest - std::max(next, kLeastTextWidth), (missing + equal - 1) / equal);
+    for (auto c = columns.begin(); c != others; ++c) {
+      horizontalHeader()->resizeSection(*c, widest - cut);
+      missing -= cut;
+    }
+  }
 }
 
 // On a wide screen this keeps figures close to their names.

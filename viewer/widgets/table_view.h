@@ -16,6 +16,11 @@ namespace redline::viewer {
 /// letter.
 [[nodiscard]] bool is_plain_letter(const QKeyEvent& event);
 
+/// Puts rows on the clipboard, for a spreadsheet; an empty table leaves it as it is.
+void copy_table(const Table& rows);
+/// Ctrl + C and the right mouse button then call `copy`.
+void add_copy_action(QTableView& view, const std::function<void()>& copy);
+
 /// The titles over a table. Qt's Fusion style keeps a place for the sort mark beside every title,
 /// so that titles and figures do not line up, and its mark points up for "largest first".
 class TableHeader : public QHeaderView {
@@ -84,6 +89,7 @@ class RowsView : public QTableView {
   /// How much of the first column stays at the left now; 0: it is not scrolled away.
   [[nodiscard]] int frozen_width() const;
   void freeze();
+  void cut_words(int missing);
   void fit_wide_column();
   void end_with_a_whole_column();
 

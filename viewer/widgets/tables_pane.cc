@@ -4,7 +4,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "viewer/models/collectives_table.h"
+#include "viewer/models/diff_table.h"
 #include "viewer/models/format.h"
+#include "viewer/models/path_table.h"
 #include "viewer/models/report_tables.h"
 #include "viewer/models/roofline.h"
 #include "viewer/models/step_scope.h"
@@ -60,6 +63,8 @@ constexpr ReportTable kReportTables[] = {
     {"Memory", [](const S& s, const A& a) { return memory_rows(s, *a.report); }, -1,
      &StepScope::memory},
     {kRoofline, [](const S& s, const A& a) { return roofline_table(s, *a.report); }, -1},
+    {"Copies", [](const S&, const A& a) { return copy_rows(*a.report); }, 3},
+    {"Path", [](const S& s, const A& a) { return critical_path_rows(s, *a.report); }, -1},
 };
 
 }  // namespace
@@ -286,7 +291,7 @@ void TablesPane::show_diff(const trace::Diff& diff) {
   QStringList notes;
   for (const std::string& note : diff_notes(diff)) notes << text(printable(note));
   compare_notes_->setText(notes.join(QStringLiteral(" · ")));
-  fill(*compare_, *compare_page_, diff_rows(diff), -1);
+  fill(*compare_, *compare_page_, diff_rows(state_.session(), *analysed_.report, diff), -1);
   setCurrentWidget(compare_page_);
 }
 

@@ -101,6 +101,21 @@ TEST_F(Tracks, OverlapLaneIsPainted) {
   FAIL() << "no overlap lane";
 }
 
+TEST_F(Tracks, ACallInTheRuntimesRowLeadsToItsSlice) {
+  for (const Row& row : state().layout().rows()) {
+    if (row.is_header() || state().layout().item_of(row).kind != TrackItem::Kind::kRuntime)
+      continue;
+    const SliceRef launch = slice(row.trace, "cudaLaunchKernel");
+    const int x = centre_of(launch).x();
+    const QPoint at(x, row.view_top(state().scroll()) + row.height / 2);
+    EXPECT_EQ(lanes().grab().toImage().pixelColor(at), Theme::light().of(SliceClass::kRuntime));
+    QTest::mouseClick(&lanes(), Qt::LeftButton, {}, at);
+    EXPECT_EQ(state().selection(), launch);
+    return;
+  }
+  FAIL() << "no such row";
+}
+
 TEST_F(Tracks, AnAreaFromAPinnedTrackDownHasOnlyLanesInSight) {
   const RowId id = row_of(nccl_of_rank_1()).id;
   state().rearrange([id](Layout& layout) { layout.set_pinned(id, true); });

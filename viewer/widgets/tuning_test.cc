@@ -75,8 +75,6 @@ TEST_F(TuningWindow, APointARowAndTheFilterAgree) {
 
 TEST_F(TuningWindow, ChartsAreWalkedByKeysAndReadAloud) {
   ASSERT_TRUE(open(path("study.db")));
-  window_.activateWindow();
-  ASSERT_TRUE(QTest::qWaitForWindowActive(&window_));
   auto* chart = page().findChild<ChartView*>();
   ASSERT_EQ(chart->chart().series.size(), 2U) << "amp off, amp bf16";
   const QImage without = chart->grab().toImage();

@@ -46,7 +46,8 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   marks_.clear();
   moment_.reset();
   search_ = {};
-  scroll_ = wanted_scroll_ = 0;
+  scroll_ = first_scroll_ = layout_.first_scroll(height_);
+  wanted_scroll_ = 0;
   axis_ = axis_.showing(first_view(*session_, axis_.width));
   emit session_changed();
   if (had_step) emit step_changed();
@@ -65,9 +66,11 @@ void ViewState::add(const AnalysedSession& analysed) {
   emit colours_changed();
   collectives_ = analysed.collectives;
   const bool is_at_end = scroll_ == max_scroll();
+  const bool is_untouched = scroll_ == std::exchange(first_scroll_, -1);
   rearrange([this](Layout& layout) { layout.add(*session_, *derived_); });
   const int wanted = std::exchange(wanted_scroll_, 0);
   if (is_at_end && wanted > scroll_) set_scroll(wanted);
+  if (is_untouched) set_scroll(layout_.first_scroll(height_));
   if (!selection_) return;
   links_ = links_of(*session_, *collectives_, selection_);
   emit selection_changed();
@@ -220,6 +223,7 @@ void ViewState::restore(const SavedView& view) {
   set_colours_by_name(view.colours_by_name);
   if (view.range.span_ns() > 0) set_range(view.range);
   set_scroll(view.scroll);
+  first_scroll_ = -1;
   wanted_scroll_ = view.scroll;
   if (!view.search.empty()) find(QString::fromStdString(view.search));
   emit marks_changed();
@@ -370,6 +374,12 @@ void ViewState::find_previous() {
 }
 
 SliceRef ViewState::slice_at(double x, int y) const {
+  const Row* row = row_at(y);
+  if (row && !row->is_header() && layout_.item_of(*row).kind == TrackItem::Kind::kRuntime) {
+    const TimeAxis axis = session_->traces()[row->trace].local(axis_);
+    return derived_->runtimes[layout_.item_of(*row).index].call_at(
+        axis.time_at(x), static_cast<int64_t>(kHitPixels * axis.ns_per_pixel()));
+  }
   const auto hit = layout_.lane_at(*session_, layout_.content_y(y, scroll_));
   if (!hit) return {};
   const SessionTrace& item = session_->traces()[hit->trace];

@@ -168,6 +168,7 @@ class ViewState : public QObject {
   TimeAxis axis_;
   int height_ = 1;
   int scroll_ = 0;
+  int first_scroll_ = -1;  ///< of a layout that is to grow; -1: it has, or a view was restored
   /// Scroll of a restored view; it may lie beyond the end until add() is called.
   int wanted_scroll_ = 0;
   SliceRef selection_;

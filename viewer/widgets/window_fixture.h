@@ -29,7 +29,8 @@ class Window : public ::testing::Test {
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings_.path());
     window_.resize(1200, 800);
     window_.show();
-    EXPECT_TRUE(QTest::qWaitForWindowExposed(&window_));
+    window_.activateWindow();
+    EXPECT_TRUE(QTest::qWaitForWindowActive(&window_)) << "keys go to what has the focus";
   }
 
   void open_two_ranks() {
@@ -40,8 +41,12 @@ class Window : public ::testing::Test {
     QCoreApplication::processEvents();
   }
   ViewState& state() { return window_.state(); }
+  TablesPane& tables() { return *window_.findChild<TablesPane*>(); }
   LanesView& lanes() { return window_.timeline().lanes(); }
 
+  SliceRef slice(uint32_t trace, const char* name) {
+    return slice_named(state().session(), trace, name);
+  }
   QPoint centre_of(SliceRef ref) {
     const auto top = state().layout().top_of(state().session(), ref);
     EXPECT_TRUE(top);
@@ -63,11 +68,19 @@ class Window : public ::testing::Test {
     QApplication::sendEvent(&widget, &event);
   }
   void show_tab(const QString& title) {
-    auto* tables = window_.findChild<TablesPane*>();
-    for (int i = 0; i < tables->count(); ++i) {
-      if (tables->tabText(i) == title) tables->setCurrentIndex(i);
+    for (int i = 0; i < tables().count(); ++i) {
+      if (tables().tabText(i) == title) tables().setCurrentIndex(i);
     }
-    EXPECT_EQ(tables->tabText(tables->currentIndex()), title);
+    EXPECT_EQ(tables().tabText(tables().currentIndex()), title);
+  }
+  static void click_row(QTableView& table, int row) {
+    int column = 0;
+    while (table.isColumnHidden(column)) ++column;
+    const QModelIndex cell = table.model()->index(row, column);
+    table.scrollTo(cell);
+    ASSERT_FALSE(table.isRowHidden(row));
+    ASSERT_FALSE(table.visualRect(cell).isEmpty());
+    QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, table.visualRect(cell).center());
   }
   bool some_label_says(const QString& text) {
     for (const QLabel* label : window_.findChildren<QLabel*>()) {

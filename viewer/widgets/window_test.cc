@@ -219,6 +219,7 @@ TEST_F(Window, ClickOnATrackFoldsIt) {
 }
 
 TEST_F(Window, PictureHasTheSlicesOfBothRanks) {
+  window_.resize(1200, 1000);
   open_two_ranks();
   const QImage image = lanes().grab().toImage();
   const QRgb compute = Theme::light().of(SliceClass::kCompute).rgb();

@@ -1,0 +1,48 @@
+#include "viewer/models/collectives_table.h"
+
+#include <gtest/gtest.h>
+
+#include "viewer/models/load.h"
+#include "viewer/models/testing_trace.h"
+
+namespace redline::viewer {
+namespace {
+
+TEST(CollectiveRows, LeadToTheirLongestCall) {
+  const Session session = two_ranks();
+  const Table table = collective_rows(session, *analyse_session(session).report);
+  ASSERT_EQ(table.rows.size(), 2U) << "one a rank";
+  EXPECT_EQ(session.name_of(table.rows[1].slice), "ncclDevKernel_AllReduce");
+  EXPECT_EQ(table.rows[0].slice.trace + table.rows[1].slice.trace, 1U);
+  EXPECT_EQ(value_text(table.rows[0].values[4], Unit::kCount), "2");
+}
+
+TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {
+  TestTrace trace(0);
+  const auto call = [&](int elements, double begin_us, double length_us) {
+    trace.slice("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 20, begin_us, length_us,
+                fmt::format(R"({{"device":0,"stream":20,"Collective name":"allreduce",)"
+                            R"("In msg nelems":{0},"Out msg nelems":{0},"Group size":2,)"
+                            R"("dtype":"Float","Process Group Name":"0"}})",
+                            elements));
+  };
+  call(6'250'000, 0, 100);
+  call(250'000, 200, 10);
+  call(6'250'000, 300, 90);
+  call(250'000, 500, 12);
+  const Session session({trace.read()});
+  const Table table = collective_rows(session, *analyse_session(session).report);
+  ASSERT_EQ(table.rows.size(), 3U) << "one a size, and their sum";
+  EXPECT_EQ(table.rows[2].values[0].text(), "(all all_reduce together)");
+  EXPECT_EQ(table.rows[2].values[4].whole(), 4);
+  EXPECT_EQ(table.rows[2].values[5].whole(), 52'000'000);
+  const double together = table.rows[2].values[9].number();
+  EXPECT_NEAR(together, 52e6 / 212e-6, 1e3) << "bus bytes of two ranks, over the time of all";
+  EXPECT_EQ(table.rows[0].values[5].whole(), 50'000'000);
+  EXPECT_EQ(session.range_of(table.rows[0].slice).span_ns(), 100'000);
+  EXPECT_EQ(table.rows[1].values[5].whole(), 2'000'000);
+  EXPECT_EQ(session.range_of(table.rows[1].slice).span_ns(), 12'000);
+}
+
+}  // namespace
+}  // namespace redline::viewer

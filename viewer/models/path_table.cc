@@ -1,0 +1,110 @@
+#include "viewer/models/path_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace redline::viewer {
+namespace {
+
+using trace::BreakdownPart;
+using trace::CriticalPath;
+using trace::PathPart;
+
+// Parts that have no name of their own, or not one of the few that are listed.
+std::string rest_name(BreakdownPart kind) {
+  switch (kind) {
+    case BreakdownPart::kOther:
+      return "(the host, outside of operators)";
+    case BreakdownPart::kDeviceWait:
+      return "(the GPU, between pieces of work launched long before)";
+    case BreakdownPart::kLaunchDelay:
+      return "(from a launch to its work)";
+    default:
+      return "(all other)";
+  }
+}
+
+/// The rows of one trace.
+class Rows {
+ public:
+  Rows(const trace::Analysis& analysis, const std::string& rank, std::optional<uint32_t> trace)
+      : trace_(*analysis.trace), path_(*analysis.critical_path), rank_(rank), index_(trace) {
+    step_ns_ = std::accumulate(path_.mean_ns.begin(), path_.mean_ns.end(), int64_t{0});
+  }
+
+  void add_to(Table& table) const {
+    std::array<int64_t, trace::kStepPartCount> left = path_.mean_ns;
+    for (const trace::PathName& part : path_.names) {
+      const int64_t ns = part.total_ns / path_.steps;
+      left[static_cast<size_t>(part.kind)] -= ns;
+      const std::string name(trace_.string(part.name));
+      TableRow row = row_of(name, part.kind, ns, part.count);
+      if (!lead_to(row, [&](const PathPart& each) {
+            return each.kind == part.kind && each.slice &&
+                   trace_.slices().name[each.slice.value] == part.name;
+          })) {
+        row.name = name;
+      }
+      table.rows.push_back(std::move(row));
+    }
+    std::array<size_t, trace::kStepPartCount> order;
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return left[a] > left[b]; });
+    for (const size_t kind : order) {
+      if (left[kind] <= 0) break;
+      const auto part = static_cast<BreakdownPart>(kind);
+      TableRow row = row_of(rest_name(part), part, left[kind], {});
+      const bool has_names = rest_name(part) == rest_name(BreakdownPart::kKernel);
+      if (!has_names) lead_to(row, [&](const PathPart& each) { return each.kind == part; });
+      table.rows.push_back(std::move(row));
+    }
+  }
+
+ private:
+  [[nodiscard]] TableRow row_of(const std::string& name, BreakdownPart kind, int64_t ns,
+                                TableValue count) const {
+    const double share = step_ns_ > 0 ? static_cast<double>(ns) / static_cast<double>(step_ns_) : 0;
+    return {
+        {name, rank_, std::string(trace::part_name(kind)), std::move(count), ns, share}, {}, {}};
+  }
+  // Only the longest parts are kept, the longest first.
+  template <typename Test>
+  bool lead_to(TableRow& row, const Test& is_it) const {
+    const auto part = std::find_if(path_.longest.begin(), path_.longest.end(), is_it);
+    if (!index_ || part == path_.longest.end()) return false;
+    row.time = TimeRef{*index_, part->interval.begin_ns, part->interval.end_ns};
+    return true;
+  }
+
+  const trace::Trace& trace_;
+  const CriticalPath& path_;
+  std::string rank_;
+  std::optional<uint32_t> index_;
+  int64_t step_ns_ = 0;
+};
+
+}  // namespace
+
+Table critical_path_rows(const Session& session, const trace::Report& report) {
+  Table table{"Critical path",
+              {{"On the critical path", Unit::kKernel},
+               {"Rank", Unit::kText},
+               {"Part", Unit::kText, "What the time is spent on"},
+               {"Parts", Unit::kCount, "Pieces of the path in all steps"},
+               {"A step", Unit::kDuration, "Of an average step: the rows sum to it"},
+               {"Share", Unit::kShare}},
+              {}};
+  for (const trace::Analysis& analysis : report.traces) {
+    const auto index = trace_of(session, analysis);
+    if (!analysis.critical_path || analysis.critical_path->steps == 0) continue;
+    const bool is_alone = report.traces.size() < 2 || !index;
+    Rows(analysis, is_alone ? "" : session.traces()[*index].title, index).add_to(table);
+  }
+  return table;
+}
+
+}  // namespace redline::viewer

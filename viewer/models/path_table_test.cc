@@ -1,0 +1,47 @@
+#include "viewer/models/path_table.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/training_run.h"
+#include "viewer/models/load.h"
+#include "viewer/models/testing_trace.h"
+
+namespace redline::viewer {
+namespace {
+
+using testing::TrainingRun;
+
+TEST(CriticalPathRows, SumToTheStepAndLeadToTheirParts) {
+  const Session session({TrainingRun(0, 2000, 2900).read(), TrainingRun(1, 2900, 2900).read()});
+  const AnalysedSession analysed = analyse_session(session);
+  const Table table = critical_path_rows(session, *analysed.report);
+  for (size_t t = 0; t < 2; ++t) {
+    const trace::Analysis& analysis = analysed.report->traces[t];
+    int64_t step_ns = 0;
+    double share = 0;
+    size_t leading = 0;
+    for (const TableRow& row : table.rows) {
+      ASSERT_EQ(row.values.size(), table.columns.size());
+      if (row.values[1].text() != session.traces()[t].title) continue;
+      step_ns += row.values[4].whole();
+      share += row.values[5].number();
+      leading += row.time || !row.name.empty() ? 1 : 0;
+      if (!row.time) continue;
+      EXPECT_EQ(row.time->trace, t);
+      EXPECT_GT(row.time->end_ns, row.time->begin_ns);
+    }
+    EXPECT_EQ(step_ns, std::accumulate(analysis.critical_path->mean_ns.begin(),
+                                       analysis.critical_path->mean_ns.end(), int64_t{0}));
+    EXPECT_NEAR(share, 1, 1e-9);
+    EXPECT_GT(leading, 0U);
+  }
+  const Session alone({TrainingRun(0, 2000, 2900).read()});
+  const Table of_one = critical_path_rows(alone, *analyse_session(alone).report);
+  EXPECT_FALSE(has_values(of_one, 1)) << "no ranks to tell apart";
+  EXPECT_TRUE(critical_path_rows(session, {}).rows.empty());
+}
+
+}  // namespace
+}  // namespace redline::viewer

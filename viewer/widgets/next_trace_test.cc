@@ -2,6 +2,7 @@
 // opened alone.
 #include <QAbstractItemView>
 #include <QLineEdit>
+#include <QPropertyAnimation>
 #include <filesystem>
 
 #include "tests/training_run.h"
@@ -73,6 +74,9 @@ class NextTrace : public ::testing::Test {
     return words;
   }
   static Looks looks_of(MainWindow& window) {
+    // Qt fades the buttons that empty fields out when the text is gone.
+    EXPECT_TRUE(QTest::qWaitFor(
+        [&window] { return window.findChildren<QPropertyAnimation*>().isEmpty(); }, kLoadLimitMs));
     Looks looks;
     looks.words = words_of(window);
     const TimeRange all = window.state().session().range();

@@ -46,7 +46,8 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   marks_.clear();
   moment_.reset();
   search_ = {};
-  scroll_ = first_scroll_ = layout_.first_scroll(height_);
+  scroll_ = layout_.first_scroll(height_);
+  is_first_scroll_ = true;
   wanted_scroll_ = 0;
   axis_ = axis_.showing(first_view(*session_, axis_.width));
   emit session_changed();
@@ -66,11 +67,12 @@ void ViewState::add(const AnalysedSession& analysed) {
   emit colours_changed();
   collectives_ = analysed.collectives;
   const bool is_at_end = scroll_ == max_scroll();
-  const bool is_untouched = scroll_ == std::exchange(first_scroll_, -1);
+  const bool is_untouched = is_first_scroll_;
   rearrange([this](Layout& layout) { layout.add(*session_, *derived_); });
   const int wanted = std::exchange(wanted_scroll_, 0);
   if (is_at_end && wanted > scroll_) set_scroll(wanted);
-  if (is_untouched) set_scroll(layout_.first_scroll(height_));
+  is_first_scroll_ = is_untouched;
+  keep_first_scroll();
   if (!selection_) return;
   links_ = links_of(*session_, *collectives_, selection_);
   emit selection_changed();
@@ -81,7 +83,15 @@ void ViewState::set_size(int width, int height) {
   TimeAxis axis = axis_;
   axis.width = std::max(width, 1);
   set_axis(axis);
+  keep_first_scroll();
   set_scroll(scroll_);
+}
+
+// The room of the lanes is divided anew when the report is there and whenever the window is.
+void ViewState::keep_first_scroll() {
+  if (!is_first_scroll_) return;
+  set_scroll(layout_.first_scroll(height_));
+  is_first_scroll_ = true;
 }
 
 int ViewState::max_scroll() const { return std::max(0, layout_.height() - height_); }
@@ -89,6 +99,7 @@ int ViewState::max_scroll() const { return std::max(0, layout_.height() - height
 void ViewState::set_scroll(int scroll) {
   scroll = std::clamp(scroll, 0, max_scroll());
   if (scroll == scroll_) return;
+  is_first_scroll_ = false;
   scroll_ = scroll;
   emit scroll_changed();
 }
@@ -223,7 +234,7 @@ void ViewState::restore(const SavedView& view) {
   set_colours_by_name(view.colours_by_name);
   if (view.range.span_ns() > 0) set_range(view.range);
   set_scroll(view.scroll);
-  first_scroll_ = -1;
+  is_first_scroll_ = false;
   wanted_scroll_ = view.scroll;
   if (!view.search.empty()) find(QString::fromStdString(view.search));
   emit marks_changed();

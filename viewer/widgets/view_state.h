@@ -72,6 +72,7 @@ class ViewState : public QObject {
   template <typename Change>
   void rearrange(const Change& change) {
     change(layout_);
+    is_first_scroll_ = false;
     set_scroll(scroll_);
     emit layout_changed();
   }
@@ -153,6 +154,7 @@ class ViewState : public QObject {
 
  private:
   void set_axis(const TimeAxis& axis);
+  void keep_first_scroll();
   void centre_on(TimeRange range);
   void show_found(const Search& found);
   void show_places(const std::vector<SliceRef>& places);
@@ -168,7 +170,7 @@ class ViewState : public QObject {
   TimeAxis axis_;
   int height_ = 1;
   int scroll_ = 0;
-  int first_scroll_ = -1;  ///< of a layout that is to grow; -1: it has, or a view was restored
+  bool is_first_scroll_ = false;  ///< nothing but a new trace has scrolled the rows
   /// Scroll of a restored view; it may lie beyond the end until add() is called.
   int wanted_scroll_ = 0;
   SliceRef selection_;

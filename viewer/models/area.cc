@@ -134,7 +134,7 @@ AreaSummary summarize_area(const Session& session, const Area& area,
                            const std::atomic<bool>* cancel) {
   AreaSummary summary;
   summary.table = {"Selection",
-                   {{"Name", Unit::kText},
+                   {{"Name", Unit::kKernel},
                     {"Count", Unit::kCount},
                     {"Sum", Unit::kDuration},
                     {"In the area", Unit::kDuration},

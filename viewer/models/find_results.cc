@@ -107,7 +107,7 @@ SliceRef longest_of(const Session& session, const std::vector<SliceRef>& hits,
 }
 
 const std::vector<TableColumn>& hit_columns() {
-  static const std::vector<TableColumn> columns = {{"Name", Unit::kText},
+  static const std::vector<TableColumn> columns = {{"Name", Unit::kKernel},
                                                    {"Duration", Unit::kDuration},
                                                    {"Begins at", Unit::kTime},
                                                    {"Track", Unit::kText}};

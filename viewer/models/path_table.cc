@@ -36,6 +36,7 @@ class Rows {
   }
 
   void add_to(Table& table) const {
+    const auto first = static_cast<std::ptrdiff_t>(table.rows.size());
     std::array<int64_t, trace::kStepPartCount> left = path_.mean_ns;
     for (const trace::PathName& part : path_.names) {
       const int64_t ns = part.total_ns / path_.steps;
@@ -50,18 +51,18 @@ class Rows {
       }
       table.rows.push_back(std::move(row));
     }
-    std::array<size_t, trace::kStepPartCount> order;
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return left[a] > left[b]; });
-    for (const size_t kind : order) {
-      if (left[kind] <= 0) break;
+    for (size_t kind = 0; kind < left.size(); ++kind) {
+      if (left[kind] <= 0) continue;
       const auto part = static_cast<BreakdownPart>(kind);
       TableRow row = row_of(rest_name(part), part, left[kind], {});
       const bool has_names = rest_name(part) == rest_name(BreakdownPart::kKernel);
       if (!has_names) lead_to(row, [&](const PathPart& each) { return each.kind == part; });
       table.rows.push_back(std::move(row));
     }
+    std::stable_sort(table.rows.begin() + first, table.rows.end(),
+                     [](const TableRow& left_row, const TableRow& right_row) {
+                       return left_row.values[4].whole() > right_row.values[4].whole();
+                     });
   }
 
  private:

@@ -7,8 +7,9 @@
 
 namespace redline::viewer {
 
-/// The names that take most of the path of each trace, then the rest by kind: the rows of a trace
-/// sum to its average step. A row leads to its longest part, or to the longest slice of its name.
+/// The names that take most of the path of each trace, and the rest by kind, the longest first: the
+/// rows of a trace sum to its average step. A row leads to its longest part, or to the longest
+/// slice of its name.
 [[nodiscard]] Table critical_path_rows(const Session& session, const trace::Report& report);
 
 }  // namespace redline::viewer

@@ -22,10 +22,12 @@ TEST(CriticalPathRows, SumToTheStepAndLeadToTheirParts) {
     int64_t step_ns = 0;
     double share = 0;
     size_t leading = 0;
+    int64_t before_ns = INT64_MAX;
     for (const TableRow& row : table.rows) {
       ASSERT_EQ(row.values.size(), table.columns.size());
       if (row.values[1].text() != session.traces()[t].title) continue;
       step_ns += row.values[4].whole();
+      EXPECT_LE(row.values[4].whole(), std::exchange(before_ns, row.values[4].whole()));
       share += row.values[5].number();
       leading += row.time || !row.name.empty() ? 1 : 0;
       if (!row.time) continue;

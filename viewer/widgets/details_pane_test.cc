@@ -53,10 +53,8 @@ TEST_F(Details, AreCopiedInPartOrWhole) {
         .arg(table.item(row, 0)->text(), table.item(row, 1)->text());
   };
   QGuiApplication::clipboard()->clear();
-  window_.activateWindow();
-  table.setFocus();
-  ASSERT_TRUE(QTest::qWaitFor([&] { return table.hasFocus(); }, kLoadLimitMs));
-  table.selectRow(1);
+  QTest::mouseClick(table.viewport(), Qt::LeftButton, {},
+                    table.visualItemRect(table.item(1, 0)).center());
   QTest::keyClick(&table, Qt::Key_C, Qt::ControlModifier);
   EXPECT_EQ(QGuiApplication::clipboard()->text(), copied(1));
   QStringList actions;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -267,9 +268,14 @@ void StepLog::take_written(const trace::LogBlock& block) {
 void log_step_of_program(int64_t samples) {
   static const char* const folder = std::getenv("REDLINE_LOG");
   if (folder == nullptr || *folder == '\0') return;
-  // A program may have a redline::Profiler and a redline::Trial: the one that is first counts.
-  static const bool knows_samples = samples != trace::kUnseen;
-  if (knows_samples != (samples != trace::kUnseen)) return;
+  // A program may have a redline::Profiler and a redline::Trial, in this order or the other. Both
+  // end each step; that of the Trial counts, because it tells the samples.
+  enum class Caller { kNone, kProfiler, kTrial };
+  static std::atomic<Caller> last = Caller::kNone;
+  const Caller caller = samples == trace::kUnseen ? Caller::kProfiler : Caller::kTrial;
+  if (caller == Caller::kProfiler && last == Caller::kTrial) return;
+  const bool has_ended = last.exchange(caller) == Caller::kProfiler && caller == Caller::kTrial;
+  if (has_ended) return;
   StepLog& log = StepLog::instance();
   if (!log.is_open()) {
     const char* run = std::getenv("REDLINE_LOG_RUN");

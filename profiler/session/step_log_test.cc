@@ -124,23 +124,28 @@ TEST(StepLogOfProcess, OtherThreadsDoNotCount) {
 }
 
 TEST(StepLogOfProcess, AProgramOfItsOwnIsLoggedWhereTheEnvironmentAsksForIt) {
-  const std::string folder = new_folder();
-  run_in_child([&] {
-    setenv("REDLINE_LOG", folder.c_str(), 1);
-    setenv("RANK", "1", 1);
-    setenv("WORLD_SIZE", "2", 1);
-    for (int step = 0; step < 5; ++step) {
-      redline_log_program_step(16);
-      redline_log_program_step(kNone);  // a redline::Profiler beside the redline::Trial
+  for (const bool profiler_is_first : {false, true}) {
+    const std::string folder = new_folder();
+    run_in_child([&] {
+      setenv("REDLINE_LOG", folder.c_str(), 1);
+      setenv("RANK", "1", 1);
+      setenv("WORLD_SIZE", "2", 1);
+      for (int step = 0; step < 5; ++step) {
+        if (profiler_is_first) redline_log_program_step(kNone);
+        redline_log_program_step(16);
+        if (!profiler_is_first) redline_log_program_step(kNone);
+      }
+      return 0;
+    });
+    const auto log = trace::read_step_log(folder + "/rank1.steps.redline");
+    ASSERT_TRUE(log.has_value());
+    // Nobody knows where the first step began.
+    ASSERT_EQ(log->steps.size(), 4U) << profiler_is_first;
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(log->steps[i].step, static_cast<int64_t>(i) + 1);
+      EXPECT_EQ(log->steps[i].samples, 16) << profiler_is_first;
     }
-    return 0;
-  });
-  const auto log = trace::read_step_log(folder + "/rank1.steps.redline");
-  ASSERT_TRUE(log.has_value());
-  // Nobody knows where the first step began.
-  ASSERT_EQ(log->steps.size(), 4U);
-  EXPECT_EQ(log->steps[0].step, 1);
-  EXPECT_EQ(log->steps[0].samples, 16);
+  }
 }
 
 TEST(StepLogOfProcess, WithoutTheEnvironmentAProgramWritesNothing) {

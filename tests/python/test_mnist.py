@@ -6,6 +6,7 @@ import re
 import struct
 
 import pytest
+import step_logs
 from recording import names, slices, step_numbers, traces
 
 STEPS = ["--steps", "12", "--batch-size", "16", "--print-loss-bits"]
@@ -49,6 +50,23 @@ def test_loss_bits_do_not_depend_on_the_recorder(run, program, library, tmp_path
     assert names(trace, "cpu_op")["aten::convolution"] == 6
     assert [step_numbers(trace) for trace in traces(tmp_path / "outside")] == [[2, 3], [6, 7]]
     assert "recording is off" in failing.stderr
+
+
+@pytest.mark.parametrize("profiled", [False, True], ids=["trial", "trial_and_profiler"])
+def test_its_steps_are_logged_without_parts(run, program, tmp_path, profiled):
+    trace = ["--trace", tmp_path / "own"] if profiled else []
+    command = [program("redline"), "run", "--log", tmp_path / "logs", "--", program("mnist"), *STEPS, *trace]
+    done = run(command)
+    loss_bits(done)
+    assert "12 steps" in done.stderr
+    (log,) = map(step_logs.read, (tmp_path / "logs").glob("*.steps.redline"))
+    # Nobody knows where the first step began.
+    assert [(step["step"], step["samples"]) for step in log.steps] == [(number, 16) for number in range(1, 12)]
+    assert all(step["length"] > 0 for step in log.steps)
+    seen = {part for step in log.steps for part in step_logs.PARTS if step[part] is not None}
+    assert seen == set(), "what no hook sees is absent"
+    assert [kind for kind, _ in log.marks] == (["window"] if profiled else [])
+    assert (log.ended, log.status) == (True, 0)
 
 
 def test_a_ready_made_folder_of_mnist(run, program, tmp_path):

@@ -5,6 +5,11 @@ twice, a delay in the loader, a synchronisation with a late rank. A process besi
 The limit is --fail-slower 1%, between nothing and the 5 % that are planted.
 
     .venv/bin/python bench/gate.py --pairs 20
+
+200 comparisons of each kind take hours. With --json FILE each is kept in the file, and the next call with the same
+options goes on from there:
+
+    .venv/bin/python bench/gate.py --json gate.json --minutes 60
 """
 
 import argparse
@@ -66,6 +71,19 @@ def compare(change, sizes, arguments):
             "minutes": (time.monotonic() - begin) / 60}
 
 
+def changes(pairs):
+    """What the new side differs in: of each pair of comparisons the first differs in nothing."""
+    return [change for number in range(pairs) for change in ("none", list(PARTS)[number % len(PARTS)])]
+
+
+def rows_in(file, options):
+    """The comparisons in the file that were made with the same options."""
+    if file is None or not file.exists():
+        return []
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    return [row for row in rows if row["options"] == options]
+
+
 def share(rows, test):
     return f"{sum(map(test, rows))} of {len(rows)}"
 
@@ -80,8 +98,8 @@ def show(rows):
         print(f"{kind + ' caught':<30} {share(own, lambda row: row['status'] == BEYOND)}, "
               f"named first {share(caught, lambda row: row['named'])}, "
               f"cannot tell {share(own, lambda row: row['status'] == CANNOT_TELL)}")
-    minutes = sorted(row["minutes"] for row in rows)
-    print(f"minutes a pair                 {minutes[len(minutes) // 2]:.2f} (median), {minutes[-1]:.2f} (longest)")
+    if minutes := sorted(row["minutes"] for row in rows):
+        print(f"minutes a pair                 {minutes[len(minutes) // 2]:.2f} (median), {minutes[-1]:.2f} (longest)")
 
 
 def main():
@@ -92,26 +110,29 @@ def main():
     parser.add_argument("--limit", default="1%")
     parser.add_argument("--minutes", type=float, default=0, help="begins no further pair after this time")
     parser.add_argument("--alone", action="store_true", help="without other work beside it")
-    parser.add_argument("--json", type=pathlib.Path, help="appends a line for each comparison")
+    parser.add_argument("--json", type=pathlib.Path, help="appends a line for each comparison, goes on from those in "
+                        "the file, and counts all")
     arguments = parser.parse_args()
-    beside = multiprocessing.Process(target=be_busy, args=(1,), daemon=True)
+    options = {name: getattr(arguments, name) for name in ("runs", "steps", "limit", "alone")}
+    rows = rows_in(arguments.json, options)
+    todo = changes(arguments.pairs)[len(rows):]
+    beside = multiprocessing.Process(target=be_busy, args=(len(rows),), daemon=True)
     if not arguments.alone:
         beside.start()
-    sizes = calibrated()
+    sizes = calibrated() if todo else []
     print("sizes", *sizes, flush=True)
-    rows, begin = [], time.monotonic()
-    for number in range(arguments.pairs):
-        for change in ("none", list(PARTS)[number % len(PARTS)]):
-            if arguments.minutes and time.monotonic() - begin > 60 * arguments.minutes:
-                continue
-            rows.append(compare(change, sizes, arguments))
-            if arguments.json:
-                with arguments.json.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
-            row = rows[-1]
-            print(f"{change:<16} {row['ratio']['value']:.3f} ({row['ratio']['low']:.3f} to {row['ratio']['high']:.3f})"
-                  f" {row['runs']} runs, exit {row['status']}, {row['first']}, {row['operator']},"
-                  f" {row['minutes']:.1f} min", flush=True)
+    begin = time.monotonic()
+    for change in todo:
+        if arguments.minutes and time.monotonic() - begin > 60 * arguments.minutes:
+            break
+        row = {**compare(change, sizes, arguments), "options": options, "date": time.strftime("%Y-%m-%d")}
+        rows.append(row)
+        if arguments.json:
+            with arguments.json.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+        print(f"{change:<16} {row['ratio']['value']:.3f} ({row['ratio']['low']:.3f} to {row['ratio']['high']:.3f})"
+              f" {row['runs']} runs, exit {row['status']}, {row['first']}, {row['operator']},"
+              f" {row['minutes']:.1f} min", flush=True)
     if not arguments.alone:
         beside.terminate()
     show(rows)

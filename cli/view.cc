@@ -12,14 +12,16 @@
 namespace redline::cli {
 
 void add_view(CLI::App& app, int& status) {
-  auto* command = app.add_subcommand("view", "Open traces or a study in the desktop viewer");
+  auto* command = app.add_subcommand("view", "Open traces, step logs or a study in the viewer");
   auto paths = std::make_shared<std::vector<std::string>>();
-  command->add_option("PATH", *paths, "Trace files, folders of ranks, or an autotune study");
+  command->add_option("PATH", *paths,
+                      "Trace files, folders of ranks or of step logs, or an autotune study");
   command->footer(
       "redline-viewer --help has the options for scripts.\n"
       "Examples:\n"
       "  redline view traces\n"
       "  redline view autotune.study.db\n"
+      "  redline view logs\n"
       "  redline view rank0.pt.trace.json.gz rank1.pt.trace.json.gz");
   command->callback([paths, &status] {
     const std::string viewer = launch::program_folder() + "/redline-viewer";

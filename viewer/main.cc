@@ -38,8 +38,9 @@ int fail(const std::string& message) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("PATH", options.paths,
-                 "Trace files (.json, .gz, .zst), folders of ranks, or a study (.db)");
+  app.add_option(
+      "PATH", options.paths,
+      "Trace files (.json, .gz, .zst), folders of ranks or of step logs, or a study (.db)");
   app.add_option("--before", options.before,
                  "An earlier run: show both on aligned steps, and what changed");
   app.add_option("--at", options.at_ns,
@@ -61,6 +62,7 @@ void add_options(CLI::App& app, Options& options) {
       "  redline-viewer traces/\n"
       "  redline-viewer --before old/ new/\n"
       "  redline-viewer autotune.study.db\n"
+      "  redline-viewer logs/\n"
       "  redline-viewer --select 'ProfilerStep#7' rank0.pt.trace.json.gz\n"
       "  redline-viewer --at 250000000 --span 40000000 --screenshot step.png traces/\n"
       "  redline-viewer --theme dark --size 1920x1080 --screenshot dark.png traces/");
@@ -125,12 +127,15 @@ View view_of(const Options& options) {
   return {options.at_ns, options.span_ns, options.select, options.find, options.tab};
 }
 
-int draw_study(const Options& options, MainWindow& window) {
-  if (options.screenshot.empty()) return fail("a study has no frames to measure, name a trace");
-  const auto tuning = load_tuning(options.paths.front());
-  if (!tuning) return fail(tuning.error());
+/// Draws what is no trace: a study or the step logs of a job.
+template <typename Shown>
+int draw_page(const Options& options, MainWindow& window,
+              const tl::expected<Shown, std::string>& read,
+              void (MainWindow::*show)(const Shown&)) {
+  if (options.screenshot.empty()) return fail("there are no frames to measure: name a trace");
+  if (!read) return fail(read.error());
   window.show();
-  window.show_tuning(*tuning);
+  (window.*show)(*read);
   const auto problem = save_screenshot(window, options.screenshot);
   return problem ? fail(*problem) : 0;
 }
@@ -140,7 +145,10 @@ int run_offscreen(const Options& options, MainWindow& window) {
     return fail("no trace named. Example: redline-viewer --screenshot out.png traces/");
   }
   if (options.paths.size() == 1 && is_study(options.paths.front())) {
-    return draw_study(options, window);
+    return draw_page(options, window, load_tuning(options.paths.front()), &MainWindow::show_tuning);
+  }
+  if (options.before.empty() && is_run(options.paths)) {
+    return draw_page(options, window, load_run(options.paths), &MainWindow::show_run);
   }
   const auto loaded = options.before.empty() ? load_session(options.paths)
                                              : load_comparison({options.before}, options.paths);

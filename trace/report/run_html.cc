@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "trace/report/html.h"
+#include "trace/report/run_chart.h"
 #include "trace/report/run_report.h"
 #include "trace/report/run_words.h"
 
@@ -14,118 +15,77 @@ namespace {
 
 constexpr double kChartWidth = 1180;
 constexpr double kChartHeight = 180;
-constexpr double kChartTop = 20;
+constexpr double kChartTop = 30;
 
-// The chart's axes: time from left to right, and a rate from 0 at the bottom.
-class RunChart {
+// Time from left to right, and the rate from 0 at the bottom.
+class ChartDrawing {
  public:
-  explicit RunChart(const RunVerdict& verdict) : verdict_(verdict) {
-    by_samples_ = verdict.samples_per_s.has_value();
-    begin_ns_ = verdict.points.front().time_ns;
-    length_ns_ = std::max<int64_t>(1, verdict.end_ns - begin_ns_);
-    for (const RunPoint& point : verdict.points) most_ = std::max(most_, rate(point));
-  }
+  explicit ChartDrawing(const RunChart& chart) : chart_(chart) {}
 
   [[nodiscard]] std::string svg() const {
     std::string curve;
-    for (const RunPoint& point : verdict_.points) {
-      curve += fmt::format("{}{:.1f} {:.1f}", curve.empty() ? "M" : "L", x(point.time_ns),
-                           y(rate(point)));
+    for (const RunChartPoint& point : chart_.points) {
+      const double y = kChartTop + kChartHeight * (1 - point.rate / std::max(chart_.highest, 1e-9));
+      const double at = x(point.time_ns);  // a rate holds until the next
+      curve += curve.empty() ? fmt::format("M{:.1f} {:.1f}", at, y)
+                             : fmt::format("H{:.1f}V{:.1f}", at, y);
     }
     curve += fmt::format("H{}", kChartWidth);
-    const std::string unit = by_samples_ ? "samples/s" : "steps/s";
     return fmt::format(
         "<svg viewBox=\"0 0 {0} {1}\" style=\"max-width:none\" role=img "
         "aria-label=\"Rate over the whole run\">"
         "<line class=grid x1=0 y1={2} x2={0} y2={2}></line>"
-        "<line class=grid x1=0 y1={3} x2={0} y2={3}></line>{4}"
-        "<path class=area style=\"fill:var(--kernel)\" d=\"{5}V{3}H0Z\"></path>"
-        "<path class=curve style=\"stroke:var(--kernel)\" d=\"{5}\"></path>{6}"
-        "<text x=0 y=14>{7} {8}</text><text x=0 y={9}>{10}</text>"
-        "<text x={0} y={9} text-anchor=end>{11}</text></svg>",
-        kChartWidth, kChartTop + kChartHeight + 20, kChartTop, kChartTop + kChartHeight,
-        finding_marks(), curve, slow_marks() + epoch_marks(), format_number(most_), unit,
-        kChartTop + kChartHeight + 16, "step 0",
-        fmt::format("step {}, {}", format_count(verdict_.steps),
-                    format_wait(std::chrono::nanoseconds(length_ns_))));
+        "<line class=grid x1=0 y1={3} x2={0} y2={3}></line>"
+        "<path class=area style=\"fill:var(--kernel)\" d=\"{4}V{3}H0Z\"></path>"
+        "<path class=curve style=\"stroke:var(--kernel)\" d=\"{4}\"></path>{5}"
+        "<text x=0 y=14>{6} {7}</text><text x=0 y={8}>step 0</text>"
+        "<text x={0} y={8} text-anchor=end>step {9}, {10}</text></svg>",
+        kChartWidth, kChartTop + kChartHeight + 20, kChartTop, kChartTop + kChartHeight, curve,
+        marks(), format_number(chart_.highest), chart_.unit, kChartTop + kChartHeight + 16,
+        format_count(chart_.steps),
+        format_wait(std::chrono::nanoseconds(chart_.end_ns - chart_.begin_ns)));
   }
 
  private:
-  [[nodiscard]] double rate(const RunPoint& point) const {
-    return by_samples_ ? point.samples_per_s.value_or(0) : point.steps_per_s;
-  }
-  [[nodiscard]] double x(int64_t time_ns) const {
-    return kChartWidth *
-           std::clamp(static_cast<double>(time_ns - begin_ns_) / static_cast<double>(length_ns_),
-                      0.0, 1.0);
-  }
-  [[nodiscard]] double y(double rate) const {
-    return kChartTop + kChartHeight * (1 - (most_ > 0 ? rate / most_ : 0));
-  }
-  [[nodiscard]] int64_t time_of(int64_t step) const {
-    const auto after = std::find_if(verdict_.points.begin(), verdict_.points.end(),
-                                    [step](const RunPoint& point) { return point.step >= step; });
-    return after == verdict_.points.end() ? verdict_.end_ns : after->time_ns;
+  [[nodiscard]] double x(int64_t time_ns) const { return kChartWidth * chart_.share_of(time_ns); }
+
+  [[nodiscard]] std::string marks() const {
+    std::string all;
+    for (const RunChartMark& mark : chart_.marks) all += mark_svg(mark, x(mark.time_ns));
+    return all;
   }
 
-  // A line with the finding's number at the step from which each finding holds.
-  [[nodiscard]] std::string finding_marks() const {
-    std::string marks;
-    for (size_t i = 0; i < verdict_.findings.size(); ++i) {
-      const RunFinding& finding = verdict_.findings[i];
-      if (finding.from_step == 0) continue;
-      const double at = x(time_of(finding.from_step));
-      marks += fmt::format(
-          "<line x1={0:.1f} y1={1} x2={0:.1f} y2={2} style=\"stroke:var(--dataloader)\"></line>"
-          "<text x={3:.1f} y={4} text-anchor={5}>{6}</text>",
-          at, kChartTop, kChartTop + kChartHeight, at > kChartWidth - 20 ? at - 4 : at + 4,
-          kChartTop + 12, at > kChartWidth - 20 ? "end" : "start", i + 1);
+  // A finding: a line with its number. A slow step: a dot at the bottom. An event: a short line at
+  // the top.
+  [[nodiscard]] static std::string mark_svg(const RunChartMark& mark, double at) {
+    constexpr std::array kColours = {"annotation", "kernel", "dataloader", "overlap",
+                                     "operator",   "memcpy", "dataloader", "dim"};
+    const std::string title = html::escape(mark.words);
+    switch (mark.kind) {
+      case RunChartMark::Kind::kFinding: {
+        const bool is_last = at > kChartWidth - 20;
+        return fmt::format(
+            "<g><title>{6}</title><line x1={0:.1f} y1={1} x2={0:.1f} y2={2} "
+            "style=\"stroke:var(--dataloader)\"></line>"
+            "<text x={3:.1f} y={4} text-anchor={5}>{7}</text></g>",
+            at, kChartTop, kChartTop + kChartHeight, is_last ? at - 4 : at + 4, kChartTop + 12,
+            is_last ? "end" : "start", title, mark.number);
+      }
+      case RunChartMark::Kind::kSlowStep:
+        return fmt::format(
+            "<circle cx={:.1f} cy={} r=3 style=\"fill:var(--communication)\"><title>{}</title>"
+            "</circle>",
+            at, kChartTop + kChartHeight - 5, title);
+      case RunChartMark::Kind::kEvent:
+        break;
     }
-    return marks;
+    return fmt::format(
+        "<line x1={0:.1f} y1={1} x2={0:.1f} y2={2} style=\"stroke:var(--{3});stroke-width:2\">"
+        "<title>{4}</title></line>",
+        at, kChartTop - 6, kChartTop, kColours[static_cast<size_t>(mark.event)], title);
   }
 
-  [[nodiscard]] std::string slow_marks() const {
-    std::string marks;
-    for (const SlowStep& slow : verdict_.slow) {
-      marks += fmt::format(
-          "<circle cx={:.1f} cy={} r=3 style=\"fill:var(--communication)\"><title>step {}: {}{}"
-          "</title></circle>",
-          x(slow.begin_ns), kChartTop + kChartHeight - 5, format_count(slow.step),
-          format_ns(slow.length_ns),
-          slow.part ? ", " + std::string(log_part_name(*slow.part)) : "");
-    }
-    return marks;
-  }
-
-  // Short lines at the top: epochs, checkpoints, windows that were recorded, errors.
-  [[nodiscard]] std::string epoch_marks() const {
-    constexpr std::array<std::pair<const char*, const char*>, 8> kKinds = {
-        {{"epoch", "annotation"},
-         {"window recorded", "kernel"},
-         {"out of memory", "dataloader"},
-         {"compiling", "overlap"},
-         {"evaluation", "operator"},
-         {"checkpoint", "memcpy"},
-         {"exception", "dataloader"},
-         {"note", "dim"}}};
-    constexpr size_t kMostMarks = 500;
-    std::string marks;
-    for (size_t i = 0; i < std::min(kMostMarks, verdict_.marks.size()); ++i) {
-      const LogMark& mark = verdict_.marks[i];
-      const auto& [name, colour] = kKinds[static_cast<size_t>(mark.kind)];
-      marks += fmt::format(
-          "<line x1={0:.1f} y1={1} x2={0:.1f} y2={2} style=\"stroke:var(--{3});stroke-width:2\">"
-          "<title>{4} {5}</title></line>",
-          x(mark.time_ns), kChartTop - 6, kChartTop, colour, name, html::escape(mark.text));
-    }
-    return marks;
-  }
-
-  const RunVerdict& verdict_;
-  bool by_samples_ = false;
-  int64_t begin_ns_ = 0;
-  int64_t length_ns_ = 1;
-  double most_ = 0;
+  const RunChart& chart_;
 };
 
 std::string run_findings_html(const RunVerdict& verdict) {
@@ -153,8 +113,9 @@ std::string hour_html(const RunVerdict& verdict) {
       "operator",   "memcpy", "overlap", "python"};
   std::string rows;
   const auto add = [&](std::string_view name, double share, const char* colour) {
-    rows += fmt::format("<tr><td>{}</td>{}<td class=number>{:.1f} min</td></tr>", name,
-                        html::bar_cell(share, colour), 60 * share);
+    rows +=
+        fmt::format("<tr><td style=\"width:14em\">{}</td>{}<td class=number>{:.1f} min</td></tr>",
+                    name, html::bar_cell(share, colour), 60 * share);
   };
   for (size_t part = 0; part < kLogParts; ++part) {
     if (!verdict.part_share[part]) continue;
@@ -179,8 +140,8 @@ std::string run_html(const RunVerdict& verdict) {
       "<section class=card id=run><div class=head><h2>The whole run <span class=dim>{}</span></h2>"
       "<b>{}</b></div>{}{}{}{}</section>\n",
       html::escape(run_subtitle(verdict)), run_rate_text(verdict), left_out_html(verdict),
-      verdict.points.empty() ? "" : RunChart(verdict).svg(), run_findings_html(verdict),
-      hour_html(verdict));
+      verdict.points.empty() ? "" : ChartDrawing(run_chart(verdict)).svg(),
+      run_findings_html(verdict), hour_html(verdict));
 }
 
 }  // namespace redline::trace

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "trace/report/run_chart.h"
 #include "trace/report/run_words.h"
 
 namespace redline::trace {
@@ -133,6 +135,27 @@ TEST(RunReport, PageOfLogsAloneHasTheChartAndNoMarkupFromNames) {
   EXPECT_NE(page.find("Rate over the whole run"), std::string::npos);
   EXPECT_NE(page.find("(&lt;b&gt;)"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos) << "without traces there is no timeline";
+}
+
+TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {
+  RunVerdict verdict = some_verdict();
+  for (int64_t i = 0; i < 5000; ++i) {
+    verdict.marks.push_back({verdict.begin_ns + i * 80'000'000, 0, LogMarkKind::kEpoch, ""});
+  }
+  verdict.marks.push_back({verdict.end_ns, 0, LogMarkKind::kException, "ValueError: <b>"});
+  const RunChart chart = run_chart(verdict);
+  const auto count = [&](LogMarkKind event) {
+    return std::ranges::count_if(chart.marks, [event](const RunChartMark& mark) {
+      return mark.kind == RunChartMark::Kind::kEvent && mark.event == event;
+    });
+  };
+  EXPECT_GT(count(LogMarkKind::kEpoch), 900);
+  EXPECT_LT(count(LogMarkKind::kEpoch), 1100);
+  EXPECT_EQ(count(LogMarkKind::kException), 1);
+  const std::string page = run_html(verdict);
+  EXPECT_NE(page.find("exception ValueError: &lt;b&gt;"), std::string::npos);
+  EXPECT_NE(page.find("<title>step 777: 2.0 s</title>"), std::string::npos);
+  EXPECT_NE(page.find("<title>From step 5,000 on 20 % slower"), std::string::npos);
 }
 
 TEST(RunReport, EachCauseHasASentence) {

@@ -43,6 +43,10 @@ constexpr std::array kCauseKeys = {
     "slow_steps",    "varying_lengths", "unsteady",     "memory_growth", "warm_up",
     "out_of_memory", "other_processes", "crowded_cores"};
 
+constexpr std::array<std::string_view, 8> kMarkNames = {
+    "epoch",      "window recorded", "out of memory", "compiling",
+    "evaluation", "checkpoint",      "exception",     "note"};
+
 std::string percent(double share) {
   return share < 0.1 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
 }
@@ -151,6 +155,7 @@ std::string slow_steps_detail(const RunFinding& finding) {
 
 std::string_view log_part_key(LogPart part) { return kPartWords[static_cast<size_t>(part)].key; }
 std::string_view log_part_name(LogPart part) { return kPartWords[static_cast<size_t>(part)].name; }
+std::string_view log_mark_name(LogMarkKind kind) { return kMarkNames[static_cast<size_t>(kind)]; }
 std::string_view run_cause_key(RunCause cause) { return kCauseKeys[static_cast<size_t>(cause)]; }
 
 std::string headline_of(const RunFinding& finding) {

@@ -16,6 +16,9 @@ namespace redline::trace {
 /// The key of a cause in JSON: "uneven_rank".
 [[nodiscard]] std::string_view run_cause_key(RunCause cause);
 
+/// What happened at a mark, as people read it: "window recorded".
+[[nodiscard]] std::string_view log_mark_name(LogMarkKind kind);
+
 /// One line: what was found, where and since when.
 [[nodiscard]] std::string headline_of(const RunFinding& finding);
 /// Figures behind the headline, and what can be done. May be empty.

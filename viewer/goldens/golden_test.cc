@@ -18,8 +18,10 @@
 #include <string>
 
 #include "tests/training_run.h"
+#include "viewer/models/test_run.h"
 #include "viewer/models/test_study.h"
 #include "viewer/widgets/panes.h"
+#include "viewer/widgets/run_page.h"
 #include "viewer/widgets/step_bars.h"
 #include "viewer/widgets/tuning_page.h"
 #include "viewer/widgets/window_fixture.h"
@@ -276,6 +278,18 @@ TEST_F(Golden, Tuning) {
   expect_golden(part<TuningPage>(), "tuning");
 }
 
+TEST_F(Golden, TheWholeRun) {
+  TestRun run(folder_.filePath("logs").toStdString());
+  run.add_window_with_trace(100, "early", "{}");
+  run.add_window_with_trace(500, "late", "{}");
+  run.write();
+  for (const bool dark : {false, true}) {
+    show_window(dark ? Theme::dark_theme() : Theme::light(), kWindow);
+    window_->show_run(*load_run({run.folder()}));
+    expect_golden(part<RunPage>(), dark ? "run-dark" : "run");
+  }
+}
+
 }  // namespace
 }  // namespace redline::viewer
 
@@ -288,6 +302,7 @@ void forget_surroundings() {
       qunsetenv(name.toUtf8());
     }
   }
+  qputenv("TZ", "UTC");
   qputenv("QT_QPA_PLATFORM", "offscreen");
   qputenv("FONTCONFIG_FILE", REDLINE_SOURCE_DIR "/viewer/goldens/font/fonts.conf");
 }

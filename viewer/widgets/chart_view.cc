@@ -21,6 +21,17 @@ constexpr std::array kColours = {SliceClass::kCompute,    SliceClass::kCommunica
 
 }  // namespace
 
+void paint_heights(QPainter& painter, const QRectF& area, const ChartGeometry& geometry,
+                   const Theme& theme) {
+  for (const ChartTick& tick : geometry.y_ticks()) {
+    const int y = static_cast<int>(geometry.y_of(tick.value));
+    painter.fillRect(QRectF(area.left(), y, area.width(), 1), theme.separator);
+    painter.setPen(theme.muted);
+    painter.drawText(QRectF(0, y - 8, area.left() - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
+                     text(tick.text));
+  }
+}
+
 ChartView::ChartView(const Theme& theme, QWidget* parent) : ItemsView(parent), theme_(theme) {
   setMinimumSize(220, 200);
   setAccessibleName(tr("Chart"));
@@ -104,13 +115,7 @@ void ChartView::paint_legend(QPainter& painter) const {
 
 void ChartView::paint_axes(QPainter& painter, const ChartGeometry& geometry) const {
   const QRectF area = plot();
-  for (const ChartTick& tick : geometry.y_ticks()) {
-    const int y = static_cast<int>(geometry.y_of(tick.value));
-    painter.fillRect(QRectF(area.left(), y, area.width(), 1), theme_.separator);
-    painter.setPen(theme_.muted);
-    painter.drawText(QRectF(0, y - 8, area.left() - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
-                     text(tick.text));
-  }
+  paint_heights(painter, area, geometry, theme_);
   for (const ChartTick& tick : geometry.x_ticks()) {
     const double x = geometry.x_of(tick.value);
     painter.drawText(QRectF(x - 40, area.bottom() + 3, 80, 14), Qt::AlignCenter, text(tick.text));

@@ -8,6 +8,10 @@
 
 namespace redline::viewer {
 
+/// The numbers at the left of a chart, and a line through it at each.
+void paint_heights(QPainter& painter, const QRectF& area, const ChartGeometry& geometry,
+                   const Theme& theme);
+
 class ChartView : public ItemsView {
   Q_OBJECT
 

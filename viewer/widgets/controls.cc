@@ -4,6 +4,7 @@
 #include <QHBoxLayout>
 #include <QPainter>
 #include <QPushButton>
+#include <algorithm>
 
 #include "viewer/models/format.h"
 #include "viewer/models/load.h"
@@ -47,6 +48,30 @@ void ColourBox::paintEvent(QPaintEvent*) {
   painter.setPen(Qt::NoPen);
   painter.setBrush(theme_.of(class_));
   painter.drawRoundedRect(rect(), radius_, radius_);
+}
+
+ShareBar::ShareBar(const Theme& theme, double share, SliceClass slice_class)
+    : theme_(theme), share_(share), class_(slice_class) {
+  setFixedHeight(6);
+}
+
+void ShareBar::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), theme_.idle);
+  painter.fillRect(QRectF(0, 0, share_ * width(), height()), theme_.of(class_));
+}
+
+void WordsColumn::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  setMinimumHeight(std::max(0, layout()->totalHeightForWidth(width())));
+}
+
+QLabel* make_label(const QString& words, const QFont& font, bool muted) {
+  auto* label = new QLabel(words);
+  label->setTextFormat(Qt::PlainText);
+  label->setFont(font);
+  label->setProperty("muted", muted);
+  return label;
 }
 
 void paint_focus_frame(QPainter& painter, const QWidget& part, const Theme& theme) {

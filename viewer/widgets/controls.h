@@ -69,6 +69,33 @@ class ColourBox : public QWidget {
   double radius_;
 };
 
+/// A bar that is as wide as a share of its room.
+class ShareBar : public QWidget {
+  Q_OBJECT
+
+ public:
+  ShareBar(const Theme& theme, double share, SliceClass slice_class);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  const Theme& theme_;
+  double share_;
+  SliceClass class_;
+};
+
+/// The content of a scroll area that takes the height that its words need at its width. A scroll
+/// area alone would squeeze wrapped labels.
+class WordsColumn : public QWidget {
+  Q_OBJECT
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+};
+
+[[nodiscard]] QLabel* make_label(const QString& words, const QFont& font, bool muted = false);
+
 /// The frame of a painted part that has the keyboard's focus.
 void paint_focus_frame(QPainter& painter, const QWidget& part, const Theme& theme);
 

@@ -52,21 +52,33 @@ void Loader::post(const Run& run, Emit emit_signal) {
       Qt::QueuedConnection);
 }
 
+void Loader::fail(const std::string& sentence, const Run& run) {
+  post(run, [this, words = QString::fromStdString(sentence)] { emit failed(words); });
+}
+
 void Loader::load_study(const std::vector<std::string>& paths, const Run& run) {
   auto tuning = paths.size() == 1 ? load_tuning(paths.front())
                                   : tl::unexpected(std::string("A study is opened alone, without "
                                                                "traces or other studies."));
-  if (!tuning) {
-    post(run, [this, sentence = QString::fromStdString(tuning.error())] { emit failed(sentence); });
-    return;
-  }
+  if (!tuning) return fail(tuning.error(), run);
   post(run, [this, result = std::move(*tuning)] { emit tuned(result); });
+}
+
+void Loader::load_logs(const std::vector<std::string>& paths, bool are_alone, const Run& run) {
+  auto whole = load_run(paths);
+  if (whole) {
+    post(run, [this, result = std::move(*whole)] { emit run_read(result); });
+  } else if (are_alone) {
+    fail(whole.error(), run);
+  }
 }
 
 // Runs on the loading thread. Results go to this object's thread by queued calls.
 void Loader::load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
                   const Run& run) {
   if (std::any_of(paths.begin(), paths.end(), is_study)) return load_study(paths, run);
+  const bool has_logs = before.empty() && has_run(paths);
+  if (has_logs && is_run(paths)) return load_logs(paths, true, run);
   using Clock = std::chrono::steady_clock;
   trace::ReadOptions options;
   options.cancel = run.cancelled.get();
@@ -81,12 +93,10 @@ void Loader::load(const std::vector<std::string>& paths, const std::vector<std::
     post(run, [this, session = *std::move(first)] { emit begun(session); });
   }
   auto result = load_comparison(before, paths, options);
-  if (!result) {
-    post(run, [this, sentence = QString::fromStdString(result.error())] { emit failed(sentence); });
-    return;
-  }
+  if (!result) return fail(result.error(), run);
   const std::shared_ptr<const Session> session = result->session;
   post(run, [this, loaded_session = std::move(*result)] { emit loaded(loaded_session); });
+  if (has_logs) load_logs(paths, false, run);
   sum_up(*session, run);
 }
 

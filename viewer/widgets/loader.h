@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "viewer/models/load.h"
+#include "viewer/models/run.h"
 #include "viewer/models/tuning.h"
 
 namespace redline::viewer {
@@ -39,6 +40,8 @@ class Loader : public QObject {
   void analysed(redline::viewer::AnalysedSession analysed);
   /// Emitted instead of loaded() if the path is an autotune study.
   void tuned(redline::viewer::Tuning tuning);
+  /// Emitted instead of loaded() if there are step logs and no traces; after it if there are both.
+  void run_read(redline::viewer::WholeRun run);
   void failed(QString sentence);
 
  private:
@@ -49,7 +52,9 @@ class Loader : public QObject {
   };
   template <typename Work>
   void start_thread(Work work);
+  void fail(const std::string& sentence, const Run& run);
   void load_study(const std::vector<std::string>& paths, const Run& run);
+  void load_logs(const std::vector<std::string>& paths, bool are_alone, const Run& run);
   void load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
             const Run& run);
   void sum_up(const Session& session, const Run& run);

@@ -18,6 +18,7 @@
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/popups.h"
+#include "viewer/widgets/run_page.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/tuning_page.h"
 #include "viewer/widgets/user_settings.h"
@@ -30,8 +31,10 @@ void MainWindow::connect_state() {
   connect(&loader_, &Loader::loaded, this, &MainWindow::show_session);
   connect(&loader_, &Loader::loaded, this, [this] { remember_files(paths_); });
   connect(&loader_, &Loader::tuned, this, [this] { remember_files(paths_); });
+  connect(&loader_, &Loader::run_read, this, [this] { remember_files(paths_); });
   connect(&loader_, &Loader::analysed, this, &MainWindow::show_analysis);
   connect(&loader_, &Loader::tuned, this, &MainWindow::show_tuning);
+  connect(&loader_, &Loader::run_read, this, &MainWindow::show_run);
   connect(&loader_, &Loader::failed, this, &MainWindow::show_error);
   connect(&state_, &ViewState::axis_changed, this, &MainWindow::update_status);
   connect(&state_, &ViewState::selection_changed, this, &MainWindow::update_selection_status);
@@ -182,15 +185,25 @@ void MainWindow::show_title(const QString& name) {
 void MainWindow::show_tuning(const Tuning& tuning) {
   tuning_->show_tuning(tuning);
   const QString file = text(printable(std::filesystem::path(tuning.path).filename().string()));
-  show_title(file);
-  loaded_text_->setText(text(tuning.path));
+  note_opened(kTuningPage, file, tuning.path);
+}
+
+void MainWindow::show_run(const WholeRun& run) {
+  run_->show_run(run);
+  if (pages_->currentIndex() == kTimelinePage) return show_page(kTimelinePage);
+  note_opened(kRunPage, text(printable(run.name)), run.paths.front());
+}
+
+void MainWindow::note_opened(int page, const QString& name, const std::string& path) {
+  show_title(name);
+  loaded_text_->setText(text(printable(path)));
   loaded_text_->setToolTip({});
   opened_.paths = paths_;
   opened_.before.clear();
-  opened_.page = kTuningPage;
-  opened_.name = file;
+  opened_.page = page;
+  opened_.name = name;
   opened_.status = loaded_text_->text();
-  show_page(kTuningPage);
+  show_page(page);
   emit loaded();
 }
 
@@ -199,11 +212,15 @@ void MainWindow::show_page(int page) {
   pages_->setCurrentIndex(page);
   search_->setEnabled(page == kTimelinePage);
   if (page == kTuningPage) tuning_->setFocus();
+  if (page == kRunPage) run_->setFocus();
   range_text_->setVisible(page == kTimelinePage);
   if (page != kTimelinePage) selection_text_->clear();
   show_clocks();
   const bool leads_back = page == kTuningPage && !state_.session().traces().empty();
   tuning_button_->setText(leads_back ? tr("Timeline") : tr("Tuning"));
+  const bool has_timeline = !state_.session().traces().empty();
+  run_button_->setVisible(page == kRunPage ? has_timeline : !run_->run().paths.empty());
+  run_button_->setText(page == kRunPage ? tr("Timeline") : tr("Run"));
 }
 
 void MainWindow::show_analysis(const AnalysedSession& analysed) {

@@ -10,6 +10,7 @@
 #include <QMainWindow>
 #include <QStackedWidget>
 
+#include "viewer/models/run.h"
 #include "viewer/models/session.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/find_pane.h"
@@ -29,6 +30,7 @@ namespace redline::viewer {
 class Pane;
 class Place;
 class RowsView;
+class RunPage;
 class TablesPane;
 class TuningPage;
 
@@ -62,6 +64,8 @@ class MainWindow : public QMainWindow {
   void show_session(const LoadedSession& loaded);
   void show_analysis(const AnalysedSession& analysed);
   void show_tuning(const Tuning& tuning);
+  /// Shows the page, unless traces that lie beside the logs are shown: then a button leads to it.
+  void show_run(const WholeRun& run);
   void show_error(const QString& sentence);
   /// Writes the table that is shown, or a picture of the window. Returns a sentence if that fails.
   [[nodiscard]] std::optional<std::string> export_to(const std::string& path, ExportKind kind);
@@ -124,6 +128,8 @@ class MainWindow : public QMainWindow {
   void show_clocks();
   void choose_study();
   void show_page(int page);
+  /// A page other than the timeline, whose file or folder has this name, is open now.
+  void note_opened(int page, const QString& name, const std::string& path);
   void show_title(const QString& name);
   void choose_export(const QString& suffix, ExportKind kind);
   /// Asks where to write a table, whichever part of the window it belongs to.
@@ -152,6 +158,7 @@ class MainWindow : public QMainWindow {
   static constexpr int kMessagePage = 0;
   static constexpr int kTimelinePage = 1;
   static constexpr int kTuningPage = 2;
+  static constexpr int kRunPage = 3;
 
   /// What was last read completely. It is shown again when a later load is cancelled.
   struct Opened {
@@ -171,6 +178,8 @@ class MainWindow : public QMainWindow {
   QStackedWidget* pages_ = nullptr;
   QPushButton* tuning_button_ = nullptr;
   TuningPage* tuning_ = nullptr;
+  QPushButton* run_button_ = nullptr;
+  RunPage* run_ = nullptr;
   ElidedLabel* name_ = nullptr;
   SearchField* search_ = nullptr;
   QLabel* message_ = nullptr;

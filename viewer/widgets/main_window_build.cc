@@ -15,6 +15,7 @@
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/place.h"
 #include "viewer/widgets/popups.h"
+#include "viewer/widgets/run_page.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/tuning_page.h"
 
@@ -62,6 +63,10 @@ MainWindow::MainWindow(const Theme& theme) : state_(theme) {
   pages_->addWidget(tuning_);
   connect(tuning_, &TuningPage::traces_chosen, this, &MainWindow::open);
   connect(tuning_, &TuningPage::comparison_chosen, this, &MainWindow::compare);
+  run_ = new RunPage(state_.theme());
+  pages_->addWidget(run_);
+  connect(run_, &RunPage::traces_chosen, this, &MainWindow::open);
+  connect(run_, &RunPage::comparison_chosen, this, &MainWindow::compare);
   auto* all = new QWidget;
   auto* column = new QVBoxLayout(all);
   column->setContentsMargins(0, 0, 0, 0);
@@ -119,6 +124,12 @@ QWidget* MainWindow::make_top_bar() {
   tuning_button_->setToolTip(tr("The trials of an autotune study"));
   connect(tuning_button_, &QPushButton::clicked, this, &MainWindow::choose_study);
   row->addWidget(tuning_button_);
+  run_button_ = new QPushButton(tr("Run"));
+  run_button_->setToolTip(tr("The whole job, by its step logs"));
+  run_button_->hide();
+  connect(run_button_, &QPushButton::clicked, this,
+          [this] { show_page(pages_->currentIndex() == kRunPage ? kTimelinePage : kRunPage); });
+  row->addWidget(run_button_);
   row->addWidget(save);
   auto* view = new QPushButton(tr("View"));
   view->setMenu(make_view_menu());

@@ -15,6 +15,7 @@
 #include "viewer/models/view_file.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/main_window.h"
+#include "viewer/widgets/run_page.h"
 #include "viewer/widgets/screenshot.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/tuning_page.h"
@@ -186,8 +187,9 @@ void MainWindow::restore_view() {
 }
 
 std::optional<std::string> MainWindow::export_to(const std::string& path, ExportKind kind) {
-  const bool is_tuning = pages_->currentIndex() == kTuningPage;
-  const Table table = is_tuning ? tuning_->table() : tables_->current_table();
+  const bool is_timeline = pages_->currentIndex() == kTimelinePage;
+  const RowsView* rows = is_timeline ? nullptr : current_rows();
+  const Table table = rows ? rows->all_rows() : tables_->current_table();
   switch (kind) {
     case ExportKind::kCsv:
       return write_text_file(path, table_csv(table));
@@ -200,9 +202,9 @@ std::optional<std::string> MainWindow::export_to(const std::string& path, Export
 }
 
 QString MainWindow::path_of_export(const QString& suffix) {
-  const bool is_tuning = pages_->currentIndex() == kTuningPage;
+  const bool is_timeline = pages_->currentIndex() == kTimelinePage;
   // For two runs the title says what changed, which is no name for a file.
-  const QString name = is_tuning ? name_->text() : text(printable(state_.session().name()));
+  const QString name = is_timeline ? text(printable(state_.session().name())) : name_->text();
   return QFileDialog::getSaveFileName(this, tr("Export"),
                                       QDir(folder()).filePath(name + QLatin1Char('.') + suffix),
                                       QStringLiteral("*.") + suffix);
@@ -217,6 +219,7 @@ void MainWindow::choose_export_of(const RowsView& rows) {
 
 RowsView* MainWindow::current_rows() const {
   if (pages_->currentIndex() == kTuningPage) return tuning_->findChild<RowsView*>();
+  if (pages_->currentIndex() == kRunPage) return run_->findChild<RowsView*>();
   return pages_->currentIndex() == kTimelinePage ? tables_->current_rows() : nullptr;
 }
 

@@ -13,14 +13,6 @@
 namespace redline::viewer {
 namespace {
 
-QLabel* make_label(const QString& words, const QFont& font, bool muted = false) {
-  auto* label = new QLabel(words);
-  label->setTextFormat(Qt::PlainText);
-  label->setFont(font);
-  label->setProperty("muted", muted);
-  return label;
-}
-
 /// Paints the parts of a step side by side, as wide as their shares.
 class PartsBar : public QWidget {
  public:
@@ -43,16 +35,6 @@ class PartsBar : public QWidget {
  private:
   const Theme& theme_;
   std::vector<SummaryPart> parts_;
-};
-
-/// Takes the height that its words need at its width. A scroll area alone would squeeze wrapped
-/// labels.
-class Column : public QWidget {
- protected:
-  void resizeEvent(QResizeEvent* event) override {
-    QWidget::resizeEvent(event);
-    setMinimumHeight(std::max(0, layout()->totalHeightForWidth(width())));
-  }
 };
 
 QWidget* make_swatch(const Theme& theme, SliceClass slice_class) {
@@ -87,7 +69,7 @@ OverviewPane::OverviewPane(ViewState& state)
 }
 
 QVBoxLayout* OverviewPane::start_content() {
-  auto* content = new Column;
+  auto* content = new WordsColumn;
   auto* column = new QVBoxLayout(content);
   column->setContentsMargins(14, 14, 14, 14);
   column->setSpacing(8);

@@ -4,7 +4,6 @@
 #include <QFontDatabase>
 #include <QGridLayout>
 #include <QHBoxLayout>
-#include <QPainter>
 #include <QSplitter>
 
 #include "viewer/models/format.h"
@@ -22,31 +21,11 @@ QString printable_text(const std::string& value) {
   return QString::fromStdString(printable(value));
 }
 
-QLabel* make_label(const QFont& font, bool muted = false) {
-  auto* label = new QLabel;
-  label->setTextFormat(Qt::PlainText);
-  label->setFont(font);
-  label->setProperty("muted", muted);
+QLabel* selectable_label(const QFont& font, bool muted = false) {
+  QLabel* label = make_label({}, font, muted);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   return label;
 }
-
-/// A bar that is as wide as the knob mattered.
-class ShareBar : public QWidget {
- public:
-  ShareBar(const Theme& theme, double share) : theme_(theme), share_(share) { setFixedHeight(6); }
-
- protected:
-  void paintEvent(QPaintEvent*) override {
-    QPainter painter(this);
-    painter.fillRect(rect(), theme_.idle);
-    painter.fillRect(QRectF(0, 0, share_ * width(), height()), theme_.of(SliceClass::kCompute));
-  }
-
- private:
-  const Theme& theme_;
-  double share_;
-};
 
 }  // namespace
 
@@ -82,12 +61,12 @@ QWidget* TuningPage::make_head() {
   auto* column = new QVBoxLayout(head);
   column->setContentsMargins(14, 12, 14, 8);
   column->setSpacing(4);
-  rate_ = make_label(ui_font(24, QFont::Bold));
-  spread_ = make_label(ui_font(12), true);
-  verdict_ = make_label(ui_font(14, QFont::DemiBold));
-  knobs_ = make_label(ui_font(12));
-  command_ = make_label(QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
-  figures_ = make_label(ui_font(12), true);
+  rate_ = selectable_label(ui_font(24, QFont::Bold));
+  spread_ = selectable_label(ui_font(12), true);
+  verdict_ = selectable_label(ui_font(14, QFont::DemiBold));
+  knobs_ = selectable_label(ui_font(12));
+  command_ = selectable_label(QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
+  figures_ = selectable_label(ui_font(12), true);
   for (QLabel* label : {knobs_, command_}) {
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   }
@@ -144,10 +123,10 @@ QWidget* TuningPage::make_right() {
   right_ = new QVBoxLayout(right);
   right_->setContentsMargins(14, 14, 14, 14);
   right_->setSpacing(8);
-  auto* title = make_label(ui_font(13, QFont::DemiBold));
+  auto* title = selectable_label(ui_font(13, QFont::DemiBold));
   title->setText(tr("What mattered"));
   shares_ = new QWidget;
-  auto* trial = make_label(ui_font(13, QFont::DemiBold));
+  auto* trial = selectable_label(ui_font(13, QFont::DemiBold));
   trial->setText(tr("Trial"));
   details_ = new QPlainTextEdit;
   details_->setReadOnly(true);
@@ -225,9 +204,9 @@ void TuningPage::show_shares() {
   grid->setVerticalSpacing(2);
   int row = 0;
   for (const KnobShare& share : tuning_.knob_shares) {
-    auto* name = make_label(ui_font(12));
-    auto* percent = make_label(ui_font(12), true);
-    auto* values = make_label(ui_font(11), true);
+    auto* name = selectable_label(ui_font(12));
+    auto* percent = selectable_label(ui_font(12), true);
+    auto* values = selectable_label(ui_font(11), true);
     name->setText(printable_text(share.knob));
     percent->setText(printable_text(format_percent(share.at_stake)));
     percent->setToolTip(
@@ -235,13 +214,13 @@ void TuningPage::show_shares() {
     values->setText(printable_text(share.values));
     values->setWordWrap(true);
     grid->addWidget(name, row, 0);
-    grid->addWidget(new ShareBar(theme_, share.at_stake), row, 1);
+    grid->addWidget(new ShareBar(theme_, share.at_stake, SliceClass::kCompute), row, 1);
     grid->addWidget(percent, row++, 2, Qt::AlignRight);
     grid->addWidget(values, row++, 0, 1, 3);
     grid->setRowMinimumHeight(row++, 4);
   }
   if (tuning_.knob_shares.empty()) {
-    auto* none = make_label(ui_font(12), true);
+    auto* none = selectable_label(ui_font(12), true);
     none->setText(tr("No knob was changed alone."));
     grid->addWidget(none, 0, 0);
   }

@@ -1,0 +1,197 @@
+#include "viewer/widgets/run_page.h"
+
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QSplitter>
+
+#include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
+
+namespace redline::viewer {
+namespace {
+
+constexpr int kFindingsWidth = 360;
+constexpr int kRanksHeight = 180;
+constexpr int kReadAgainMs = 3000;
+
+QString printed(const std::string& words) { return text(typeset(printable(words))); }
+
+QLabel* wrapped_label(const std::string& words, const QFont& font, bool muted = false) {
+  QLabel* label = make_label(printed(words), font, muted);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return label;
+}
+
+QWidget* finding_card(const RunFindingText& finding, size_t number) {
+  auto* frame = new QFrame;
+  frame->setProperty("card", true);
+  auto* column = new QVBoxLayout(frame);
+  column->setContentsMargins(12, 9, 12, 9);
+  column->setSpacing(4);
+  column->addWidget(wrapped_label(std::to_string(number) + " · " + finding.headline,
+                                  ui_font(12, QFont::DemiBold)));
+  if (!finding.cost.empty()) {
+    column->addWidget(wrapped_label("at most " + finding.cost, ui_font(11)));
+  }
+  if (!finding.detail.empty()) {
+    column->addWidget(wrapped_label(finding.detail, ui_font(11), true));
+  }
+  return frame;
+}
+
+}  // namespace
+
+RunPage::RunPage(const Theme& theme, QWidget* parent)
+    : QWidget(parent), theme_(theme), task_(this) {
+  auto* both = new QSplitter(Qt::Horizontal);
+  both->setObjectName(QStringLiteral("run"));
+  both->setHandleWidth(1);
+  both->addWidget(make_left());
+  both->addWidget(make_right());
+  both->setStretchFactor(0, 1);
+  both->setSizes({1240, kFindingsWidth});
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(both);
+  setFocusProxy(ranks_);
+  again_.setSingleShot(true);
+  again_.setInterval(kReadAgainMs);
+  connect(&again_, &QTimer::timeout, this, &RunPage::read_again);
+  connect(chart_, &RunChartView::window_chosen, this, &RunPage::open_window);
+}
+
+QWidget* RunPage::make_left() {
+  auto* head = new QWidget;
+  auto* words = new QVBoxLayout(head);
+  words->setContentsMargins(14, 12, 14, 8);
+  words->setSpacing(4);
+  rate_ = make_label({}, ui_font(24, QFont::Bold));
+  subtitle_ = make_label({}, ui_font(14, QFont::DemiBold));
+  spread_ = make_label({}, ui_font(12), true);
+  left_out_ = make_label({}, ui_font(12), true);
+  left_out_->setWordWrap(true);
+  auto* first = new QHBoxLayout;
+  first->setSpacing(16);
+  first->addWidget(rate_);
+  first->addWidget(subtitle_, 0, Qt::AlignBottom);
+  first->addStretch(1);
+  words->addLayout(first);
+  words->addWidget(spread_);
+  words->addWidget(left_out_);
+  for (QLabel* label : {rate_, subtitle_, spread_, left_out_}) {
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  }
+
+  chart_ = new RunChartView(theme_);
+  hint_ = make_label({}, ui_font(11), true);
+  hint_->setContentsMargins(14, 0, 14, 8);
+  hint_->setWordWrap(true);
+  auto* upper = new QWidget;
+  auto* column = new QVBoxLayout(upper);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(head);
+  column->addWidget(chart_, 1);
+  column->addWidget(hint_);
+
+  ranks_ = new TableView(tr("Ranks"));
+  auto* left = new QSplitter(Qt::Vertical);
+  left->setObjectName(QStringLiteral("run ranks"));
+  left->setHandleWidth(1);
+  left->addWidget(upper);
+  left->addWidget(ranks_);
+  left->setStretchFactor(0, 1);
+  left->setSizes({700, kRanksHeight});
+  return left;
+}
+
+QWidget* RunPage::make_right() {
+  findings_ = new QScrollArea;
+  findings_->setWidgetResizable(true);
+  findings_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  findings_->setAccessibleName(tr("What held the job back"));
+  return findings_;
+}
+
+void RunPage::show_run(WholeRun run) {
+  run_ = std::move(run);
+  rate_->setText(printed(run_.rate));
+  subtitle_->setText(printed(run_.subtitle));
+  spread_->setText(printed(run_.spread));
+  left_out_->setText(printed(run_.left_out));
+  for (QLabel* label : {spread_, left_out_}) label->setVisible(!label->text().isEmpty());
+  hint_->setText(
+      run_.windows.empty()
+          ? tr("No window with operators was recorded: redline run --log DIR --every 10m records "
+               "some.")
+          : tr("A click opens the nearest window. Shift + click compares it with the window that "
+               "was "
+               "opened last."));
+  chart_->show_run(run_);
+  ranks_->show_table(run_.ranks, -1);
+  show_findings();
+  if (run_.is_running && isVisible()) again_.start();
+}
+
+void RunPage::show_findings() {
+  auto* content = new WordsColumn;
+  auto* column = new QVBoxLayout(content);
+  column->setContentsMargins(14, 14, 14, 14);
+  column->setSpacing(8);
+  const QFont title = ui_font(13, QFont::DemiBold);
+  column->addWidget(make_label(tr("What held it back"), title));
+  if (run_.findings.empty()) {
+    column->addWidget(wrapped_label("Nothing that the step log shows.", ui_font(12), true));
+  }
+  for (size_t i = 0; i < run_.findings.size(); ++i) {
+    column->addWidget(finding_card(run_.findings[i], i + 1));
+  }
+  column->addSpacing(6);
+  column->addWidget(make_label(tr("Where an hour of it goes"), title));
+  auto* grid = new QGridLayout;
+  grid->setHorizontalSpacing(8);
+  grid->setVerticalSpacing(4);
+  int row = 0;
+  for (const RunPartShare& part : run_.parts) {
+    grid->addWidget(make_label(text(part.name), ui_font(12)), row, 0);
+    grid->addWidget(new ShareBar(theme_, part.share, part.colour), row, 1);
+    grid->addWidget(make_label(tr("%1 min").arg(60 * part.share, 0, 'f', 1), ui_font(12), true),
+                    row++, 2, Qt::AlignRight);
+  }
+  grid->setColumnStretch(1, 1);
+  column->addLayout(grid);
+  column->addStretch(1);
+  // While the job runs the words are replaced every few seconds. They stay where they were read.
+  QScrollBar* bar = findings_->verticalScrollBar();
+  const int at = bar->value();
+  findings_->setWidget(content);
+  QMetaObject::invokeMethod(
+      bar, [bar, at] { bar->setValue(at); }, Qt::QueuedConnection);
+}
+
+void RunPage::open_window(size_t window, bool compares) {
+  const std::string& path = run_.windows[window].path;
+  if (compares && !opened_.empty() && opened_ != path) {
+    emit comparison_chosen({opened_}, {path});
+    return;
+  }
+  opened_ = path;
+  emit traces_chosen({path});
+}
+
+void RunPage::showEvent(QShowEvent*) {
+  if (run_.is_running) again_.start();
+}
+
+void RunPage::read_again() {
+  if (!isVisible()) return;
+  task_.start([paths = run_.paths](const std::atomic<bool>&) { return load_run(paths); },
+              [this](const tl::expected<WholeRun, std::string>& run) {
+                run ? show_run(*run) : again_.start();
+              });
+}
+
+}  // namespace redline::viewer

@@ -1,0 +1,111 @@
+// Uses the Run page as a user does: opens the logs of a job, and from there its windows.
+#include "viewer/widgets/run_page.h"
+
+#include <QSignalSpy>
+
+#include "viewer/models/test_run.h"
+#include "viewer/widgets/window_fixture.h"
+
+namespace redline::viewer {
+namespace {
+
+class RunWindowTest : public Window {
+ protected:
+  void SetUp() override {
+    run_.add_window_with_trace(100, "early", training_trace(0).json());
+    run_.add_window_with_trace(500, "late", training_trace(0).json());
+    run_.write();
+  }
+  /// Does `act` and waits until what it opens is shown.
+  template <typename Act>
+  bool loads(Act act) {
+    QSignalSpy loaded(&window_, &MainWindow::loaded);
+    QSignalSpy failed(&window_, &MainWindow::failed);
+    act();
+    return QTest::qWaitFor([&] { return !loaded.empty() || !failed.empty(); }, kLoadLimitMs) &&
+           !loaded.empty();
+  }
+  bool open_run() {
+    return loads([&] { window_.open({run_.folder()}); });
+  }
+  RunPage& page() { return *window_.findChild<RunPage*>(); }
+  RunChartView& chart() { return *page().findChild<RunChartView*>(); }
+  void click_at_step(int64_t step, Qt::KeyboardModifiers keys = {}) {
+    const QPoint at(static_cast<int>(chart().x_of(TestRun::begin_of(step))), chart().height() / 2);
+    QTest::mouseClick(&chart(), Qt::LeftButton, keys, at);
+  }
+  QPushButton* button(const QString& words) {
+    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
+      if (one->text() == words && one->isVisible()) return one;
+    }
+    return nullptr;
+  }
+  std::string path_of_trace(size_t index = 0) {
+    return state().session().traces().at(index).trace->path();
+  }
+
+  QTemporaryDir folder_;
+  TestRun run_{folder_.filePath("logs").toStdString()};
+};
+
+TEST_F(RunWindowTest, AFolderOfStepLogsIsAPageOfItsOwn) {
+  ASSERT_TRUE(open_run());
+  EXPECT_TRUE(page().isVisible());
+  EXPECT_TRUE(window_.windowTitle().startsWith("logs"));
+  EXPECT_TRUE(some_label_says("2 ranks · 600 steps"));
+  EXPECT_TRUE(some_label_says("From step 300 on"));
+  EXPECT_EQ(button("Run"), nullptr) << "nothing to return from";
+  const std::string csv = folder_.filePath("ranks.csv").toStdString();
+  EXPECT_EQ(window_.export_to(csv, ExportKind::kCsv), std::nullopt);
+}
+
+TEST_F(RunWindowTest, AClickOpensTheNearestWindowAndAButtonLeadsBack) {
+  ASSERT_TRUE(open_run());
+  ASSERT_TRUE(loads([&] { click_at_step(420); }));
+  EXPECT_TRUE(lanes().isVisible());
+  EXPECT_NE(path_of_trace().find("windows/late/"), std::string::npos) << path_of_trace();
+  QTest::mouseClick(button("Run"), Qt::LeftButton);
+  EXPECT_TRUE(page().isVisible());
+  QTest::mouseClick(button("Timeline"), Qt::LeftButton);
+  EXPECT_TRUE(lanes().isVisible());
+}
+
+TEST_F(RunWindowTest, ShiftAndAClickCompareWithTheWindowBefore) {
+  ASSERT_TRUE(open_run());
+  ASSERT_TRUE(loads([&] { click_at_step(20); }));
+  QTest::mouseClick(button("Run"), Qt::LeftButton);
+  ASSERT_TRUE(loads([&] { click_at_step(599, Qt::ShiftModifier); }));
+  ASSERT_EQ(state().session().before_count(), 1U);
+  EXPECT_NE(path_of_trace(0).find("windows/early/"), std::string::npos) << path_of_trace(0);
+  EXPECT_NE(path_of_trace(1).find("windows/late/"), std::string::npos) << path_of_trace(1);
+}
+
+TEST_F(RunWindowTest, KeysWalkItsWindowsAndMarks) {
+  ASSERT_TRUE(open_run());
+  chart().setFocus(Qt::TabFocusReason);
+  EXPECT_EQ(chart().item_count(), 2 + static_cast<int>(page().run().chart.marks.size()));
+  QTest::keyClick(&chart(), Qt::Key_Right);
+  EXPECT_TRUE(chart().item_text(chart().current()).contains("windows/late"));
+  ASSERT_TRUE(loads([&] { QTest::keyClick(&chart(), Qt::Key_Return); }));
+  EXPECT_NE(path_of_trace().find("windows/late/"), std::string::npos) << path_of_trace();
+}
+
+TEST_F(RunWindowTest, LogsBesideTracesAreAButtonAway) {
+  std::ofstream(run_.folder() + "/rank0.pt.trace.json") << training_trace(0).json();
+  ASSERT_TRUE(open_run());
+  EXPECT_TRUE(lanes().isVisible());
+  ASSERT_TRUE(QTest::qWaitFor([&] { return button("Run") != nullptr; }, kLoadLimitMs));
+  QTest::mouseClick(button("Run"), Qt::LeftButton);
+  EXPECT_TRUE(page().isVisible());
+}
+
+TEST_F(RunWindowTest, WithoutWindowsItSaysHowToRecordSome) {
+  std::filesystem::remove_all(run_.folder() + "/windows");
+  ASSERT_TRUE(open_run());
+  EXPECT_TRUE(some_label_says("--every 10m"));
+  click_at_step(300);
+  EXPECT_TRUE(page().isVisible());
+}
+
+}  // namespace
+}  // namespace redline::viewer

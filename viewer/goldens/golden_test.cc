@@ -11,6 +11,7 @@
 #include <QFontInfo>
 #include <QImage>
 #include <QProcessEnvironment>
+#include <QPropertyAnimation>
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -154,7 +155,14 @@ class Golden : public ::testing::Test {
     show_window(theme, size);
     window_->show_session(session);
     window_->show_analysis(analyse_session(*session.session));
+    settle();
+  }
+  /// Qt fades the buttons that empty fields in and out. If both run at once, the button may stay
+  /// half seen.
+  void settle() {
     window_->settle();
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return window_->findChildren<QPropertyAnimation*>().isEmpty(); }, kLoadLimitMs));
   }
   void show_window(const Theme& theme, QSize size) {
     window_ = std::make_unique<MainWindow>(theme);
@@ -172,7 +180,7 @@ class Golden : public ::testing::Test {
   }
 
   void expect_golden(QWidget& widget, const std::string& name) {
-    window_->settle();
+    settle();
     const auto problem = check_picture(widget.grab().toImage(), name);
     EXPECT_FALSE(problem) << name << ": " << *problem;
   }

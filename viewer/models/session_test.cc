@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "viewer/models/load.h"
 #include "viewer/models/testing_trace.h"
 
@@ -19,6 +21,11 @@ TEST(Session, RanksShareOneUnixClock) {
   EXPECT_EQ(session.name(), "run · 2 traces");
   const Session runs({training_trace(0).read(), training_trace(1).read()}, 1);
   EXPECT_EQ(runs.name(), "rank0 → rank1");
+  const auto here = [](const char* path) {
+    return *trace::parse_trace(path, training_trace(0).json());
+  };
+  const std::string folder = std::filesystem::current_path().filename();
+  EXPECT_EQ(Session({here("./a.json"), here("b.json")}).name(), folder + " · 2 traces");
 }
 
 TEST(Session, RecordingsOfDifferentHoursStartTogether) {

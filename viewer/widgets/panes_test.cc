@@ -339,6 +339,9 @@ TEST_F(Panes, ASelectedSliceMarksItsRowAndARowItsSlices) {
   EXPECT_NE(first, last);
   EXPECT_TRUE(is_underlined(last)) << "another call";
   EXPECT_FALSE(is_underlined(slice(0, "gemm")));
+  state().set_range({-100'000'000, 100'000'000});
+  EXPECT_TRUE(is_underlined(last)) << "slices of less than a pixel, too";
+  state().fit();
   show_tab("Kernels");
   state().find({});
   EXPECT_FALSE(is_underlined(slice(0, "ncclDevKernel_AllReduce")));

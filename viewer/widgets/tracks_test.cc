@@ -101,6 +101,18 @@ TEST_F(Tracks, OverlapLaneIsPainted) {
   FAIL() << "no overlap lane";
 }
 
+TEST_F(Tracks, AGpusHeaderSaysAtItsEndHowBusyItWas) {
+  for (const Row& row : state().layout().rows()) {
+    const TrackGroup& group = state().layout().group_of(row);
+    if (!row.is_header() || group.busy.empty()) continue;
+    const QRect end(TrackColumn::kWidth - 80, row.view_top(state().scroll()) + 1, 72,
+                    Layout::kHeaderHeight - 3);
+    EXPECT_GT(count(end, Theme::light().muted), 5);
+    return;
+  }
+  FAIL() << "no such header";
+}
+
 TEST_F(Tracks, ACallInTheRuntimesRowLeadsToItsSlice) {
   for (const Row& row : state().layout().rows()) {
     if (row.is_header() || state().layout().item_of(row).kind != TrackItem::Kind::kRuntime)

@@ -40,8 +40,10 @@ int write_output(const std::string& content, const std::string& path) {
 void say_left_out(const std::vector<std::string>& paths,
                   const std::vector<std::shared_ptr<const trace::Trace>>& traces,
                   const std::vector<trace::ReadError>& unreadable) {
-  for (const std::string& note : trace::notes_on_left_out(paths, traces, unreadable)) say(printable(note, "?"));
-  for (const trace::ReadError& error : unreadable) say("left out: " + printable(error.message, "?"));
+  for (const std::string& note : trace::notes_on_left_out(paths, traces, unreadable))
+    say(printable(note, "?"));
+  for (const trace::ReadError& error : unreadable)
+    say("left out: " + printable(error.message, "?"));
 }
 
 bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {

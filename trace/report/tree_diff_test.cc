@@ -13,7 +13,6 @@ namespace {
 using redline::testing::analysis_of;
 using redline::testing::kUs;
 using redline::testing::on_stream;
-using redline::testing::Row;
 using redline::testing::TraceText;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -9,8 +9,6 @@
 namespace redline::viewer {
 namespace {
 
-using trace::Analysis;
-
 constexpr size_t kMostWaitColumns = 16;
 
 double share_of(int64_t part, int64_t whole) {

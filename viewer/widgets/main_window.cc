@@ -70,7 +70,7 @@ std::vector<Command> MainWindow::commands() {
     for (const Tab& tab : tabs()) {
       all.push_back({tr("Show: %1").arg(tab.title),
                      tab.key.isNull() ? QString() : tr("Alt + %1").arg(tab.key),
-                     [this, tab] { open_tab(tab); }});
+                     [tab] { open_tab(tab); }});
     }
     all.push_back({tr("Search"), tr("Ctrl + F"), [this] { focus_search(); }});
     for (Command& command : timeline_->commands()) all.push_back(std::move(command));

@@ -173,7 +173,7 @@ def help_of(program):
 
     top = ask()
     listed = re.search(r"\nSubcommands:\n(.*?)\n\n", top, re.S)
-    names = re.findall(r"^  (\w+) ", listed[1], re.M) if listed else []
+    names = re.findall(r"^  ([\w-]+) ", listed[1], re.M) if listed else []
     if program.name == "autotune":
         names = ["show", "export", "apply"]
     return {"": top, **{name: ask(name) for name in names}}
@@ -196,7 +196,7 @@ def test_every_option_shown_exists(page, helps):
         name, words = own[0], own[1:]
         known = helps[name]
         subcommand = words[0] if words and words[0] in known else ""
-        if name == "redline" and words and re.fullmatch(r"[a-z]+", words[0]) and not subcommand:
+        if name == "redline" and words and re.fullmatch(r"[a-z-]+", words[0]) and not subcommand:
             wrong.append(command)
         for word in words:
             option = re.match(r"(--[a-z][a-z-]*|-[a-z]\b)", word)

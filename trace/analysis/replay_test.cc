@@ -20,8 +20,6 @@ using redline::testing::Row;
 using redline::testing::TraceText;
 using ::testing::ElementsAre;
 
-constexpr Row kOtherThread{.tid = "2"};
-
 // The steps in us if slices of these names take `factor` of their time.
 std::vector<int64_t> steps_us(const TraceText& text, const std::string& name, double factor) {
   const Analysis analysis = analysis_of(text);
@@ -92,7 +90,8 @@ TEST(Replay, AStreamWaitsForTheOtherOne) {
 TEST(Replay, APauseEndsWhenTheThreadThatWorkedInItIsDone) {
   TraceText text;
   text.step(0, 0, 100 * kUs).cpu_op("aten::mm", 0, 20 * kUs);
-  text.cpu_op("autograd::engine::evaluate_function: MmBackward0", 25 * kUs, 85 * kUs, kOtherThread);
+  text.cpu_op("autograd::engine::evaluate_function: MmBackward0", 25 * kUs, 85 * kUs,
+              Row{.tid = "2"});
   text.cpu_op("aten::add", 90 * kUs, 100 * kUs);
   EXPECT_THAT(steps_us(text, "aten::add", 1), ElementsAre(100));
   EXPECT_THAT(steps_us(text, "autograd::engine::evaluate_function: MmBackward0", 0.5),

@@ -125,7 +125,8 @@ class TreeMatcher {
     const auto a_call = [](const TreeSide& side, const CallNode& node) {
       return node.calls > 0 ? side.work.count / node.calls : side.work.count;
     };
-    add(std::move(row), a_call(row.before, was), a_call(row.after, is));
+    const auto before = a_call(row.before, was), after = a_call(row.after, is);
+    add(std::move(row), before, after);
   }
 
   void add_rest(const std::vector<size_t>& before, const std::vector<size_t>& after,

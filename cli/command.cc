@@ -86,16 +86,22 @@ void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::
       ->needs(command.get_option(needed));
 }
 
-std::unique_ptr<watch::HangWatch> watch_for_hangs(const HangOptions& options,
-                                                  const std::string& folder,
-                                                  launch::Environment& environment) {
+tl::expected<std::unique_ptr<watch::HangWatch>, std::string> watch_for_hangs(
+    const HangOptions& options, const std::string& folder, launch::Environment& environment) {
   if (options.after <= 0) return nullptr;
   environment.set(watch::kTablesVariable, "1");
   const auto action = options.action == "abort"   ? watch::OnHang::kAbort
                       : options.action == "trace" ? watch::OnHang::kTrace
                                                   : watch::OnHang::kReport;
+  std::optional<watch::MeetingPlace> place;
+  if (const auto address = environment.get("REDLINE_HANG_MEET")) {
+    auto parsed =
+        watch::MeetingPlace::parse(*address, environment.get("REDLINE_HANG_TOKEN").value_or(""));
+    if (!parsed) return tl::unexpected(parsed.error());
+    place = *std::move(parsed);
+  }
   return std::make_unique<watch::HangWatch>(folder, environment.get("REDLINE_LOG_RUN").value_or(""),
-                                            options.after, action);
+                                            options.after, action, std::move(place));
 }
 
 void add_gate_options(CLI::App& command, GateOptions& options) {

@@ -93,9 +93,8 @@ struct HangOptions {
 void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::string> actions,
                       const std::string& needed);
 /// Lets the ranks say where they are, and watches them. nullptr if that is not wanted.
-[[nodiscard]] std::unique_ptr<watch::HangWatch> watch_for_hangs(const HangOptions& options,
-                                                                const std::string& folder,
-                                                                launch::Environment& environment);
+[[nodiscard]] tl::expected<std::unique_ptr<watch::HangWatch>, std::string> watch_for_hangs(
+    const HangOptions& options, const std::string& folder, launch::Environment& environment);
 
 /// --peak-tflops and --peak-gbs.
 void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks);

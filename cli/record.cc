@@ -56,7 +56,9 @@ int record(RecordOptions& options) {
   const auto before = launch::list_traces(directory);
   std::unique_ptr<watch::HangWatch> hangs;
   if (request.options.ring_seconds > 0) {
-    hangs = watch_for_hangs(options.hang, directory, environment);
+    auto watch = watch_for_hangs(options.hang, directory, environment);
+    if (!watch) return fail(watch.error());
+    hangs = *std::move(watch);
   }
   const auto status = launch::run_command(options.command, environment);
   const bool was_ended = hangs && hangs->finish();

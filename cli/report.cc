@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "trace/read/flight_dumps.h"
+#include "trace/read/hang_tables.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 #include "trace/report/run_report.h"
@@ -66,19 +68,24 @@ int report(ReportOptions options) {
   if (is_an_input(options.output, logs)) {
     return fail(options.output + ": is one of the step logs. Choose another file with -o");
   }
-  const auto run = trace::read_run(logs);
-  if (!run) return fail(run.error().message);
-  if (options.format == "summary" && !*run) {
+  const bool has_tables = std::ranges::any_of(options.paths, [](const std::string& path) {
+    return !trace::find_hang_tables(path).empty();
+  });
+  const auto read_run = trace::read_run(logs);
+  // A job may hang before its logs hold anything.
+  if (!read_run && !has_tables) return fail(read_run.error().message);
+  const auto run = read_run.value_or(std::nullopt);
+  if (options.format == "summary" && !run) {
     return fail(given +
                 ": no step log with a step, of which a summary would be. Make one: redline run "
                 "--log DIR -- CMD");
   }
   const auto paths = options.format == "summary" ? std::vector<std::string>()
                                                  : trace::trace_paths_of(options.paths);
-  if (paths.empty() && !*run && dumps->empty()) {
+  if (paths.empty() && !run && dumps->empty() && !has_tables) {
     return fail(given + ": no training step in its step logs yet, and no traces");
   }
-  if (paths.empty() && !*run && options.format == "html") {
+  if (paths.empty() && !run && options.format == "html") {
     return fail(given + ": a page needs traces or step logs, too. Try --format text");
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -97,7 +104,7 @@ int report(ReportOptions options) {
     for (const trace::ReadError& error : unreadable) result.unreadable.push_back(error.message);
     for (trace::Analysis& analysis : result.traces) options.peaks.apply_to(analysis.peaks);
   }
-  result.run = *run;
+  result.run = run;
   result.path = given;
   trace::add_hang(result, options.paths, *dumps);
   if (options.timings) {

@@ -125,7 +125,9 @@ int run(const RunOptions& options) {
   }
   std::unique_ptr<watch::HangWatch> hangs;
   if (!options.log.empty()) {
-    hangs = watch_for_hangs(options.hang, fs::absolute(options.log).string(), environment);
+    auto watch = watch_for_hangs(options.hang, fs::absolute(options.log).string(), environment);
+    if (!watch) return fail(watch.error());
+    hangs = *std::move(watch);
   }
   std::optional<launch::PeriodicWindows> windows;
   if (!options.every.empty()) {

@@ -9,8 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/quiet_thread.h"
+#include "machine/kernel_text.h"
 #include "machine/launch/process_tree.h"
+#include "machine/oom_kills.h"
 #include "machine/resources.h"
 #include "machine/thread_wait.h"
 #include "profiler/request/logged_jobs.h"
@@ -29,7 +32,8 @@ constexpr auto kLookInterval = std::chrono::milliseconds(500);
 constexpr int64_t kFreshNs = 5'000'000'000;  // a rank writes its table each second
 constexpr int64_t kLeftNs = 60'000'000'000;  // a table that is older belongs to no job that runs
 constexpr int64_t kUsualSteps = 3;
-constexpr double kSureSeconds = 3;  // a job that was stopped and goes on needs a moment
+constexpr int64_t kStarvedNs = 1'000'000'000;  // _STARVED_SECONDS of _hang_table.py
+constexpr double kSureSeconds = 3;             // a job that was stopped and goes on needs a moment
 constexpr auto kGrace = std::chrono::seconds(10);  // in which ranks write what they recorded
 
 int64_t unix_now_ns() {
@@ -47,6 +51,22 @@ bool is_same(const Hang& left, const Hang& right) {
 
 bool cannot_go_on(const HangTable& table) {
   return table.state == ThreadState::kGone || table.state == ThreadState::kStopped;
+}
+
+void say_verdict(const Hang& hang, int64_t now_ns) {
+  std::string text = trace::hang_title(hang) + std::string(": ");
+  for (const std::string& line : trace::hang_lines(hang, now_ns)) {
+    text += printable(line) + "\nredline:   ";  // it may hold the words of an exception
+  }
+  text.resize(text.rfind('\n'));
+  say(text);
+}
+
+// How long the thread has had a core.
+int64_t core_time_ns(int64_t process, int64_t thread) {
+  const std::string path =
+      "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/schedstat";
+  return machine::number_of<int64_t>(read_file(path)).value_or(0);
 }
 
 void send(const std::vector<launch::JobProcess>& processes, int signal) {
@@ -84,12 +104,16 @@ bool makes_steps(const std::string& folder, int rank, const std::string& run, in
 
 }  // namespace
 
-HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang)
+HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang,
+                     std::optional<MeetingPlace> place)
     : folder_(std::move(folder)),
       run_(std::move(run)),
       host_(machine::host_name()),
       hang_after_(hang_after),
-      on_hang_(on_hang) {
+      on_hang_(on_hang),
+      name_(host_ + " " + std::to_string(getpid())),
+      meeting_(place ? std::make_unique<Meeting>(*std::move(place)) : nullptr),
+      oom_kills_before_(machine::oom_kills()) {
   std::error_code ignored;
   for (const auto& path : trace::find_hang_tables(folder_)) {
     // Ranks of another launcher of this job may have been there first.
@@ -113,6 +137,10 @@ bool HangWatch::finish() {
   wake_.notify_one();
   thread_->join();
   thread_.reset();
+  try {
+    tell_of_failure();
+  } catch (const std::exception&) {  // no memory
+  }
   return has_ended_job_;
 }
 
@@ -140,24 +168,67 @@ void HangWatch::look() {
   auto tables = trace::read_hang_tables(folder_, run_);
   const int64_t now_ns = unix_now_ns();
   add_processes(tables);
+  MetVerdict verdict;
+  if (!meeting_) {
+    verdict = judge(tables, now_ns);
+  } else if (meeting_->try_to_listen()) {
+    add_met(tables);
+    verdict = judge(tables, now_ns);
+    meeting_->set_verdict(verdict);
+  } else {
+    verdict = ask_others(tables, now_ns);
+  }
+  if (verdict.is_sure) take(*verdict.hang, tables, now_ns);
+}
+
+MetVerdict HangWatch::judge(std::vector<HangTable>& tables, int64_t now_ns) {
   const auto waits = [](const HangTable& table) {
     return table.is_overdue && !cannot_go_on(table);
   };
   if (std::ranges::none_of(tables, waits)) {
     last_.reset();
     remove_seen();
-    return;
+    return {};
   }
-  auto hang = trace::find_hang(tables);
+  auto hang = trace::find_wait(tables);
   if (hang) {
     ask_silent(hang->ranks, tables, now_ns);
-    hang = trace::find_hang(tables);
+    hang = trace::find_wait(tables);
   }
-  if (!is_sure(hang) || !is_old_enough(*hang, tables, now_ns)) return;
-  if (told_ && is_same(*told_, *hang)) return;
+  const bool is_told = is_sure(hang) && is_old_enough(*hang, tables, now_ns);
+  return {std::move(hang), is_told};
+}
+
+// Another launcher judges. What this one sees of its ranks goes along with their tables.
+MetVerdict HangWatch::ask_others(std::vector<HangTable>& tables, int64_t now_ns) {
+  if (last_) ask_silent(last_->ranks, tables, now_ns);
+  std::vector<std::string> texts;
+  for (const HangTable& table : tables) texts.push_back(seen_text(table, table.written_ns));
+  auto verdict = meeting_->send(name_, texts).value_or(MetVerdict{});
+  last_ = verdict.hang;
+  if (!last_) remove_seen();
+  return verdict;
+}
+
+void HangWatch::add_met(std::vector<HangTable>& tables) {
+  for (const std::string& text : meeting_->tables()) {
+    auto table = trace::parse_hang_table(text);
+    if (!table) continue;
+    table->run = run_;  // who knows the token belongs to the job
+    tables.push_back(*std::move(table));
+  }
+  trace::keep_one_job(tables, run_);
+}
+
+void HangWatch::take(const Hang& hang, const std::vector<HangTable>& tables, int64_t now_ns) {
+  if (hang.kind == trace::HangKind::kSlow) {
+    if (told_slow_.insert({hang.ranks.front(), hang.phase}).second) say_verdict(hang, now_ns);
+    return;
+  }
+  if (told_ && is_same(*told_, hang)) return;
   told_ = hang;
-  tell(*hang, tables, now_ns);
-  if (on_hang_ == OnHang::kTrace) write_traces(*hang, tables);
+  tell(hang, tables, now_ns);
+  if (on_hang_ == OnHang::kTrace) write_traces(hang, tables);
   if (on_hang_ == OnHang::kAbort) end_job();
 }
 
@@ -172,6 +243,7 @@ bool HangWatch::is_sure(const std::optional<Hang>& hang) {
 
 void HangWatch::end_job() {
   has_ended_job_ = true;
+  if (meeting_) meeting_->wait_until_heard(kGrace);  // they end their ranks, too
   say("the job is ended (--on-hang abort)");
   auto living = launch::processes_of_run(run_);
   send(living, SIGTERM);
@@ -215,6 +287,9 @@ void HangWatch::add_processes(std::vector<HangTable>& tables) {
     processes_[table.rank] = table.process;
     const ThreadState state = state_of(table);
     if (state != ThreadState::kUnknown || cannot_go_on(table)) table.state = state;
+    if (state == ThreadState::kGone && table.error.empty() && killed_for_memory(table.rank)) {
+      table.memory_error = "killed by the kernel: out of host memory";
+    }
   }
   if (std::ssize(tables) >= world_size) return;
   for (const auto& [rank, process] : rank_processes(run_)) processes_[rank] = process;
@@ -236,40 +311,79 @@ void HangWatch::add_processes(std::vector<HangTable>& tables) {
   }
 }
 
+// Whether the kernel's out-of-memory killer ran at about the time at which the rank ended.
+bool HangWatch::killed_for_memory(int rank) {
+  const auto known = ended_.find(rank);
+  if (known != ended_.end()) return known->second;
+  return ended_[rank] = machine::oom_kills() > oom_kills_before_;
+}
+
 void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>& tables,
                            int64_t now_ns) {
+  int64_t latest_step = 0;
+  for (const HangTable& table : tables) {
+    latest_step = std::max(latest_step, table.step.value_or(0));
+  }
   for (HangTable& table : tables) {
     const bool is_asked = std::ranges::find(ranks, table.rank) != ranks.end();
     if (!is_asked || table.thread == 0 || table.host != host_ || !is_silent(table, now_ns))
       continue;
     table.state =
         trace::thread_state_of(machine::thread_wait(std::to_string(table.process), table.thread));
-    auto& [written_ns, frames] = asked_[table.rank];
-    if (written_ns != table.written_ns) frames = ask_stack(table);
-    written_ns = table.written_ns;
-    if (frames.empty()) continue;
+    const int64_t core_ns = core_time_ns(table.process, table.thread);
+    Silent& silent = silent_[table.rank];
+    if (silent.written_ns != table.written_ns) {
+      silent = {table.written_ns, core_ns, ask_stack(table)};
+    }
+    // What its last table says may be of an earlier step.
+    if (table.step.value_or(0) < latest_step) table.phase.clear();
+    // On a crowded machine its other threads may only lack a core.
+    table.is_moving = table.state == ThreadState::kRuns && core_ns - silent.core_ns < kStarvedNs;
+    if (silent.frames.empty()) continue;
     table.stack.clear();
-    for (const AskedFrame& frame : frames) {
+    for (const AskedFrame& frame : silent.frames) {
       if (!frame.is_library()) table.stack.push_back(frame.text());
     }
-    table.inner = frames.front().is_library() ? frames.front().text() : "";
+    table.inner = silent.frames.front().is_library() ? silent.frames.front().text() : "";
   }
+}
+
+// Ranks that an exception ended have left their last words, which tell who was the first.
+void HangWatch::tell_of_failure() {
+  auto tables = trace::read_hang_tables(folder_, run_);
+  add_processes(tables);
+  if (meeting_) {
+    if (!meeting_->try_to_listen()) {  // the last that others hear of these ranks
+      static_cast<void>(ask_others(tables, unix_now_ns()));
+      return;
+    }
+    add_met(tables);
+  }
+  if (told_) return;
+  const auto hang = trace::find_hang(tables);
+  if (hang && hang->has_failed) tell(*hang, tables, unix_now_ns());
 }
 
 void HangWatch::tell(const Hang& hang, const std::vector<HangTable>& tables, int64_t now_ns) {
   for (const HangTable& table : tables) {
-    if (table.host != host_) continue;
-    if (cannot_go_on(table) || is_silent(table, now_ns)) write_seen(table, now_ns);
+    const bool is_seen_here =
+        table.host == host_ && (cannot_go_on(table) || is_silent(table, now_ns));
+    if (is_seen_here) write_seen(table.rank, seen_text(table, now_ns));
   }
-  std::string text = "the job hangs: ";
-  for (const std::string& line : trace::hang_lines(hang, now_ns)) text += line + "\nredline:   ";
-  text.resize(text.rfind('\n'));
-  say(text);
+  if (meeting_) {
+    for (const std::string& text : meeting_->tables()) {
+      nlohmann::json table = nlohmann::json::parse(text, nullptr, false);
+      if (!trace::parse_hang_table(text)) continue;
+      table["run"] = run_;
+      write_seen(table["rank"].get<int>(), table.dump());
+    }
+  }
+  say_verdict(hang, now_ns);
 }
 
-// What a rank cannot write itself, so that other launchers know it, and a report says the same
-// later.
-void HangWatch::write_seen(const HangTable& table, int64_t now_ns) {
+// The rank's table with what it cannot write itself, so that other launchers know it, and a report
+// says the same later.
+std::string HangWatch::seen_text(const HangTable& table, int64_t written_ns) const {
   using nlohmann::json;
   const std::string own = read_file(path_of(table.rank));
   json object = json::parse(own.substr(0, own.find('\n')), nullptr, false);
@@ -277,15 +391,20 @@ void HangWatch::write_seen(const HangTable& table, int64_t now_ns) {
     object = {{"schema", "redline.hang/1"},     {"run", table.run},   {"rank", table.rank},
               {"world_size", table.world_size}, {"host", table.host}, {"process", table.process}};
   }
-  object["written_ns"] = now_ns;
+  object["written_ns"] = written_ns;
   object.erase("sealed_ns");
   object["state"] = trace::thread_state_name(table.state);
   object["stack"] = table.stack;
   object["inner"] = table.inner;
-  const std::string path = seen_path_of(table.rank);
-  if (write_file(path, object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n")) {
-    seen_paths_.push_back(path);
-  }
+  object["phase"] = table.phase;
+  object["moving"] = table.is_moving;
+  object["memory_error"] = table.memory_error;
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+void HangWatch::write_seen(int rank, const std::string& text) {
+  const std::string path = seen_path_of(rank);
+  if (write_file(path, text + "\n")) seen_paths_.push_back(path);
 }
 
 void HangWatch::write_traces(const Hang& hang, const std::vector<HangTable>& tables) {

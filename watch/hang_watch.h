@@ -3,7 +3,8 @@
 // of ranks that cannot speak, print the verdict once, and do what was asked for.
 //
 // Where each machine has a launcher of its own and the folder is shared, each reads the tables of
-// all ranks, and writes down what it alone can see of its own.
+// all ranks, and writes down what it alone can see of its own. Where it is not shared, the
+// launchers meet by TCP (watch/meeting.h), and one of them judges for all.
 #pragma once
 
 #include <atomic>
@@ -11,8 +12,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +23,7 @@
 
 #include "trace/analysis/hang.h"
 #include "watch/asked_stack.h"
+#include "watch/meeting.h"
 
 namespace redline::watch {
 
@@ -39,7 +43,8 @@ class HangWatch {
  public:
   /// Watches the ranks of `run` whose tables come into `folder`. Tables that earlier runs have left
   /// there are removed. `hang_after` (seconds): how long the others must have waited.
-  HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang);
+  HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang,
+            std::optional<MeetingPlace> place = std::nullopt);
   ~HangWatch();
   HangWatch(const HangWatch&) = delete;
   HangWatch& operator=(const HangWatch&) = delete;
@@ -52,6 +57,11 @@ class HangWatch {
   [[nodiscard]] std::string seen_path_of(int rank) const;
   void watch();
   void look();
+  void take(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
+  [[nodiscard]] MetVerdict judge(std::vector<trace::HangTable>& tables, int64_t now_ns);
+  [[nodiscard]] MetVerdict ask_others(std::vector<trace::HangTable>& tables, int64_t now_ns);
+  void add_met(std::vector<trace::HangTable>& tables);
+  [[nodiscard]] std::string seen_text(const trace::HangTable& table, int64_t written_ns) const;
   [[nodiscard]] bool is_sure(const std::optional<trace::Hang>& hang);
   [[nodiscard]] bool is_old_enough(const trace::Hang& hang,
                                    const std::vector<trace::HangTable>& tables,
@@ -61,23 +71,35 @@ class HangWatch {
   void ask_silent(const std::vector<int>& ranks, std::vector<trace::HangTable>& tables,
                   int64_t now_ns);
   void tell(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
-  void write_seen(const trace::HangTable& table, int64_t now_ns);
+  void write_seen(int rank, const std::string& text);
   void write_traces(const trace::Hang& hang, const std::vector<trace::HangTable>& tables);
   void end_job();
   void remove_seen();
+  void tell_of_failure();
+  [[nodiscard]] bool killed_for_memory(int rank);
 
   const std::string folder_;
   const std::string run_;
   const std::string host_;
   const double hang_after_;
   const OnHang on_hang_;
+  const std::string name_;            ///< of this launcher, for others
+  std::unique_ptr<Meeting> meeting_;  ///< empty if the folder is shared
   std::map<int, int64_t> processes_;  ///< of ranks that were seen on this machine
   std::optional<trace::Hang> last_;   ///< what the last look found
   std::chrono::steady_clock::time_point last_since_;
-  std::optional<trace::Hang> told_;  ///< what was printed last
+  std::optional<trace::Hang> told_;                  ///< what was printed last
+  std::set<std::pair<int, std::string>> told_slow_;  ///< a rank, and its phase
   std::vector<std::string> seen_paths_;
-  /// What ranks answered that write no table any more, and when they had written their last.
-  std::map<int, std::pair<int64_t, std::vector<AskedFrame>>> asked_;
+  const int64_t oom_kills_before_;
+  std::map<int, bool> ended_;  ///< ranks that are gone, and whether for lack of memory
+  /// Of a rank that writes no table any more.
+  struct Silent {
+    int64_t written_ns = -1;  ///< its last table
+    int64_t core_ns = 0;      ///< the time that its training thread had a core when this was seen
+    std::vector<AskedFrame> frames;
+  };
+  std::map<int, Silent> silent_;
 
   std::mutex mutex_;
   std::condition_variable wake_;

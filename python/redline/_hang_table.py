@@ -20,6 +20,7 @@ import statistics
 import sys
 import threading
 import time
+import traceback
 
 import torch
 import torch.distributed
@@ -32,11 +33,14 @@ _WRITE_SECONDS = 1.0
 _OVERDUE_SECONDS = 2.0
 _OVERDUE_STEPS = 3  # median steps
 _FEWEST_STEPS = 3
+_START_SECONDS = 300  # so long an early step may take: data are opened, models are moved and compiled
 _EVALUATION_SECONDS = 10  # so long after a model in evaluation mode was seen, it still counts as one
 _MOST_COLLECTIVES = 64
 _MOST_PENDING = 192
 _MOST_FRAMES = 16
+_MOST_LETTERS = 200
 _BUSY_SHARE = 0.01  # of a core; a thread that waits takes far less, and one that computes more on any machine
+_STARVED_SECONDS = 1.0  # with less of a core since its last operator, a thread that runs may be about to call the next
 _STACKS_SIGNAL = signal.SIGRTMIN + 13  # in trials it asks for the same (_trial_report.py)
 
 _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
@@ -51,19 +55,29 @@ _watch = None
 
 
 def watch_for_hangs(folder, run):
-    """Called at the end of the first step, by the training thread. Does nothing unless the launcher reads the tables."""
+    """Called by the training thread once a process group is there, and at the end of the first step. Does nothing
+    unless the launcher reads the tables."""
+    global _watch
     if not os.environ.get("REDLINE_HANG_TABLES"):
         return
-    global _watch
     with contextlib.suppress(Exception):  # the job goes on without
-        _watch = HangWatch(folder, run)
-        _watch.start()
+        if _watch is None or _watch.process != os.getpid():  # a child that was forked has no thread for it
+            _watch = HangWatch(folder, run)
+            _watch.start()
+        else:
+            _watch.follow_this_thread()
 
 
 def end_watch():
     """The process is about to end as it should, by something else than the end of the script."""
     if _watch is not None:
         _watch.stop()
+
+
+def note_out_of_memory(error):
+    """An allocation has failed. The script may catch that, and leave out what the other ranks wait for."""
+    if _watch is not None:
+        _watch.note_out_of_memory(str(error))
 
 
 class HangWatch:
@@ -76,23 +90,38 @@ class HangWatch:
         self._count_operators = _operator_counter()
         self._lengths = collections.deque(maxlen=64)
         self._over = threading.Event()
-        self._process = os.getpid()
+        self.process = os.getpid()
         self._path = None
+        self._memory_error = 0, ""  # the step, and what torch said
         self._forget()
         self._evaluated = float("-inf")
 
     def start(self):
-        self._thread, self._native = threading.get_ident(), threading.get_native_id()
+        self._began = time.monotonic()
+        self.follow_this_thread()
         self._answer = _answer_with_stacks()
         atexit.register(self.stop)
-        threading.Thread(target=self._run, name="redline-hang", daemon=True).start()
+        self._look = threading.Thread(target=self._run, name="redline-hang", daemon=True)
+        self._look.start()
+
+    def follow_this_thread(self):
+        self._thread, self._native = threading.get_ident(), threading.get_native_id()
 
     def stop(self):
-        """The process ends. If not as it should, the table stays."""
+        """The process ends. If not as it should, the table stays, and says why."""
         self._over.set()
-        if self._path is not None and self._process == os.getpid() and getattr(sys, "last_type", None) is None:
-            with contextlib.suppress(OSError):
+        if self._path is None or self.process != os.getpid():
+            return
+        with contextlib.suppress(Exception):
+            self._look.join(_WRITE_SECONDS)  # what it writes now must not come later
+            error = getattr(sys, "last_type", None)
+            if error is None:
                 os.unlink(self._path)
+            elif not issubclass(error, KeyboardInterrupt):  # after that, who hung is what matters
+                self._write_last()
+
+    def note_out_of_memory(self, text):
+        self._memory_error = self._current_step()[0], text.partition("\n")[0][:_MOST_LETTERS]
 
     def _run(self):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {_STACKS_SIGNAL})
@@ -110,7 +139,7 @@ class HangWatch:
                 now = time.monotonic()
                 if now - written >= _WRITE_SECONDS:
                     written = now
-                    self._write(step, now - began, step > _FEWEST_STEPS and self._is_overdue(now - began))
+                    self._write(step, now - began)
             except Exception:  # such as a full disk: the job goes on, and the next look may have more luck
                 continue
 
@@ -118,7 +147,7 @@ class HangWatch:
         """Its number, and when it began."""
         step, age_ns = ctypes.c_int64(), ctypes.c_int64()
         self._progress(ctypes.byref(step), ctypes.byref(age_ns))
-        return step.value, time.monotonic() - age_ns.value / 1e9
+        return step.value, time.monotonic() - age_ns.value / 1e9 if step.value else self._began
 
     def _is_overdue(self, seconds):
         return seconds > max(_OVERDUE_SECONDS, _OVERDUE_STEPS * self._usual_seconds())
@@ -132,37 +161,19 @@ class HangWatch:
         self._seen = None  # the thread's CPU time, its stack and the operators at the last look
         self._unchanged_since = 0.0
         self._listed = None, []  # the collectives, and what they depend on
+        self._work = set()
         self._count_operators(False)
 
-    def _write(self, step, open_seconds, is_overdue):
-        rank, world_size = rank_and_world_size()
-        now_ns = time.time_ns()
+    def _write(self, step, open_seconds):
         frames = _frames_of(self._thread)
         names = [(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) for frame in frames]
-        own = [f"{os.path.basename(file)}:{line} {function}" for file, line, function in names if not _is_library(file)]
-        table = {
-            "schema": "redline.hang/1",
-            "run": self._run_name,
-            "job": _job_name(),
-            "rank": rank,
-            "world_size": world_size,
-            "host": socket.gethostname(),
-            "process": self._process,
-            "thread": self._native,
-            "thread_ident": self._thread,
-            "stack_thread": threading.get_native_id(),
-            **self._answer,
-            "written_ns": now_ns,
-            "overdue": is_overdue,
-            "step": step,
-            "step_began_ns": now_ns - int(open_seconds * 1e9),
-            "usual_step_ns": int(self._usual_seconds() * 1e9),
-            "stack": own[:_MOST_FRAMES],
-            "inner": _inner(names),
-            "groups": _groups(with_ranks=is_overdue),
-        }
+        is_overdue = self._is_overdue(open_seconds)
+        table = {**self._owner(step, open_seconds), **_places(names), "overdue": is_overdue,
+                 "groups": _groups(with_ranks=is_overdue)}
         if is_overdue:
             table.update(self._thread_facts(names, frames))
+            if not table["phase"] and step <= _FEWEST_STEPS and open_seconds < _START_SECONDS:
+                table["phase"] = "start"
             key = str((names, table["groups"]))
             if self._listed[0] != key:  # torch takes 20 ms for its 2,000 collectives
                 self._listed = key, []
@@ -170,8 +181,47 @@ class HangWatch:
                     self._listed = key, entered_collectives()
             table["collectives"] = self._listed[1]
         del frames
-        table["sealed_ns"] = now_ns
-        self._path = os.path.join(self._folder, f"rank{rank}.hang.redline")
+        self._put(table)
+
+    def _write_last(self):
+        """An exception ends the process."""
+        step, began = self._current_step()
+        names = [(frame.f_code.co_filename, line, frame.f_code.co_name)
+                 for frame, line in traceback.walk_tb(sys.last_traceback)][::-1]
+        error = "".join(traceback.format_exception_only(sys.last_type, sys.last_value)).strip()
+        collectives = entered_collectives()
+        if collectives and names and _is_library(names[0][0]):
+            collectives[-1]["done"] = False  # it may have raised, and then its entry says that it is done
+        self._put({**self._owner(step, time.monotonic() - began), **_places(names), "overdue": True, "state": "gone",
+                   "error": error[:_MOST_LETTERS], "groups": _groups(with_ranks=True), "collectives": collectives})
+
+    def _owner(self, step, open_seconds):
+        rank, world_size = rank_and_world_size()
+        now_ns = time.time_ns()
+        memory_step, memory_error = self._memory_error
+        return {
+            "schema": "redline.hang/1",
+            "run": self._run_name,
+            "job": _job_name(),
+            "rank": rank,
+            "world_size": world_size,
+            "host": socket.gethostname(),
+            "process": self.process,
+            "thread": self._native,
+            "thread_ident": self._thread,
+            "stack_thread": self._look.native_id,
+            **self._answer,
+            "written_ns": now_ns,
+            "step": step,
+            "step_began_ns": now_ns - int(open_seconds * 1e9),
+            "usual_step_ns": int(self._usual_seconds() * 1e9),
+            "memory_error": memory_error if step - memory_step <= 1 else "",
+            "met": "REDLINE_HANG_MEET" in os.environ,
+        }
+
+    def _put(self, table):
+        self._path = os.path.join(self._folder, f"rank{table['rank']}.hang.redline")
+        table["sealed_ns"] = table["written_ns"]  # comes last, so it shows a table that is written at this moment
         # Opened each time: other machines see what was written once it is closed.
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -190,19 +240,44 @@ class HangWatch:
         if self._seen is not None:
             then, busy_then, place_then, operators_then = self._seen
             is_moving = operators != operators_then
+            if is_moving:
+                self._busy_at_operator = busy
             if place != place_then:
                 self._unchanged_since = now
             if busy - busy_then > _BUSY_SHARE * (now - then):
                 state = "runs"
         else:
             self._unchanged_since = now
+            self._busy_at_operator = busy
         self._seen = now, busy, place, operators
         state = state or self._waits_in(self._native).decode()
+        is_moving = is_moving or (state == "runs" and busy - self._busy_at_operator < _STARVED_SECONDS)
         is_stuck = state != "runs" and now - self._unchanged_since > _OVERDUE_SECONDS
         phase = _phase_of(names)
         if not phase and now - self._evaluated < _EVALUATION_SECONDS and not is_stuck:
             phase = "evaluation"
+        if _inner(names).startswith(os.path.basename(_LOADER)):
+            before, self._work = self._work, _work_of_children()
+            if not phase and self._work - before:
+                phase = "data"
         return {"phase": phase, "moving": is_moving, "state": state}
+
+
+def _work_of_children():
+    """Of each child process, which are the loader's workers, how long it has computed and how much it has read."""
+    work = set()
+    for task in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError):
+            for child in _text(f"/proc/self/task/{task}/children").split():
+                with contextlib.suppress(OSError):
+                    read = _text(f"/proc/{child}/io").partition("\n")[0]
+                    work.add((child, *_text(f"/proc/{child}/stat").rpartition(")")[2].split()[11:13], read))
+    return work
+
+
+def _text(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def _operator_counter():
@@ -309,6 +384,11 @@ def _phase_of(names):
     return ""
 
 
+def _places(names):
+    own = [f"{os.path.basename(file)}:{line} {function}" for file, line, function in names if not _is_library(file)]
+    return {"stack": own[:_MOST_FRAMES], "inner": _inner(names)}
+
+
 def _inner(names):
     """The loader's frame if the thread waits for data, wherever in it; else the innermost, if that is a library's."""
     names = [name for name in names if not name[0].startswith(_LIBRARIES[1])]  # without what watches the job
@@ -320,7 +400,6 @@ def _inner(names):
 def _core_seconds(native):
     """Not by the thread's clock, because asking for that of a thread that has ended may crash."""
     try:
-        with open(f"/proc/self/task/{native}/schedstat", encoding="ascii") as file:
-            return int(file.read().split()[0]) / 1e9
+        return int(_text(f"/proc/self/task/{native}/schedstat").split()[0]) / 1e9
     except (OSError, IndexError, ValueError):
         return 0.0

@@ -24,7 +24,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from redline._after_import import after_import
 from redline._batch_samples import ids_in, reads_sequences
 from redline._compilation_time import CompilationTime
-from redline._hang_table import end_watch, watch_for_hangs
+from redline._hang_table import end_watch, note_out_of_memory, watch_for_hangs
 from redline._library import core_path
 from redline._loader_knobs import BatchCounter
 from redline._memory_errors import MemoryErrors
@@ -111,6 +111,7 @@ class StepLog:
         if torch.distributed.is_available():
             self._hook(torch.distributed.Work, "wait", self._hooks.hook_part, COMMUNICATION_WAIT)
             replace(torch.nn.parallel.DistributedDataParallel, "__init__", self._make_data_parallel)
+            replace(torch.distributed, "init_process_group", self._make_process_group)
         gc.callbacks.append(self._hooks.collect_garbage)
         CompilationTime(self._compile).install()
         if finds_steps:  # a trial tells of its errors itself
@@ -195,6 +196,10 @@ class StepLog:
         if torch.distributed.get_world_size() > 1:
             self._hooks.gradients_are_reduced()
 
+    def _make_process_group(self, make, *arguments, **named):
+        make(*arguments, **named)
+        watch_for_hangs(self._directory, self._run)
+
     def _make_optimizer(self, make, *arguments, **named):
         make(*arguments, **named)
         self._hooks.optimizer_made()
@@ -237,6 +242,7 @@ class StepLog:
 
     def _out_of_memory(self, kind, error):
         self.mark(OUT_OF_MEMORY, str(error))
+        note_out_of_memory(error)
 
     # The end of the process.
 

@@ -1,8 +1,7 @@
 """A small training on Gloo ranks of which one gets into trouble: job.py CASE RANKS [STEP].
 
 Each function below is a case. It is called by all ranks in step 10, and rank 1 does something else than the others. The
-functions of HANGS let the job hang for ever, those of HEALTHY only take long. Inputs of a wrong size or type are no
-case: Gloo ends such a job with an error.
+functions of HANGS let the job hang for ever, those of FAILURES end it with an error, those of HEALTHY only take long.
 """
 
 import ctypes
@@ -73,6 +72,44 @@ def interpreter_lock_held():
     dist.all_reduce(torch.ones(8))
 
 
+def unused_parameters():
+    class Branches(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.always, self.sometimes = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+
+        def forward(self, inputs, takes_both):
+            inputs = self.always(inputs)
+            return self.sometimes(inputs) if takes_both else inputs
+
+    parallel = torch.nn.parallel.DistributedDataParallel(Branches())
+    parallel(torch.ones(4, 8), rank != CULPRIT).sum().backward()
+    dist.barrier()
+
+
+def out_of_memory():
+    try:
+        if rank == CULPRIT:
+            torch.empty(1 << 55)
+        dist.all_reduce(torch.ones(8))
+    except RuntimeError:
+        pass
+    dist.barrier()
+
+
+def in_the_first_step():
+    barrier_in_one_branch()
+
+
+in_the_first_step.step = 0
+
+
+def waits_for_a_signal():
+    if rank == CULPRIT:
+        signal.pause()
+    dist.all_reduce(torch.ones(8))
+
+
 def uneven_data():
     parallel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
     for _ in range(2 if rank == CULPRIT else 3):
@@ -107,7 +144,9 @@ def sleeping_hook():
 def lock_held():
     if rank == CULPRIT:
         lock = threading.Lock()
-        lock.acquire()
+        thread = threading.Thread(target=lock.acquire)
+        thread.start()
+        thread.join()
         lock.acquire()
     dist.all_reduce(torch.ones(8))
 
@@ -139,6 +178,22 @@ class StuckData:
 def stuck_loader():
     if rank == CULPRIT:
         next(iter(torch.utils.data.DataLoader(StuckData(), batch_size=2, num_workers=1)))
+    dist.all_reduce(torch.ones(8))
+
+
+def wrong_size():
+    """Gloo aborts a rank that receives too much, and the connections of the others break."""
+    dist.all_reduce(torch.ones(16 if rank == CULPRIT else 8))
+
+
+def wrong_type():
+    dist.all_reduce(torch.ones(8, dtype=torch.float64 if rank == CULPRIT else torch.float32))
+
+
+def exception():
+    """The connections of the others break."""
+    if rank == CULPRIT:
+        raise ValueError("of this rank alone")
     dist.all_reduce(torch.ones(8))
 
 
@@ -176,6 +231,20 @@ def uneven_work():
         deadline = time.monotonic() + LONG_SECONDS
         while time.monotonic() < deadline:
             torch.ones(64, 64) @ torch.ones(64, 64)
+    dist.all_reduce(torch.ones(8))
+
+
+class SlowData(StuckData):
+    def __getitem__(self, index):
+        deadline = time.monotonic() + LONG_SECONDS / 2
+        while time.monotonic() < deadline:
+            sum(range(1000))
+        return torch.ones(1)
+
+
+def slow_loader():
+    if rank == CULPRIT:
+        next(iter(torch.utils.data.DataLoader(SlowData(), batch_size=2, num_workers=1)))
     dist.all_reduce(torch.ones(8))
 
 
@@ -223,6 +292,10 @@ HANGS = {
     ends_early: ("mismatch", "ends_early"),
     exception_swallowed: ("mismatch", "exception_swallowed"),
     uneven_data: ("mismatch", "uneven_data"),
+    unused_parameters: ("mismatch", "unused_parameters"),
+    in_the_first_step: ("mismatch", "barrier_in_one_branch"),
+    out_of_memory: ("out_of_memory", "out_of_memory"),
+    waits_for_a_signal: ("not_entered", "waits_for_a_signal"),
     killed: ("died", None),
     interpreter_lock_held: ("sleeps", "interpreter_lock_held"),
     stopped: ("stopped", None),
@@ -232,7 +305,12 @@ HANGS = {
     endless_loop: ("computes", "endless_loop"),
     stuck_loader: ("data", "stuck_loader"),
 }
-HEALTHY = [evaluation, checkpoint, uneven_work, paused, compiling, slow_first_step, stopped_all]
+FAILURES = {
+    wrong_size: ("mismatch", "wrong_size"),
+    wrong_type: ("mismatch", "wrong_type"),
+    exception: ("died", "exception"),
+}
+HEALTHY = [evaluation, checkpoint, uneven_work, slow_loader, paused, compiling, slow_first_step, stopped_all]
 
 
 def train(case):

@@ -19,7 +19,7 @@ import hang_runs  # noqa: E402
 import job  # noqa: E402
 
 RANKS = 3
-QUIET_SECONDS = 3
+QUIET_SECONDS = 8
 
 
 def dump_until_it_hangs(case, folder):
@@ -32,7 +32,7 @@ def dump_until_it_hangs(case, folder):
             time.sleep(0.5)
             files = sorted(folder.glob("*.json"))
             counts = [len(json.loads(file.read_bytes()).get("entries", [])) for file in files]
-            now = counts if len(counts) == RANKS else None
+            now = counts if len(counts) == RANKS and all(counts) else None
             if now != last:
                 last, since = now, time.monotonic()
         os.killpg(process.pid, 9)
@@ -48,8 +48,8 @@ def of_redline(folder):
 def of_torch(folder, pickles):
     for file in folder.glob("*.json"):
         dump = json.loads(file.read_bytes())
-        groups = {entry["process_group"][0]: entry["process_group"][1] for entry in dump["entries"]}
-        for entry in dump["entries"]:
+        groups = {entry["process_group"][0]: entry["process_group"][1] for entry in dump.get("entries", [])}
+        for entry in dump.get("entries", []):
             entry["profiling_name"] = entry["profiling_name"].replace("gloo:", "nccl:")
         dump["pg_config"] = {name: {"name": name, "desc": words, "ranks": str(list(range(RANKS)))}
                              for name, words in groups.items()}

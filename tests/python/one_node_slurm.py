@@ -45,7 +45,7 @@ def running(folder, nodes=1):
     host = socket.gethostname().partition(".")[0]
     names = [host] if nodes == 1 else [f"node{number}" for number in range(1, nodes + 1)]
     lines = [
-        f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={_free_port()} CPUs={os.cpu_count()} State=UNKNOWN"
+        f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={free_port()} CPUs={os.cpu_count()} State=UNKNOWN"
         for name in names
     ]
     for name in ("state", *(f"spool/{name}" for name in names)):
@@ -59,7 +59,7 @@ def running(folder, nodes=1):
         _CONFIGURATION.format(
             host=host,
             folder=folder,
-            control_port=_free_port(),
+            control_port=free_port(),
             nodes="\n".join(lines),
         )
     )
@@ -100,7 +100,7 @@ def _wait_until_idle(environment, folder, seconds=60):
     raise RuntimeError(f"Slurm did not start in {seconds} s:\n{logs}")
 
 
-def _free_port():
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -12,6 +12,7 @@ import sys
 import time
 
 import conftest
+import one_node_slurm
 import pytest
 
 HANG = pathlib.Path(__file__).parents[1] / "hang"
@@ -19,7 +20,7 @@ sys.path.append(str(HANG))
 import job as cases  # noqa: E402
 
 HANG_AFTER = "3s"
-KINDS = {case.__name__: expected for case, expected in cases.HANGS.items()}
+KINDS = {case.__name__: expected for case, expected in {**cases.HANGS, **cases.FAILURES}.items()}
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -59,16 +60,17 @@ def assert_report_says(run, program, folder, expected):
 
 
 @pytest.mark.parametrize(("way", "case"), [
-    ("ring", "stopped"), ("ring", "sleeping_hook"), ("log", "barrier_in_one_branch"), ("log", "stuck_loader"),
-    ("log", "wrong_group"), ("log", "interpreter_lock_held"),
+    ("ring", "sleeping_hook"), ("log", "barrier_in_one_branch"), ("log", "stuck_loader"),
+    ("log", "interpreter_lock_held"), ("log", "out_of_memory"), ("log", "in_the_first_step"),
 ])
 def test_the_verdict_names_kind_rank_and_line(start, run, command, program, tmp_path, way, case):
     kind, function = KINDS[case]
     with start(command(way, case), cwd=tmp_path) as process:
         said = lines_until_verdict(process)
         # Two all-reduces a step come first.
+        step = getattr(getattr(cases, case), "step", 10)
         hang = assert_report_says(run, program, tmp_path / "traces", {
-            "kind": kind, "ranks": [1], "waiting_ranks": [0, 2], "group": "0", "step": 10, "sequence": 21,
+            "kind": kind, "ranks": [1], "waiting_ranks": [0, 2], "group": "0", "step": step, "sequence": 2 * step + 1,
             "operation": "all_reduce"})
     text = run([program("redline"), "report", tmp_path / "traces"])
     assert said[0].startswith("redline: the job hangs: rank 1 "), said
@@ -99,6 +101,48 @@ def test_launchers_on_two_machines_say_the_same(start, command, tmp_path):
         for process in (first, second):
             lines_until_verdict(
                 process, "redline: the job hangs: rank 1 was stopped by a signal or a debugger (node1)\n")
+
+
+def test_launchers_without_a_shared_folder_meet_by_tcp(run, command, program, tmp_path):
+    """On two nodes of Slurm, of which one listens and judges. The other sees that its rank is stopped."""
+    one_node_slurm.need()
+    words = list(map(str, command("log", "stopped", 2, options=["--on-hang", "abort"])))
+    folder = words.index(str(tmp_path / "traces"))
+    words[folder] += "$SLURM_PROCID"
+    node = f"hostname node$SLURM_PROCID && RANK=$SLURM_PROCID exec {' '.join(words)}"
+    common = {"WORLD_SIZE": "2", "MEETING": f"file://{tmp_path}/ranks", "OMP_NUM_THREADS": "1",
+              "REDLINE_HANG_MEET": f"127.0.0.1:{one_node_slurm.free_port()}",
+              "REDLINE_HANG_TOKEN": "a secret of the job"}
+    (tmp_path / "slurm").mkdir()
+    with one_node_slurm.running(tmp_path / "slurm", nodes=2) as environment:
+        done = run(["srun", "--nodes", 2, "--ntasks", 2, "unshare", "--uts", "sh", "-c", node],
+                   environment={**environment, **common}, cwd=tmp_path)
+    verdict = "redline: the job hangs: rank 1 was stopped by a signal or a debugger (node1)"
+    assert done.stderr.splitlines().count(verdict) == 2, done.stderr
+    assert done.stderr.count("redline: the job is ended (--on-hang abort)") == 2
+    hangs = [json.loads(run([program("redline"), "report", "--format", "json", path]).stdout)["hang"]
+             for path in tmp_path.glob("traces[01]")]
+    (known,) = [hang for hang in hangs if hang]  # the other folder has only the tables of its own rank
+    assert (known["kind"], known["ranks"], known["waiting_ranks"]) == ("stopped", [1], [0])
+
+
+def test_launchers_meet_only_with_a_token(run, command, tmp_path):
+    refused = run(command("log", "stopped"), environment={"REDLINE_HANG_MEET": "127.0.0.1:1"}, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "REDLINE_HANG_TOKEN" in refused.stderr
+
+
+def test_of_a_job_that_failed_the_first_rank_is_named(run, command, program, tmp_path):
+    """The connections of the others break once it has ended."""
+    done = run(command("log", "exception"), cwd=tmp_path)
+    said = done.stderr.splitlines()
+    verdict = "rank 1 has ended: ValueError: of this rank alone"  # "hangs" if the others take long to see that
+    first = next(i for i, line in enumerate(said)
+                 if line.startswith((f"redline: the job failed: {verdict}", f"redline: the job hangs: {verdict}")))
+    assert " exception < " in said[first + 1]
+    report = json.loads(run([program("redline"), "report", "--format", "json", tmp_path / "traces"]).stdout)
+    assert (report["hang"]["kind"], report["hang"]["ranks"]) == ("died", [1])
+    assert report["hang"]["error"] == "ValueError: of this rank alone"
 
 
 def test_each_rank_writes_a_trace_of_the_hang_once(start, command, tmp_path):
@@ -138,7 +182,7 @@ def test_a_job_that_hangs_is_ended_if_asked(run, command, tmp_path, way):
 
 @pytest.mark.parametrize(("way", "case"), [
     ("ring", "uneven_work"), ("log", "paused"), ("log", "stopped_all"), ("log", "compiling"), ("log", "evaluation"),
-    ("log", "checkpoint"), ("log", "slow_first_step"),
+    ("log", "checkpoint"), ("log", "slow_first_step"), ("log", "slow_loader"),
 ])
 def test_a_slow_job_gets_no_verdict(run, command, tmp_path, way, case):
     done = run(command(way, case, 2), cwd=tmp_path)

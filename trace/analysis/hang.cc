@@ -10,6 +10,11 @@
 namespace redline::trace {
 namespace {
 
+constexpr const char*
+    kKindNames[] = {"slow",   "not_entered", "skipped",      "mismatch", "order",
+                    "died",   "stopped",     "computes",     "data",     "lock",
+                    "sleeps", "io",          "out_of_memory"};  // in the order of HangKind
+
 using Place = std::pair<std::string, int64_t>;  // a group and a number in it
 
 // Operations whose inputs have the same sizes on all ranks.
@@ -32,27 +37,20 @@ const EnteredCollective* find_entry(const HangTable& table, const Place& place) 
   return nullptr;
 }
 
+bool lists_later(const HangTable& table, const Place& place) {
+  return std::any_of(table.collectives.begin(), table.collectives.end(),
+                     [&](const EnteredCollective& entry) {
+                       return entry.group == place.first && entry.sequence > place.second;
+                     });
+}
+
 // Whether the rank has entered the collective, which its table need not list.
 bool is_past(const HangTable& table, const Place& place) {
-  const auto is_later = [&](const EnteredCollective& entry) {
-    return entry.group == place.first && entry.sequence > place.second;
-  };
   const auto has_entered = [&](const CollectiveGroup& group) {
     return group.name == place.first && group.entered >= place.second && group.entered > 0;
   };
-  return std::any_of(table.collectives.begin(), table.collectives.end(), is_later) ||
+  return lists_later(table, place) ||
          std::any_of(table.groups.begin(), table.groups.end(), has_entered);
-}
-
-// The first collective of each group that the rank has entered and that is not done.
-std::vector<const EnteredCollective*> pending_of(const HangTable& table) {
-  std::map<std::string, const EnteredCollective*> first;
-  for (const EnteredCollective& entry : table.collectives) {
-    if (!entry.is_done) first.try_emplace(entry.group, &entry);
-  }
-  std::vector<const EnteredCollective*> pending;
-  for (const auto& [group, entry] : first) pending.push_back(entry);
-  return pending;
 }
 
 class Judge {
@@ -69,16 +67,69 @@ class Judge {
         if (!is_new) known->second = std::min(known->second, entry->sequence);
       }
     }
-    if (first.empty()) return judge_without_collectives();
+    if (first.empty()) return has_ended() ? judge_ended() : judge_without_collectives();
     std::vector<Hang> hangs;
     for (const auto& place : first) {
       if (auto hang = judge_place(place)) hangs.push_back(*std::move(hang));
     }
-    if (is_slow_) return std::nullopt;
-    return choose(std::move(hangs));
+    if (slow_) return slow_;
+    auto hang = choose(std::move(hangs));
+    if (!has_ended()) return hang;
+    // That a rank has ended says nothing where all have.
+    if (!hang || (hang->kind == HangKind::kDied && hang->error.empty())) return judge_ended();
+    hang->has_failed = true;
+    return hang;
   }
 
  private:
+  [[nodiscard]] bool has_ended() const {
+    return std::all_of(ranks_.begin(), ranks_.end(),
+                       [](const HangTable& table) { return table.state == ThreadState::kGone; });
+  }
+
+  // The first collective of each group that the rank has entered and that is not done.
+  std::vector<const EnteredCollective*> pending_of(const HangTable& table) const {
+    std::map<std::string, const EnteredCollective*> first;
+    for (const EnteredCollective& entry : table.collectives) {
+      if (!entry.is_done && !is_over(entry)) first.try_emplace(entry.group, &entry);
+    }
+    std::vector<const EnteredCollective*> pending;
+    for (const auto& [group, entry] : first) pending.push_back(entry);
+    return pending;
+  }
+
+  // Whether a rank is out of a collective that nobody leaves before all are in it. A table that
+  // still has somebody in there is an old one. What is not done is listed however old it is.
+  bool is_over(const EnteredCollective& entry) const {
+    const bool needs_all =
+        entry.operation.starts_with("all") || entry.operation.starts_with("barrier");
+    if (!needs_all) return false;
+    const Place place(entry.group, entry.sequence);
+    if (const auto known = over_.find(place); known != over_.end()) return known->second;
+    return over_[place] = std::any_of(ranks_.begin(), ranks_.end(), [&](const HangTable& table) {
+             const EnteredCollective* other = find_entry(table, place);
+             if (other == nullptr) return lists_later(table, place);
+             return other->is_done && other->operation == entry.operation;
+           });
+  }
+
+  // Who raised an exception of its own, and not one that another rank's end caused.
+  [[nodiscard]] std::optional<Hang> judge_ended() const {
+    if (world_ < 2) return std::nullopt;
+    Hang hang;
+    hang.has_failed = true;
+    for (const HangTable& table : ranks_) {
+      const bool is_culprit = !table.error.empty() && pending_of(table).empty();
+      if (!is_culprit) continue;
+      if (hang.ranks.empty()) hang.kind = kind_of(table);
+      hang.ranks.push_back(table.rank);
+      hang.step = std::max(hang.step, table.step);
+    }
+    if (hang.ranks.empty()) return std::nullopt;
+    describe_culprit(hang);
+    return hang;
+  }
+
   // Of several groups that hang, the culprit is a rank that waits in none of them; if each waits
   // for another, they took the groups in different orders.
   std::optional<Hang> choose(std::vector<Hang> hangs) const {
@@ -111,7 +162,7 @@ class Judge {
   }
 
   [[nodiscard]] bool waits_elsewhere(const Hang& hang) const {
-    if (hang.kind == HangKind::kMismatch || hang.kind == HangKind::kSkipped) return false;
+    if (!hang.entered.empty()) return false;  // it waits in this one, too
     return std::all_of(hang.ranks.begin(), hang.ranks.end(), [&](int rank) {
       const HangTable* table = find(rank);
       return table != nullptr && !pending_of(*table).empty();
@@ -168,7 +219,7 @@ class Judge {
         return std::find(missing.begin(), missing.end(), rank) != missing.end();
       });
     }
-    if (missing.empty()) return std::nullopt;
+    if (missing.empty() || hang.waiting_ranks.empty()) return std::nullopt;
     return absence(std::move(hang), missing);
   }
 
@@ -199,14 +250,19 @@ class Judge {
 
   // The ranks of `sides` entered different collectives under one number. The largest side is right.
   // If two are as large, ranks that do the same in a later step have left one out; otherwise it
-  // cannot be known who is wrong, and all are named.
+  // cannot be known who is wrong, and all are named, once no other rank can still decide it.
   std::optional<Hang> mismatch(Hang hang, std::vector<Side> sides) const {
     bool is_known = sides[0].ranks.size() > sides[1].ranks.size();
+    if (!is_known && sides.size() == 2 && lacked_memory(sides[0]) != lacked_memory(sides[1])) {
+      if (lacked_memory(sides[0])) std::swap(sides[0], sides[1]);
+      is_known = true;
+    }
     if (!is_known && sides.size() == 2 && sides[0].operation == sides[1].operation &&
         sides[0].step != sides[1].step) {
       if (sides[0].step > sides[1].step) std::swap(sides[0], sides[1]);
       is_known = true;
     }
+    if (!is_known && is_awaited(hang)) return std::nullopt;
     hang.kind = HangKind::kMismatch;
     if (is_known && std::all_of(sides.begin() + 1, sides.end(),
                                 [&](const Side& side) { return side.step > sides[0].step; })) {
@@ -221,8 +277,27 @@ class Judge {
     hang.entered = sides[1].signature;
     hang.operation = sides[0].operation;
     hang.step = find(sides[0].ranks.front())->step;
+    if (is_known && lacked_memory(sides[1])) hang.kind = HangKind::kOutOfMemory;
     describe_culprit(hang);
     return hang;
+  }
+
+  // Whether another rank of the group does not list the collective yet, but may soon: it only lists
+  // them once its step is overdue.
+  [[nodiscard]] bool is_awaited(const Hang& hang) const {
+    const std::vector<int> members = members_of(hang.group);
+    return std::any_of(members.begin(), members.end(), [&](int rank) {
+      const HangTable* table = find(rank);
+      return table != nullptr && !table->is_overdue && table->state != ThreadState::kStopped &&
+             table->state != ThreadState::kGone &&
+             find_entry(*table, {hang.group, *hang.sequence}) == nullptr;
+    });
+  }
+
+  // The script may have caught the error and gone on without what the others wait for.
+  [[nodiscard]] bool lacked_memory(const Side& side) const {
+    return std::any_of(side.ranks.begin(), side.ranks.end(),
+                       [&](int rank) { return !find(rank)->memory_error.empty(); });
   }
 
   [[nodiscard]] std::vector<int> of_state(const std::vector<int>& ranks, ThreadState state) const {
@@ -250,7 +325,11 @@ class Judge {
     for (const int rank : missing) {
       const HangTable* table = find(rank);
       if (table != nullptr && is_slow(*table)) {
-        is_slow_ = true;
+        slow_ = std::move(hang);
+        slow_->kind = HangKind::kSlow;
+        slow_->ranks = {rank};
+        slow_->phase = table->phase;
+        describe_culprit(*slow_);
         return std::nullopt;
       }
       const HangKind own = table == nullptr ? HangKind::kNotEntered : kind_of(*table);
@@ -268,6 +347,7 @@ class Judge {
     hang.host = table->host;
     hang.stack = table->stack;
     hang.inner = table->inner;
+    hang.error = table->memory_error.empty() ? table->error : table->memory_error;
   }
 
   static bool is_slow(const HangTable& table) {
@@ -279,8 +359,9 @@ class Judge {
     const auto is_in = [&](std::string_view what) {
       return table.inner.find(what) != std::string::npos;
     };
-    if (table.state == ThreadState::kGone) return HangKind::kDied;
     if (table.state == ThreadState::kStopped) return HangKind::kStopped;
+    if (!table.memory_error.empty()) return HangKind::kOutOfMemory;
+    if (table.state == ThreadState::kGone) return HangKind::kDied;
     if (is_in("dataloader.py")) return HangKind::kData;
     if (table.state == ThreadState::kRuns) return HangKind::kComputes;
     if (table.state == ThreadState::kSleeps) return HangKind::kSleeps;
@@ -341,7 +422,8 @@ class Judge {
 
   std::span<const HangTable> ranks_;
   int world_ = 1;
-  bool is_slow_ = false;
+  mutable std::map<Place, bool> over_;
+  std::optional<Hang> slow_;
 };
 
 std::string ranks_text(const std::vector<int>& ranks) {
@@ -354,8 +436,20 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return text;
 }
 
+std::string phase_text(const std::string& phase) {
+  if (phase == "checkpoint") return " saves a checkpoint";
+  if (phase == "compile") return " compiles";
+  if (phase == "evaluation") return " evaluates its model";
+  if (phase == "data") return " waits for data that its workers prepare";
+  if (phase == "start") return " is in one of its first steps";
+  return " still works";
+}
+
 std::string what_it_does(const Hang& hang) {
+  const std::string why = hang.error.empty() ? "" : ": " + hang.error;
   switch (hang.kind) {
+    case HangKind::kSlow:
+      return phase_text(hang.phase);
     case HangKind::kNotEntered:
       return " did not enter it";
     case HangKind::kSkipped:
@@ -367,7 +461,9 @@ std::string what_it_does(const Hang& hang) {
     case HangKind::kOrder:
       return " entered collectives of several groups in another order";
     case HangKind::kDied:
-      return " has ended";
+      return " has ended" + why;
+    case HangKind::kOutOfMemory:
+      return " ran out of memory" + why;
     case HangKind::kStopped:
       return " was stopped by a signal or a debugger";
     case HangKind::kComputes:
@@ -386,34 +482,25 @@ std::string what_it_does(const Hang& hang) {
 
 }  // namespace
 
-std::optional<Hang> find_hang(std::span<const HangTable> ranks) { return Judge(ranks).judge(); }
+std::optional<Hang> find_wait(std::span<const HangTable> ranks) { return Judge(ranks).judge(); }
 
-const char* hang_kind_name(HangKind kind) {
-  switch (kind) {
-    case HangKind::kNotEntered:
-      return "not_entered";
-    case HangKind::kSkipped:
-      return "skipped";
-    case HangKind::kMismatch:
-      return "mismatch";
-    case HangKind::kOrder:
-      return "order";
-    case HangKind::kDied:
-      return "died";
-    case HangKind::kStopped:
-      return "stopped";
-    case HangKind::kComputes:
-      return "computes";
-    case HangKind::kData:
-      return "data";
-    case HangKind::kLock:
-      return "lock";
-    case HangKind::kSleeps:
-      return "sleeps";
-    case HangKind::kInputOutput:
-      return "io";
-  }
-  return "not_entered";
+std::optional<Hang> find_hang(std::span<const HangTable> ranks) {
+  auto hang = find_wait(ranks);
+  if (hang && hang->kind == HangKind::kSlow) hang.reset();
+  return hang;
+}
+
+const char* hang_title(const Hang& hang) {
+  if (hang.kind == HangKind::kSlow) return "the job is slow";
+  return hang.has_failed ? "the job failed" : "the job hangs";
+}
+
+const char* hang_kind_name(HangKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
+
+HangKind hang_kind_of(std::string_view name) {
+  const auto at = std::find(std::begin(kKindNames), std::end(kKindNames), name);
+  if (at == std::end(kKindNames)) return HangKind::kNotEntered;
+  return static_cast<HangKind>(at - std::begin(kKindNames));
 }
 
 std::vector<std::string> hang_lines(const Hang& hang, int64_t now_ns) {
@@ -432,6 +519,7 @@ std::vector<std::string> hang_lines(const Hang& hang, int64_t now_ns) {
   if (!hang.waiting_ranks.empty()) wait = ranks_text(hang.waiting_ranks);
   if (!hang.operation.empty()) {
     wait += (wait.empty()                     ? ""
+             : hang.has_failed                ? " waited in "
              : hang.waiting_ranks.size() == 1 ? " waits in "
                                               : " wait in ") +
             hang.operation;
@@ -440,7 +528,7 @@ std::vector<std::string> hang_lines(const Hang& hang, int64_t now_ns) {
     wait += " " + std::to_string(*hang.sequence) + " of group " + hang.group;
   }
   if (hang.step) wait += (wait.empty() ? "step " : ", step ") + std::to_string(*hang.step);
-  if (hang.since_ns > 0 && now_ns > hang.since_ns) {
+  if (hang.since_ns > 0 && now_ns > hang.since_ns && !hang.has_failed) {
     wait += ", for " + format_ns(now_ns - hang.since_ns);
   }
   if (!wait.empty()) lines.push_back(std::move(wait));

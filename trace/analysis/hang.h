@@ -20,6 +20,7 @@
 namespace redline::trace {
 
 enum class HangKind : uint8_t {
+  kSlow,        ///< it only takes long: no hang
   kNotEntered,  ///< it did not enter the collective; what it does instead is not known
   kSkipped,     ///< it left one out, and has entered the collective of a later step
   kMismatch,    ///< it entered another operation, or one of other sizes or types
@@ -31,6 +32,7 @@ enum class HangKind : uint8_t {
   kLock,
   kSleeps,
   kInputOutput,
+  kOutOfMemory,
 };
 
 struct Hang {
@@ -46,15 +48,25 @@ struct Hang {
   std::vector<int> waiting_ranks;
   std::vector<std::string> stack;  ///< of the first culprit: the user's code, innermost first
   std::string inner;               ///< where it is in libraries
-  int64_t since_ns = 0;            ///< unix time; 0: not known
+  std::string phase;               ///< kSlow: as in its table
+  std::string error;  ///< the exception that ended the first culprit, or its lack of memory; or ""
+  int64_t since_ns = 0;     ///< unix time; 0: not known
+  bool has_failed = false;  ///< all ranks have ended, so nobody waits any more
 };
 
 /// The verdict; nullopt if nothing hangs, if a rank that the others wait for is only slow, or if it
 /// cannot be known who it is.
 [[nodiscard]] std::optional<Hang> find_hang(std::span<const HangTable> ranks);
 
+/// The same, but where a rank that the others wait for is only slow, it is named as kSlow.
+[[nodiscard]] std::optional<Hang> find_wait(std::span<const HangTable> ranks);
+
 /// "skipped", "mismatch": the name in redline.report/1.
 [[nodiscard]] const char* hang_kind_name(HangKind kind);
+[[nodiscard]] HangKind hang_kind_of(std::string_view name);  ///< kNotEntered for any other name
+
+/// "the job hangs", "the job failed", "the job is slow".
+[[nodiscard]] const char* hang_title(const Hang& hang);
 
 /// The verdict in a few lines: who, what it does, where, and who waits in what since when. `now_ns`
 /// (unix time) is the end of the wait.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -92,6 +93,107 @@ TEST(Hang, ASlowRankIsNoHang) {
   EXPECT_EQ(find_hang(ranks)->kind, HangKind::kStopped) << "and if it was saving just then";
 }
 
+TEST(Hang, ASlowRankIsNamedAsSuch) {
+  std::vector<HangTable> ranks = {table(0, 2, 121, true), table(1, 2, 120, false)};
+  ranks[1].phase = "checkpoint";
+  const auto slow = find_wait(ranks);
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->kind, HangKind::kSlow);
+  EXPECT_STREQ(hang_title(*slow), "the job is slow");
+  EXPECT_THAT(
+      hang_lines(*slow, 100 * kSecondNs),
+      ElementsAre("rank 1 saves a checkpoint (node1)", "at train.py:31 sync < train.py:60 <module>",
+                  "rank 0 waits in all_reduce 121 of group 0, step 60, for 7.0 s"));
+}
+
+TEST(Hang, ARankThatRanOutOfMemoryIsNamedWhateverItDoesNow) {
+  std::vector<HangTable> ranks = {table(0, 2, 121, true), table(1, 2, 121, true)};
+  ranks[1].collectives.back().operation = "barrier";
+  ranks[1].memory_error = "CUDA out of memory";
+  auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kOutOfMemory);
+  EXPECT_THAT(hang->ranks, ElementsAre(1)) << "though of two nobody could say who is wrong";
+  EXPECT_EQ(hang_lines(*hang, 0).front(), "rank 1 ran out of memory: CUDA out of memory (node1)");
+  ranks[1] = table(1, 2, 120, false);
+  ranks[1].memory_error = "killed by the kernel: out of host memory";
+  for (const ThreadState state : {ThreadState::kGone, ThreadState::kSleeps}) {
+    ranks[1].state = state;
+    EXPECT_EQ(find_hang(ranks)->kind, HangKind::kOutOfMemory);
+  }
+}
+
+TEST(Hang, OfAJobThatFailedTheFirstIsNamed) {
+  std::vector<HangTable> ranks = {table(0, 3, 121, true), table(1, 3, 120, false),
+                                  table(2, 3, 121, true)};
+  for (HangTable& rank : ranks) {
+    rank.state = ThreadState::kGone;
+    rank.error = "RuntimeError: Connection closed by peer";
+  }
+  ranks[1].error = "ValueError: no such file";
+  auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_STREQ(hang_title(*hang), "the job failed");
+  EXPECT_THAT(hang_lines(*hang, 100 * kSecondNs),
+              ElementsAre("rank 1 has ended: ValueError: no such file (node1)",
+                          "at train.py:31 sync < train.py:60 <module>",
+                          "ranks 0, 2 waited in all_reduce 121 of group 0, step 60"));
+  // A launcher that ends the others leaves them no time for last words.
+  ranks[0] = ranks[2] = table(0, 3, 120, false);
+  ranks[2].rank = 2;
+  ranks[0].state = ranks[2].state = ThreadState::kGone;
+  hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_THAT(hang->ranks, ElementsAre(1));
+  ranks[1].error.clear();
+  EXPECT_FALSE(find_hang(ranks)) << "all were ended from outside";
+}
+
+TEST(Hang, OtherSizesAreNamedAlsoOnceTheyHaveEndedTheJob) {
+  std::vector<HangTable> ranks;
+  for (int rank = 0; rank < 4; ++rank) ranks.push_back(table(rank, 4, 121, true));
+  ranks[1].collectives.back().sizes = "[[16]]";
+  ranks[0].collectives.clear();  // it was aborted
+  for (HangTable& rank : ranks) rank.state = ThreadState::kGone;
+  const auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kMismatch);
+  EXPECT_TRUE(hang->has_failed);
+  EXPECT_THAT(hang->ranks, ElementsAre(1));
+}
+
+TEST(Hang, AnOldTableOfARankInWhatIsOverIsNoHang) {
+  std::vector<HangTable> ranks = {table(0, 3, 118, true), table(1, 3, 121, true),
+                                  table(2, 3, 120, false)};
+  ranks[0].step = 59;
+  const auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->sequence, 121) << "118 is done on the others";
+  EXPECT_THAT(hang->waiting_ranks, ElementsAre(1));
+  // The table of a rank that is stopped stays as old as it is.
+  ranks = {table(0, 2, 118, true), table(1, 2, 500, true)};
+  ranks[0].state = ThreadState::kStopped;
+  auto& listed = ranks[1].collectives;
+  listed.erase(listed.begin(), listed.end() - 64);
+  for (const int64_t last : {500, 121}) {
+    if (last == 121) ranks[1] = table(1, 2, last, true);
+    const auto stopped = find_hang(ranks);
+    ASSERT_TRUE(stopped);
+    EXPECT_EQ(stopped->kind, HangKind::kStopped);
+    EXPECT_EQ(stopped->sequence, last);
+    EXPECT_THAT(stopped->ranks, ElementsAre(0));
+  }
+}
+
+TEST(Hang, KindsHaveNames) {
+  for (int kind = 0; kind <= static_cast<int>(HangKind::kOutOfMemory); ++kind) {
+    const auto each = static_cast<HangKind>(kind);
+    EXPECT_EQ(hang_kind_of(hang_kind_name(each)), each);
+  }
+  EXPECT_STREQ(hang_kind_name(HangKind::kOutOfMemory), "out_of_memory");
+  EXPECT_EQ(hang_kind_of("?"), HangKind::kNotEntered);
+}
+
 TEST(Hang, AnotherOperationOrSizeUnderOneNumberIsAMismatchOfTheFewer) {
   std::vector<HangTable> ranks = {table(0, 3, 121, true), table(1, 3, 121, true),
                                   table(2, 3, 121, true)};
@@ -109,6 +211,11 @@ TEST(Hang, AnotherOperationOrSizeUnderOneNumberIsAMismatchOfTheFewer) {
   // Of two ranks nobody can say which is wrong.
   const std::vector<HangTable> two = {ranks[0], ranks[1]};
   EXPECT_THAT(find_hang(two)->ranks, ElementsAre(0, 1));
+  // Unless a third one, which is only late, may tell.
+  ranks[2].collectives.clear();
+  EXPECT_FALSE(find_hang(ranks));
+  ranks[2].is_overdue = true;
+  EXPECT_THAT(find_hang(ranks)->ranks, ElementsAre(0, 1));
 }
 
 TEST(Hang, OperationsWhoseSizesMayDifferAreNoMismatch) {
@@ -259,6 +366,7 @@ TEST(HangTables, AreReadOfTheLatestRunWhateverElseLiesThere) {
   put("rank2.hang.redline", head + R"("1.1", "rank": 2})");
   put("rank3.hang.redline", R"({"schema": "redline.hang/1", "run": "2.1", )");
   put("rank4.hang.redline", R"([1])");
+  ASSERT_EQ(mkfifo((folder / "rank6.hang.redline").c_str(), 0600), 0);
   put("rank5.hang.redline", head + R"("2.1", "rank": 5, "written_ns": 3, "sealed_ns": 2})");
   const auto tables = read_hang_tables(folder);
   std::filesystem::remove_all(folder);

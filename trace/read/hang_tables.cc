@@ -1,19 +1,22 @@
 #include "trace/read/hang_tables.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <chrono>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/file.h"
+#include "trace/read/rank_files.h"
 
 namespace redline::trace {
 namespace {
 
 using nlohmann::json;
 
+constexpr int kMoreTries = 3;
 constexpr std::string_view kStateNames[] = {
     "", "runs", "sleeps", "lock", "io", "stopped", "gone"};  // in the order of ThreadState
 
@@ -98,7 +101,10 @@ std::optional<HangTable> parse_hang_table(const std::string& text) {
   table.step_began_ns = integer_in(object, "step_began_ns");
   table.usual_step_ns = integer_in(object, "usual_step_ns");
   table.phase = text_in(object, "phase");
+  table.is_met = flag_in(object, "met");
   table.is_moving = flag_in(object, "moving");
+  table.error = text_in(object, "error");
+  table.memory_error = text_in(object, "memory_error");
   table.state = thread_state_of(text_in(object, "state"));
   table.inner = text_in(object, "inner");
   read_lists(object, table);
@@ -106,20 +112,24 @@ std::optional<HangTable> parse_hang_table(const std::string& text) {
 }
 
 std::vector<std::string> find_hang_tables(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  std::filesystem::directory_iterator files(folder, error);
-  for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
-    if (files->path().native().ends_with(kHangTableSuffix)) paths.push_back(files->path());
-  }
-  return paths;
+  return find_rank_files(folder, kHangTableSuffix);
 }
 
 std::vector<HangTable> read_hang_tables(const std::string& folder, const std::string& run) {
   std::vector<HangTable> tables;
   for (const std::string& path : find_hang_tables(folder)) {
-    if (auto table = parse_hang_table(read_file(path))) tables.push_back(*std::move(table));
+    auto table = parse_hang_table(read_file(path));
+    for (int more = 0; !table && more < kMoreTries; ++more) {  // it may be written just now
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      table = parse_hang_table(read_file(path));
+    }
+    if (table) tables.push_back(*std::move(table));
   }
+  keep_one_job(tables, run);
+  return tables;
+}
+
+void keep_one_job(std::vector<HangTable>& tables, const std::string& run) {
   std::string wanted = run;
   if (run.empty()) {
     for (const HangTable& table : tables) wanted = std::max(wanted, table.run);
@@ -138,7 +148,6 @@ std::vector<HangTable> read_hang_tables(const std::string& folder, const std::st
     return left.rank == right.rank;
   };
   tables.erase(std::unique(tables.begin(), tables.end(), is_same_rank), tables.end());
-  return tables;
 }
 
 }  // namespace redline::trace

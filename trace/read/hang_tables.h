@@ -60,13 +60,17 @@ struct HangTable {
   int64_t process = 0;
   int64_t thread = 0;  ///< the training thread, as the kernel numbers it
   StackAnswer answer;
-  int64_t written_ns = 0;   ///< unix time
+  bool is_met = false;     ///< its job's tables meet by TCP, so the folder may lack those of others
+  int64_t written_ns = 0;  ///< unix time
   bool is_overdue = false;  ///< the step takes long; a table without this has no collectives
   std::optional<int64_t> step;
   int64_t step_began_ns = 0;
   int64_t usual_step_ns = 0;
-  std::string phase;       ///< "evaluation", "checkpoint", "compile": known to take long; or ""
-  bool is_moving = false;  ///< the training thread's stack changed in torch since the last look
+  /// "evaluation", "checkpoint", "compile", "data", "start": what is known to take long; or "".
+  std::string phase;
+  bool is_moving = false;    ///< operators of torch run, or too little of a core was to be had
+  std::string error;         ///< the exception that ended the process: "ValueError: no such file"
+  std::string memory_error;  ///< what was said when it ran out of memory a moment ago
   ThreadState state = ThreadState::kUnknown;
   std::vector<CollectiveGroup> groups;
   std::vector<EnteredCollective> collectives;  ///< the last ones, in order
@@ -86,6 +90,9 @@ struct HangTable {
 /// the others of its job; "": of the latest.
 [[nodiscard]] std::vector<HangTable> read_hang_tables(const std::string& folder,
                                                       const std::string& run = "");
+
+/// What read_hang_tables() keeps of all tables that it can read.
+void keep_one_job(std::vector<HangTable>& tables, const std::string& run);
 
 /// nullopt if `text` is no table.
 [[nodiscard]] std::optional<HangTable> parse_hang_table(const std::string& text);

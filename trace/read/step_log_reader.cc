@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
 #include <utility>
 
 #include "base/file.h"
 #include "trace/emit/step_log_blocks.h"
+#include "trace/read/rank_files.h"
 
 namespace redline::trace {
 namespace {
@@ -42,17 +41,6 @@ void take_block(StepLog& log, LogBlock block) {
   log.exit_status = block.exit_status;
 }
 
-/// The rank and the start that the name "rank3.2.steps.redline" gives.
-std::pair<int64_t, int64_t> place_of(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename();
-  std::pair<int64_t, int64_t> place{INT64_MAX, 1};
-  const char* const end = name.data() + name.size();
-  if (!name.starts_with("rank")) return place;
-  const auto rank = std::from_chars(name.data() + 4, end, place.first);
-  if (rank.ec == std::errc() && rank.ptr != end) std::from_chars(rank.ptr + 1, end, place.second);
-  return place;
-}
-
 }  // namespace
 
 tl::expected<StepLog, ReadError> parse_step_log(const std::string& name, std::string_view bytes) {
@@ -77,16 +65,7 @@ tl::expected<StepLog, ReadError> read_step_log(const std::string& path) {
 }
 
 std::vector<std::string> find_step_logs(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  std::filesystem::directory_iterator files(folder, error);
-  for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
-    if (files->path().native().ends_with(kStepLogSuffix)) paths.push_back(files->path());
-  }
-  std::sort(paths.begin(), paths.end(), [](const std::string& a, const std::string& b) {
-    return std::pair(place_of(a), a) < std::pair(place_of(b), b);
-  });
-  return paths;
+  return find_rank_files(folder, kStepLogSuffix);
 }
 
 }  // namespace redline::trace

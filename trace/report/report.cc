@@ -78,6 +78,11 @@ namespace {
 
 // Whether the ranks hung. `tables`: what they say.
 bool take_hang(Report& report, const std::vector<HangTable>& tables) {
+  const auto is_met = [](const HangTable& table) { return table.is_met; };
+  const auto lacks_some = [&](const HangTable& table) {
+    return std::ssize(tables) < table.world_size;
+  };
+  if (std::ranges::any_of(tables, is_met) && std::ranges::any_of(tables, lacks_some)) return false;
   report.hang = find_hang(tables);
   if (!report.hang) return false;
   for (const HangTable& table : tables) {
@@ -93,7 +98,10 @@ void add_hang(Report& report, const std::vector<std::string>& paths,
   report.dumps = std::ssize(dumps);
   // The ranks' own tables come first, because they also say what a culprit does.
   for (const std::string& path : paths) {
-    if (take_hang(report, read_hang_tables(path))) return;
+    const auto tables = read_hang_tables(path);
+    if (take_hang(report, tables)) return;
+    // A job that hangs in its first step has left nothing else.
+    if (report.traces.empty() && !report.run) report.dumps += std::ssize(tables);
   }
   take_hang(report, dumps);
 }

@@ -39,8 +39,10 @@ std::string reasons_html(const Report& report) {
   std::string items, hang;
   if (report.hang) {
     for (const std::string& line : hang_lines(*report.hang, report.hang_seen_ns)) {
-      hang += (hang.empty() ? "<h2>Hangs: " : "<div>") + html::escape(line) +
-              (hang.empty() ? "</h2>" : "</div>");
+      hang += (!hang.empty()             ? "<div>"
+               : report.hang->has_failed ? "<h2>Failed: "
+                                         : "<h2>Hangs: ") +
+              html::escape(line) + (hang.empty() ? "</h2>" : "</div>");
     }
     hang = "<section class=card>" + hang + "</section>\n";
   }

@@ -321,7 +321,8 @@ json hang_json(const std::optional<Hang>& hang) {
           {"operation", hang->operation.empty() ? json() : json(hang->operation)},
           {"step", or_null(hang->step)},
           {"waiting_ranks", hang->waiting_ranks},
-          {"stack", hang->stack}};
+          {"stack", hang->stack},
+          {"error", hang->error.empty() ? json() : json(hang->error)}};
 }
 
 }  // namespace

@@ -168,14 +168,15 @@ std::string with_deviation(const MeanStep& step, int64_t count) {
 void write_hang(TextPage& page) {
   if (!page.report.hang && page.report.dumps > 0) {
     page.canvas
-        .left(fmt::format("The dumps of {} name nobody who holds the others up.",
+        .left(fmt::format("What is known of {} names nobody who holds the others up.",
                           format_plural(page.report.dumps, "rank")))
         .end_line();
   }
   if (!page.report.hang) return;
   const auto lines = hang_lines(*page.report.hang, page.report.hang_seen_ns);
   for (size_t i = 0; i < lines.size(); ++i) {
-    page.canvas.left(i == 0 ? "! hangs    " : "           ", 0, Hue::kRed)
+    const char* const title = page.report.hang->has_failed ? "! failed   " : "! hangs    ";
+    page.canvas.left(i == 0 ? title : "           ", 0, Hue::kRed)
         .left(elide(lines[i], 69), 0, i == 0 ? Hue::kBold : Hue::kNone)
         .end_line();
   }

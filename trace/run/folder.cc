@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "trace/read/hang_tables.h"
 #include "trace/read/step_log_reader.h"
 
 namespace redline::trace {
@@ -28,7 +29,8 @@ std::vector<std::string> step_logs_of(const std::vector<std::string>& paths) {
 
 std::vector<std::string> trace_paths_of(std::vector<std::string> paths) {
   std::erase_if(paths, [](const std::string& path) {
-    if (step_logs_of({path}).empty()) return false;
+    // A job that hangs in its first step has no log yet.
+    if (step_logs_of({path}).empty() && find_hang_tables(path).empty()) return false;
     const auto files = find_traces(path);
     return !files || files->front().find(".pt.trace.json") == std::string::npos;
   });

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "machine/launch/process_tree.h"
 #include "machine/launch/tracked_command.h"
+#include "machine/oom_kills.h"
 #include "profiler/request/record_request.h"
 #include "tuner/trial/trial_end.h"
 #include "tuner/trial/trial_files.h"
@@ -31,17 +31,6 @@ constexpr std::chrono::milliseconds kFailureGrace{500};  // time for the other r
 // Or after kHangSteps median steps, if that is longer.
 constexpr std::chrono::seconds kHangAfter{30};
 constexpr int64_t kHangSteps = 5;
-
-/// How many processes the kernel's out-of-memory killer ended since boot (proc 5).
-int64_t oom_kills() {
-  std::ifstream file("/proc/vmstat");
-  std::string name;
-  int64_t value = 0;
-  while (file >> name >> value) {
-    if (name == "oom_kill") return value;
-  }
-  return 0;
-}
 
 /// One run of the command. Its functions stand in the order in which run_trial() calls them.
 class TrialRun {
@@ -100,7 +89,7 @@ class TrialRun {
   Clock::time_point begin_ = Clock::now();
   Clock::time_point last_scan_;
   Clock::time_point last_shown_;
-  int64_t oom_kills_before_ = oom_kills();
+  int64_t oom_kills_before_ = machine::oom_kills();
   std::optional<ReportChannel> channel_;
   std::optional<launch::ProcessTree> tree_;
   std::optional<SlurmStep> step_;
@@ -286,7 +275,7 @@ TrialResult TrialRun::result() {
                  .resources = *resources_,
                  .record_notes = record_notes_,
                  .wait_status = end_ == TrialEnd::kExited ? tree_->root_status() : std::nullopt,
-                 .oom_killer_ran = oom_kills() > oom_kills_before_,
+                 .oom_killer_ran = machine::oom_kills() > oom_kills_before_,
                  .data_limit = data_limit_,
                  .silence = silence_,
                  .garbage = channel_->garbage(),

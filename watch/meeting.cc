@@ -1,0 +1,255 @@
+#include "watch/meeting.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "base/quiet_thread.h"
+
+namespace redline::watch {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+using trace::Hang;
+
+constexpr std::string_view kGreeting = "redline.hang/1 ";
+constexpr size_t kFewestLetters = 16;
+constexpr size_t kMostBytes = size_t{256} << 20;  // tables of a thousand ranks have 17 MB
+constexpr auto kSocketPatience = std::chrono::seconds(2);
+constexpr int kPollMs = 200;
+constexpr int kBacklog = 1024;
+
+struct Addresses {
+  Addresses(const MeetingPlace& place, int flags) {
+    addrinfo wanted{};
+    wanted.ai_socktype = SOCK_STREAM;
+    wanted.ai_flags = flags;
+    if (getaddrinfo(place.host.c_str(), place.port.c_str(), &wanted, &first) != 0) first = nullptr;
+  }
+  Addresses(const Addresses&) = delete;
+  Addresses& operator=(const Addresses&) = delete;
+  ~Addresses() {
+    if (first != nullptr) freeaddrinfo(first);
+  }
+  addrinfo* first = nullptr;
+};
+
+int new_socket(const addrinfo& address) {
+  return socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
+}
+
+void set_patience(int connection) {
+  const timeval limit{.tv_sec = kSocketPatience.count(), .tv_usec = 0};
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+bool send_all(int connection, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+// Appends what comes until `text` has `enough` bytes or the other side has sent all. False if that
+// does not come in time.
+bool receive(int connection, std::string& text, size_t enough) {
+  const auto deadline = Clock::now() + kSocketPatience;
+  while (text.size() < enough) {
+    char bytes[1 << 16];
+    const size_t most = std::min(sizeof(bytes), enough - text.size());
+    const ssize_t count = recv(connection, bytes, most, 0);
+    if (count == 0) return true;
+    if (count < 0 || Clock::now() > deadline) return false;
+    text.append(bytes, static_cast<size_t>(count));
+  }
+  return true;
+}
+
+// Takes as long for a wrong token as for the right one.
+bool is_same_secret(std::string_view left, std::string_view right) {
+  if (left.size() != right.size()) return false;
+  unsigned difference = 0;
+  for (size_t i = 0; i < left.size(); ++i) {
+    difference |= static_cast<unsigned>(static_cast<unsigned char>(left[i]) ^
+                                        static_cast<unsigned char>(right[i]));
+  }
+  return difference == 0;
+}
+
+std::string text_of(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json to_json(const Hang& hang) {
+  return {{"kind", trace::hang_kind_name(hang.kind)},
+          {"ranks", hang.ranks},
+          {"host", hang.host},
+          {"group", hang.group},
+          {"sequence", hang.sequence ? json(*hang.sequence) : json()},
+          {"operation", hang.operation},
+          {"entered", hang.entered},
+          {"expected", hang.expected},
+          {"step", hang.step ? json(*hang.step) : json()},
+          {"waiting_ranks", hang.waiting_ranks},
+          {"stack", hang.stack},
+          {"phase", hang.phase},
+          {"error", hang.error},
+          {"since_ns", hang.since_ns}};
+}
+
+std::optional<int64_t> number_or_none(const json& value) {
+  return value.is_number_integer() ? std::optional(value.get<int64_t>()) : std::nullopt;
+}
+
+// Throws what the library throws for a verdict of another form.
+Hang from_json(const json& object) {
+  Hang hang;
+  hang.kind = trace::hang_kind_of(object.at("kind").get<std::string>());
+  hang.ranks = object.at("ranks").get<std::vector<int>>();
+  if (hang.ranks.empty()) throw std::invalid_argument("a verdict on nobody");
+  hang.host = object.at("host").get<std::string>();
+  hang.group = object.at("group").get<std::string>();
+  hang.sequence = number_or_none(object.at("sequence"));
+  hang.operation = object.at("operation").get<std::string>();
+  hang.entered = object.at("entered").get<std::string>();
+  hang.expected = object.at("expected").get<std::string>();
+  hang.step = number_or_none(object.at("step"));
+  hang.waiting_ranks = object.at("waiting_ranks").get<std::vector<int>>();
+  hang.stack = object.at("stack").get<std::vector<std::string>>();
+  hang.phase = object.at("phase").get<std::string>();
+  hang.error = object.at("error").get<std::string>();
+  hang.since_ns = object.at("since_ns").get<int64_t>();
+  return hang;
+}
+
+}  // namespace
+
+tl::expected<MeetingPlace, std::string> MeetingPlace::parse(const std::string& address,
+                                                            const std::string& token) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
+    return tl::unexpected("REDLINE_HANG_MEET=" + address + ": give HOST:PORT, such as node0:29700");
+  }
+  if (token.size() < kFewestLetters || token.find('\n') != std::string::npos) {
+    return tl::unexpected(std::string(
+        "REDLINE_HANG_MEET needs REDLINE_HANG_TOKEN, one secret of at least 16 letters for all "
+        "launchers of the job, such as that of: openssl rand -hex 16"));
+  }
+  return MeetingPlace{address.substr(0, colon), address.substr(colon + 1), token};
+}
+
+Meeting::Meeting(MeetingPlace place) : place_(std::move(place)) {}
+
+Meeting::~Meeting() {
+  is_over_ = true;
+  if (thread_) thread_->join();
+}
+
+bool Meeting::try_to_listen() {
+  if (listener_) return true;
+  const Addresses addresses(place_, AI_PASSIVE);
+  for (const addrinfo* address = addresses.first; address != nullptr; address = address->ai_next) {
+    listener_.emplace(new_socket(*address));
+    const int yes = 1;
+    setsockopt(listener_->get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(listener_->get(), address->ai_addr, address->ai_addrlen) == 0 &&
+        listen(listener_->get(), kBacklog) == 0) {
+      thread_ = start_quiet_thread([this] { serve(); });
+      return true;
+    }
+  }
+  listener_.reset();
+  return false;
+}
+
+void Meeting::serve() {
+  while (!is_over_) {
+    pollfd waiting{.fd = listener_->get(), .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, kPollMs) <= 0) continue;
+    const FileDescriptor connection(accept4(listener_->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (connection.get() < 0) continue;
+    try {
+      answer(connection.get());
+    } catch (const std::exception&) {  // no memory, or somebody with the token sends nonsense
+    }
+  }
+}
+
+void Meeting::answer(int connection) {
+  set_patience(connection);
+  const std::string greeting = std::string(kGreeting) + place_.token + "\n";
+  std::string text;
+  if (!receive(connection, text, greeting.size()) || !is_same_secret(text, greeting)) return;
+  text.clear();
+  if (!receive(connection, text, kMostBytes)) return;
+  const json sent = json::parse(text);
+  std::vector<std::string> tables;
+  for (const json& table : sent.at("tables")) tables.push_back(text_of(table));
+  const std::lock_guard lock(mutex_);
+  const auto host = sent.at("host").get<std::string>();
+  by_host_[host] = std::move(tables);
+  if (send_all(connection, verdict_) && unheard_.erase(host) > 0) heard_.notify_all();
+}
+
+std::vector<std::string> Meeting::tables() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> all;
+  for (const auto& [host, tables] : by_host_) all.insert(all.end(), tables.begin(), tables.end());
+  return all;
+}
+
+void Meeting::set_verdict(const MetVerdict& verdict) {
+  const json object = {{"sure", verdict.is_sure},
+                       {"hang", verdict.hang ? to_json(*verdict.hang) : json()}};
+  const std::lock_guard lock(mutex_);
+  std::string text = text_of(object);
+  if (text == verdict_) return;
+  verdict_ = std::move(text);
+  unheard_.clear();
+  for (const auto& [host, tables] : by_host_) unheard_.insert(host);
+}
+
+void Meeting::wait_until_heard(std::chrono::nanoseconds patience) {
+  std::unique_lock lock(mutex_);
+  heard_.wait_for(lock, patience, [this] { return unheard_.empty(); });
+}
+
+std::optional<MetVerdict> Meeting::send(const std::string& host,
+                                        const std::vector<std::string>& tables) const {
+  json object = {{"host", host}, {"tables", json::array()}};
+  for (const std::string& table : tables) object["tables"].push_back(json::parse(table));
+  const Addresses addresses(place_, 0);
+  for (const addrinfo* address = addresses.first; address != nullptr; address = address->ai_next) {
+    const FileDescriptor connection(new_socket(*address));
+    set_patience(connection.get());  // for connect(), too
+    if (connect(connection.get(), address->ai_addr, address->ai_addrlen) != 0) continue;
+    std::string answer;
+    if (!send_all(connection.get(), std::string(kGreeting) + place_.token + "\n") ||
+        !send_all(connection.get(), text_of(object)) || shutdown(connection.get(), SHUT_WR) != 0 ||
+        !receive(connection.get(), answer, kMostBytes) || answer.empty()) {
+      continue;
+    }
+    try {
+      const json verdict = json::parse(answer);
+      const json& hang = verdict.at("hang");
+      return MetVerdict{hang.is_null() ? std::nullopt : std::optional(from_json(hang)),
+                        verdict.at("sure").get<bool>()};
+    } catch (const std::exception&) {  // not from a launcher of this version
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace redline::watch

@@ -13,7 +13,7 @@
 namespace redline::trace {
 namespace {
 
-constexpr double kPlaces = 1000;  // along the chart, of which each shows one event of a kind
+constexpr double kPlaces = 1000;  // of two marks of a kind in one place, the first is shown
 
 int64_t time_of(const RunChart& chart, int64_t step) {
   const auto after =

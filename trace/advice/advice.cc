@@ -35,6 +35,14 @@ void rank_by_gain(std::vector<Finding>& findings) {
   });
 }
 
+// A trace without marked steps counts as one, of which nobody but us speaks as a step.
+void leave_out_steps(std::string& sentence) {
+  constexpr std::string_view kWords = " a step";
+  for (size_t at = sentence.find(kWords); at != std::string::npos; at = sentence.find(kWords, at)) {
+    sentence.erase(at, kWords.size());
+  }
+}
+
 }  // namespace
 
 const char* severity_name(Severity severity) {
@@ -63,6 +71,12 @@ std::vector<Finding> advise(const Analysis& analysis) {
   for_each_index(2, kRules.size(), [&](size_t i, unsigned) { found[i] = kRules[i](activity); });
   for (auto& finding : found) {
     if (finding) findings.push_back(std::move(*finding));
+  }
+  if (!analysis.steps.front().number) {
+    for (Finding& finding : findings) {
+      leave_out_steps(finding.headline);
+      leave_out_steps(finding.detail);
+    }
   }
   rank_by_gain(findings);
   return findings;

@@ -72,6 +72,16 @@ TEST(Advice, DataLoaderWait) {
   EXPECT_EQ(findings[0].events[0].end_ns - findings[0].events[0].begin_ns, 20 * kMs);
 }
 
+TEST(Advice, OfATraceWithoutMarkedStepsSpeaksOfNone) {
+  const auto findings = advice_on(
+      TraceText()
+          .cpu_op("aten::relu", 0, kMs)
+          .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", kMs, 21 * kMs)
+          .cpu_op("aten::relu", 21 * kMs, 100 * kMs));
+  ASSERT_THAT(findings, HasRule("dataloader_wait"));
+  EXPECT_EQ(findings[0].headline, "DataLoader: training waits 20.0 ms");
+}
+
 TEST(Advice, DataLoaderWaitTellsWhatTheWorkersDo) {
   const auto detail_with = [](const std::string& worker, const std::string& cores) {
     const auto counter = [](const std::string& track, const std::string& value) {

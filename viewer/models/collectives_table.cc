@@ -76,8 +76,9 @@ void add_sums(Table& table, const Analysis& analysis, const std::string& rank) {
   for (const auto& [key, sum] : sums) {
     if (sum.rows < 2) continue;
     table.rows.push_back(
-        {{fmt::format("(all {} together)", trace::kind_name(key.first)), rank, key.second,
-          std::string(), sum.count, sum.bytes ? TableValue(*sum.bytes) : TableValue(), sum.total_ns,
+        {{fmt::format("(all {} together)", trace::kind_name(key.first)),
+          std::string(trace::kind_name(key.first)), rank, key.second, std::string(), sum.count,
+          sum.bytes ? TableValue(*sum.bytes) : TableValue(), sum.total_ns,
           mean_ns(sum.total_ns, sum.count), sum.exposed_ns, sum.bus_bandwidth()},
          {},
          {}});
@@ -88,7 +89,8 @@ void add_sums(Table& table, const Analysis& analysis, const std::string& rank) {
 
 Table collective_rows(const Session& session, const trace::Report& report) {
   Table table{"Collectives",
-              {{"Collective", Unit::kText},
+              {{"Collective", Unit::kKernel},
+               {"Kind", Unit::kText},
                {"Rank", Unit::kText},
                {"Group", Unit::kText},
                {"Algorithm", Unit::kText},
@@ -108,9 +110,9 @@ Table collective_rows(const Session& session, const trace::Report& report) {
       const std::string algorithm =
           fmt::format("{}{}{}", row.algorithm, row.protocol.empty() ? "" : " ", row.protocol);
       table.rows.push_back(
-          {{row.name, rank_name(*analysis.trace, t), row.group, algorithm, row.count,
-            row.bytes ? TableValue(*row.bytes) : TableValue(), row.total_ns,
-            mean_ns(row.total_ns, row.count), row.exposed_ns, row.bus_bandwidth},
+          {{row.name, std::string(trace::kind_name(row.kind)), rank_name(*analysis.trace, t),
+            row.group, algorithm, row.count, row.bytes ? TableValue(*row.bytes) : TableValue(),
+            row.total_ns, mean_ns(row.total_ns, row.count), row.exposed_ns, row.bus_bandwidth},
            longest[key_of(row)],
            {}});
     }
@@ -131,11 +133,11 @@ std::function<bool(const TableRow& row)> row_of_call(const Session& session,
     if (call == all.calls.end()) continue;
     return [name = std::string(session.name_of(slice)), rank = rank_name(*analysis.trace, t),
             group = all.groups[call->group].name, bytes = call->bytes](const TableRow& row) {
-      if (!row.slice || row.values[0].text() != name || row.values[1].text() != rank) return false;
-      const bool has_bytes = row.values[5].kind() == TableValue::Kind::kWhole;
-      const int64_t calls = std::max<int64_t>(row.values[4].whole(), 1);
-      return row.values[2].text() == group &&
-             (has_bytes ? row.values[5].whole() / calls : -1) == bytes;
+      if (!row.slice || row.values[0].text() != name || row.values[2].text() != rank) return false;
+      const bool has_bytes = row.values[6].kind() == TableValue::Kind::kWhole;
+      const int64_t calls = std::max<int64_t>(row.values[5].whole(), 1);
+      return row.values[3].text() == group &&
+             (has_bytes ? row.values[6].whole() / calls : -1) == bytes;
     };
   }
   return [](const TableRow&) { return false; };

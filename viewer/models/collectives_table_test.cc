@@ -14,7 +14,7 @@ TEST(CollectiveRows, LeadToTheirLongestCall) {
   ASSERT_EQ(table.rows.size(), 2U) << "one a rank";
   EXPECT_EQ(session.name_of(table.rows[1].slice), "ncclDevKernel_AllReduce");
   EXPECT_EQ(table.rows[0].slice.trace + table.rows[1].slice.trace, 1U);
-  EXPECT_EQ(value_text(table.rows[0].values[4], Unit::kCount), "2");
+  EXPECT_EQ(value_text(table.rows[0].values[5], Unit::kCount), "2");
 }
 
 TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {
@@ -34,13 +34,13 @@ TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {
   const Table table = collective_rows(session, *analyse_session(session).report);
   ASSERT_EQ(table.rows.size(), 3U) << "one a size, and their sum";
   EXPECT_EQ(table.rows[2].values[0].text(), "(all all_reduce together)");
-  EXPECT_EQ(table.rows[2].values[4].whole(), 4);
-  EXPECT_EQ(table.rows[2].values[5].whole(), 52'000'000);
-  const double together = table.rows[2].values[9].number();
+  EXPECT_EQ(table.rows[2].values[5].whole(), 4);
+  EXPECT_EQ(table.rows[2].values[6].whole(), 52'000'000);
+  const double together = table.rows[2].values[10].number();
   EXPECT_NEAR(together, 52e6 / 212e-6, 1e3) << "bus bytes of two ranks, over the time of all";
-  EXPECT_EQ(table.rows[0].values[5].whole(), 50'000'000);
+  EXPECT_EQ(table.rows[0].values[6].whole(), 50'000'000);
   EXPECT_EQ(session.range_of(table.rows[0].slice).span_ns(), 100'000);
-  EXPECT_EQ(table.rows[1].values[5].whole(), 2'000'000);
+  EXPECT_EQ(table.rows[1].values[6].whole(), 2'000'000);
   EXPECT_EQ(session.range_of(table.rows[1].slice).span_ns(), 12'000);
 }
 

@@ -238,7 +238,7 @@ std::string link_text(const Link& link, SliceRef of) {
     case LinkKind::kForwardBackward:
       return into ? "backward of" : "backward pass";
     case LinkKind::kCollective:
-      return "the same collective";
+      return "same call";
     case LinkKind::kOther:
       break;
   }
@@ -264,11 +264,11 @@ std::vector<Around> found_around(const trace::Trace& trace, trace::SliceId slice
     const trace::Category category = trace.slices().category[one.value];
     const std::string_view name = trace.string(trace.slices().name[one.value]);
     if (category == trace::Category::kCpuOp) {
-      add("in the operator", one);
+      add("in operator", one);
     } else if (category == trace::Category::kPythonFunction) {
-      add(name.starts_with("nn.Module: ") ? "in the module" : "in Python", one);
+      add(name.starts_with("nn.Module: ") ? "in module" : "in Python", one);
     } else if (category == trace::Category::kUserAnnotation) {
-      add(trace::is_step_name(name) ? "in the step" : "in the annotation", one);
+      add(trace::is_step_name(name) ? "in step" : "in annotation", one);
     }
   }
   return found;
@@ -297,9 +297,9 @@ Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef
   }
   for (const Link& link : links) {
     const SliceRef other = link.to == of ? link.from : link.to;
-    std::string kind = link_text(link, of);
-    if (other.trace != of.trace) kind += ", " + session.traces()[other.trace].title;
-    add(other, std::move(kind));
+    const std::string kind = link_text(link, of);
+    const std::string& rank = session.traces()[other.trace].title;
+    add(other, other.trace == of.trace ? kind : rank + ", " + kind);
   }
   return table;
 }

@@ -111,9 +111,8 @@ TEST(CollectiveLinks, LeadToTheSameCallOnOtherRanks) {
   EXPECT_EQ(calls[1], slice_named(session, 1, "ncclDevKernel_AllReduce"));
   const auto links = links_of(session, collectives, first);
   ASSERT_FALSE(links.empty());
-  EXPECT_EQ(link_text(links.back(), first), "the same collective");
-  EXPECT_EQ(link_rows(session, links, first).rows.back().values[1].text(),
-            "the same collective, rank 1");
+  EXPECT_EQ(link_text(links.back(), first), "same call");
+  EXPECT_EQ(link_rows(session, links, first).rows.back().values[1].text(), "rank 1, same call");
   EXPECT_TRUE(collectives.calls_of(slice_named(session, 0, "gemm")).empty());
 }
 

@@ -30,12 +30,12 @@ class Gaps : public ::testing::Test {
   AnalysedSession analysed_ = analyse_session(session_);
 
   [[nodiscard]] std::string cell(size_t row, std::string_view title) const {
-    return cell_text(analysed_.gaps, row, title);
+    return cell_text(analysed_.tables->gaps, row, title);
   }
 };
 
 TEST_F(Gaps, TheLongestIsFirstAndSaysWhatTheHostDid) {
-  ASSERT_EQ(analysed_.gaps.rows.size(), 2U);
+  ASSERT_EQ(analysed_.tables->gaps.rows.size(), 2U);
   EXPECT_EQ(cell(0, "Idle"), "40.0 µs");
   EXPECT_EQ(cell(0, "Host meanwhile"), "enumerate(DataLoader)#_Iter.__next__");
   EXPECT_EQ(cell(0, "Host for"), "33.0 µs");
@@ -50,14 +50,14 @@ TEST_F(Gaps, TheLongestIsFirstAndSaysWhatTheHostDid) {
 }
 
 TEST_F(Gaps, ARowLeadsToItsTime) {
-  ASSERT_TRUE(analysed_.gaps.rows[0].time);
-  EXPECT_EQ(session_.range_of(*analysed_.gaps.rows[0].time), (TimeRange{65'000, 105'000}));
+  ASSERT_TRUE(analysed_.tables->gaps.rows[0].time);
+  EXPECT_EQ(session_.range_of(*analysed_.tables->gaps.rows[0].time), (TimeRange{65'000, 105'000}));
 }
 
 TEST_F(Gaps, WithoutAGpuThereAreNone) {
   TestTrace trace(0);
   trace.slice("cpu_op", "aten::mm", 1, 1, 0, 10).slice("cpu_op", "aten::mm", 1, 1, 50, 10);
-  EXPECT_TRUE(analyse_session(Session({trace.read()})).gaps.rows.empty());
+  EXPECT_TRUE(analyse_session(Session({trace.read()})).tables->gaps.rows.empty());
 }
 
 TEST_F(Gaps, KernelsNameTheOperatorThatLaunchedThemMost) {
@@ -74,9 +74,9 @@ TEST_F(Gaps, AKernelsLinksLeadToItsOperatorModuleAndStep) {
     texts.push_back(row.values[1].text() + " " + row.values[0].text());
     EXPECT_TRUE(row.slice) << "each is a link";
   }
-  EXPECT_EQ(texts, (std::vector<std::string>{
-                       "in the operator aten::addmm", "in the module nn.Module: Linear_0",
-                       "in the step ProfilerStep#3", "launched by cudaLaunchKernel"}));
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"in operator aten::addmm", "in module nn.Module: Linear_0",
+                                      "in step ProfilerStep#3", "launched by cudaLaunchKernel"}));
   const SliceRef inner = slice_named(session_, 0, "aten::addmm");
   const Table of_operator = link_rows(session_, {}, inner);
   ASSERT_FALSE(of_operator.rows.empty());

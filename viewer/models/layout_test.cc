@@ -19,13 +19,12 @@ std::vector<std::string> titles(const Session& session) {
 }
 
 TEST(Tracks, RankThenProcessThenMainThreadFirst) {
-  const std::vector<std::string> expected{
-      "rank 0 · CPU | pid 100", "  thread 100 | main · python",
-      "  thread 101 | ",        "rank 0 · GPU 0 · Tesla V100 | ",
-      "  stream 7 | ",          "  stream 20 | ",
-      "rank 1 · CPU | pid 100", "  thread 100 | main · python",
-      "  thread 101 | ",        "rank 1 · GPU 0 · Tesla V100 | ",
-      "  stream 7 | ",          "  stream 20 | "};
+  const std::vector<std::string> expected{"rank 0 · CPU | pid 100", "  thread 100 | main · python",
+                                          "  thread 101 | ",        "rank 0 · GPU 0 | Tesla V100",
+                                          "  stream 7 | ",          "  stream 20 | ",
+                                          "rank 1 · CPU | pid 100", "  thread 100 | main · python",
+                                          "  thread 101 | ",        "rank 1 · GPU 0 | Tesla V100",
+                                          "  stream 7 | ",          "  stream 20 | "};
   EXPECT_EQ(titles(two_ranks()), expected);
 }
 
@@ -43,7 +42,7 @@ TEST(Tracks, OfTwoRunsStandGroupByGroupAboveOneAnother) {
   for (const TrackGroup& group : groups) found.push_back(group.title);
   std::vector<std::string> expected;
   for (const char* rank : {"rank 0", "rank 1"}) {
-    for (const char* what : {"CPU", "GPU 0 · Tesla V100", "Counters"}) {
+    for (const char* what : {"CPU", "GPU 0", "Counters"}) {
       for (const char* run : {"before", "after"}) {
         expected.push_back(fmt::format("{} · {} · {}", run, rank, what));
       }
@@ -146,7 +145,7 @@ std::vector<std::string> shown(const Layout& layout) {
   return titles;
 }
 
-constexpr const char* kGpu = "GPU 0 · Tesla V100";
+constexpr const char* kGpu = "GPU 0";
 
 class ArrangedLayout : public ::testing::Test {
  protected:

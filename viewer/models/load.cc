@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <iterator>
 
+#include "viewer/models/collectives_table.h"
+#include "viewer/models/diff_table.h"
 #include "viewer/models/gaps.h"
+#include "viewer/models/path_table.h"
 #include "viewer/models/steps_table.h"
 
 namespace redline::viewer {
@@ -122,6 +125,21 @@ void append(DerivedTracks& all, DerivedTracks more) {
   std::move(more.graphs.begin(), more.graphs.end(), std::back_inserter(all.graphs));
 }
 
+ReportTables tables_of(const Session& session, const AnalysedSession& analysed) {
+  const trace::Report& report = *analysed.report;
+  return {.compare = analysed.diff ? diff_rows(session, report, *analysed.diff) : Table(),
+          .kernels = kernel_rows(report, *analysed.origins),
+          .operators = operator_rows(report),
+          .collectives = collective_rows(session, report),
+          .steps = step_rows(session, report, *analysed.derived),
+          .ranks = rank_rows(session, report),
+          .gaps = gap_rows(session, report, *analysed.derived),
+          .memory = memory_rows(session, report),
+          .roofline = roofline_table(session, report),
+          .copies = copy_rows(report),
+          .path = critical_path_rows(session, report)};
+}
+
 }  // namespace
 
 AnalysedSession analyse_session(const Session& session, const std::atomic<bool>* cancel) {
@@ -135,7 +153,7 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
                            std::make_shared<const Colours>(),
                            nullptr,
                            std::make_shared<const KernelOrigins>(),
-                           {},
+                           std::make_shared<const ReportTables>(),
                            {},
                            {}};
   if (before.is_cancelled || report->is_cancelled) return analysed;
@@ -145,12 +163,12 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
   analysed.colours = std::make_shared<const Colours>(session, *report, *analysed.derived);
   analysed.collectives = std::make_shared<const CollectiveLinks>(session, *report);
   analysed.origins = std::make_shared<const KernelOrigins>(kernel_origins(*report));
-  analysed.steps = step_rows(session, *report, *analysed.derived);
   analysed.step_bars = step_bars(session, *report);
-  analysed.gaps = gap_rows(session, *report, *analysed.derived);
+  analysed.roofline = roofline_picture(*report);
   if (!before.traces.empty() && !report->traces.empty()) {
     analysed.diff = std::make_shared<const trace::Diff>(trace::compare_runs(before, *report));
   }
+  analysed.tables = std::make_shared<const ReportTables>(tables_of(session, analysed));
   return analysed;
 }
 

@@ -16,9 +16,10 @@
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/details.h"
 #include "viewer/models/kernel_origins.h"
+#include "viewer/models/report_tables.h"
+#include "viewer/models/roofline.h"
 #include "viewer/models/session.h"
 #include "viewer/models/steps_table.h"
-#include "viewer/models/table.h"
 
 namespace redline::viewer {
 
@@ -64,9 +65,9 @@ struct AnalysedSession {
   std::shared_ptr<const Colours> colours;
   std::shared_ptr<const trace::Diff> diff;  ///< only set in a comparison
   std::shared_ptr<const KernelOrigins> origins;
-  Table gaps;                      ///< where GPUs were idle
-  Table steps;                     ///< each step
-  std::vector<StepBar> step_bars;  ///< the same as a chart
+  std::shared_ptr<const ReportTables> tables;
+  std::vector<StepBar> step_bars;  ///< the table of steps as a chart
+  RooflinePicture roofline;        ///< the table of the roofline as a picture
 };
 
 /// Setting `cancel` makes it stop soon; the result is then incomplete.

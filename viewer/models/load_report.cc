@@ -11,9 +11,10 @@ std::string load_report(const Session& session, const std::vector<trace::ReadErr
   for (const SessionTrace& item : session.traces()) {
     const trace::Trace& trace = *item.trace;
     text += fmt::format("{}{}\n", text.empty() ? "" : "\n", printable(trace.path()));
-    text += fmt::format("  {} events, {} slices, {} tracks, {} counters\n",
-                        format_count(trace.event_count()), format_count(trace.slice_count()),
-                        format_count(trace.tracks().size()), format_count(trace.counters().size()));
+    text += fmt::format("  {}, {}, {}, {}\n", format_plural(trace.event_count(), "event"),
+                        format_plural(trace.slice_count(), "slice"),
+                        format_plural(trace.tracks().size(), "track"),
+                        format_plural(trace.counters().size(), "counter"));
     if (trace.issues().empty()) text += "  nothing skipped, nothing repaired\n";
     for (const trace::LoadIssue& issue : trace.issues()) {
       const trace::IssueInfo& info = issue.info();

@@ -27,6 +27,13 @@ TEST(LoadReport, NamesEachKindOfTroubleWithItsPlace) {
   EXPECT_THAT(report, ::testing::Not(HasSubstr("nothing skipped")));
 }
 
+TEST(LoadReport, CountsOneAsOne) {
+  TestTrace one(0);
+  one.slice("cpu_op", "aten::mm", 1, 1, 0, 50);
+  EXPECT_THAT(load_report(Session({one.read()})),
+              HasSubstr("1 event, 1 slice, 1 track, 0 counters"));
+}
+
 TEST(LoadReport, TheTimeLeftFollowsFromTheTimeSoFar) {
   EXPECT_EQ(time_left(500'000'000, 10, 100), std::nullopt) << "too early to tell";
   EXPECT_EQ(time_left(2'000'000'000, 10, 100), std::chrono::seconds(18));

@@ -6,6 +6,8 @@
 #include <array>
 #include <numeric>
 
+#include "viewer/models/report_tables.h"
+
 namespace redline::viewer {
 namespace {
 
@@ -99,6 +101,10 @@ Table critical_path_rows(const Session& session, const trace::Report& report) {
                {"A step", Unit::kDuration, "Of an average step: the rows sum to it"},
                {"Share", Unit::kShare}},
               {}};
+  if (!has_marked_steps(report)) {
+    table.columns[3].meaning = "Pieces of the path";
+    table.columns[4] = {"Time", Unit::kDuration, "The rows sum to the path"};
+  }
   for (const trace::Analysis& analysis : report.traces) {
     const auto index = trace_of(session, analysis);
     if (!analysis.critical_path || analysis.critical_path->steps == 0) continue;

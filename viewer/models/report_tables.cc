@@ -55,6 +55,12 @@ std::string rank_name(const trace::Trace& trace, size_t index) {
   return fmt::format("rank {}", trace.metadata().rank.value_or(static_cast<int>(index)));
 }
 
+bool has_marked_steps(const trace::Report& report) {
+  return std::any_of(report.traces.begin(), report.traces.end(), [](const auto& analysis) {
+    return !analysis.steps.empty() && analysis.steps.front().number;
+  });
+}
+
 Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
   Table table{"Kernels",
               {{"Name", Unit::kKernel},
@@ -125,14 +131,16 @@ Table copy_rows(const trace::Report& report) {
 }
 
 Table rank_rows(const Session& session, const trace::Report& report) {
+  const bool has_steps = has_marked_steps(report);
+  const std::string whole = has_steps ? "an average step" : "the recording";
   Table table{"Ranks",
-              {{"Rank (times a step)", Unit::kText},
-               {"Step", Unit::kDuration, "An average step"},
-               {"Own work", Unit::kDuration, "Of an average step, without exposed communication"},
+              {{has_steps ? "Rank (times a step)" : "Rank", Unit::kText},
+               {has_steps ? "Step" : "Time", Unit::kDuration, "Of " + whole},
+               {"Own work", Unit::kDuration, "Of " + whole + ", without exposed communication"},
                {"Exposed comm.", Unit::kDuration,
-                "Of an average step: communication with no kernel beside it"},
+                "Of " + whole + ": communication with no kernel beside it"},
                {"Others waited", Unit::kDuration,
-                "In an average step, in collectives that this rank joined last"},
+                "In " + whole + ", in collectives that this rank joined last"},
                {"Clock ahead", Unit::kDuration, "Of the first rank's, as collectives show it"},
                {"Clock ±", Unit::kDuration, "How far the clock's figure may be off"}},
               {}};
@@ -142,9 +150,8 @@ Table rank_rows(const Session& session, const trace::Report& report) {
   const bool matrix = ranks.waits && count <= kMostWaitColumns;
   for (size_t r = 0; matrix && r < count; ++r) {
     table.columns.push_back({fmt::format("Waits for {}", ranks.times[r].rank), Unit::kDuration,
-                             fmt::format("How long the rank of this row waits for rank {} in an "
-                                         "average step",
-                                         ranks.times[r].rank)});
+                             fmt::format("How long the rank of this row waits for rank {} in {}",
+                                         ranks.times[r].rank, whole)});
   }
   for (size_t r = 0; r < count; ++r) {
     const trace::RankTime& time = ranks.times[r];

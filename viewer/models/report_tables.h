@@ -10,8 +10,25 @@
 
 namespace redline::viewer {
 
+/// What the tables under the timeline show, of a whole recording or of one step.
+struct ReportTables {
+  Table compare;  ///< only filled in a comparison
+  Table kernels;
+  Table operators;
+  Table collectives;
+  Table steps;
+  Table ranks;
+  Table gaps;
+  Table memory;
+  Table roofline;
+  Table copies;
+  Table path;
+};
+
 /// "rank 1": of the report's trace of this index.
 [[nodiscard]] std::string rank_name(const trace::Trace& trace, size_t index);
+/// Without, a trace counts as one step, from its first to its last operator.
+[[nodiscard]] bool has_marked_steps(const trace::Report& report);
 [[nodiscard]] inline int64_t mean_ns(int64_t total_ns, int64_t count) {
   return total_ns / std::max<int64_t>(count, 1);
 }

@@ -4,12 +4,11 @@
 
 #include "trace/analysis/tables_within.h"
 #include "viewer/models/collectives_table.h"
-#include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
 
-StepScope tables_of_step(const Session& session, const trace::Report& report,
-                         const KernelOrigins& origins, TimeRef step) {
+ReportTables tables_of_step(const Session& session, const trace::Report& report,
+                            const KernelOrigins& origins, TimeRef step) {
   trace::Report scoped;
   for (const trace::Analysis& analysis : report.traces) {
     if (trace_of(session, analysis) != step.trace) continue;
@@ -28,8 +27,12 @@ StepScope tables_of_step(const Session& session, const trace::Report& report,
                                                      analysis.host_tree, found->window);
     part.memory = trace::memory_peaks_within(trace, analysis.host_tree, found->host);
   }
-  return {kernel_rows(scoped, origins), operator_rows(scoped), collective_rows(session, scoped),
-          memory_rows(session, scoped)};
+  ReportTables tables;
+  tables.kernels = kernel_rows(scoped, origins);
+  tables.operators = operator_rows(scoped);
+  tables.collectives = collective_rows(session, scoped);
+  tables.memory = memory_rows(session, scoped);
+  return tables;
 }
 
 }  // namespace redline::viewer

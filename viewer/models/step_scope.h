@@ -4,19 +4,15 @@
 
 #include "trace/report/report.h"
 #include "viewer/models/kernel_origins.h"
-#include "viewer/models/table.h"
+#include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
 
-struct StepScope {
-  Table kernels;      ///< that began in the step's window, as the table of steps counts them
-  Table operators;    ///< that began between the step's marks on the host
-  Table collectives;  ///< that began in the step's window
-  Table memory;       ///< the most that was held between the step's marks, with what is older
-};
-
-/// `step` is the time of a row of step_rows(); all tables are empty if it is none.
-[[nodiscard]] StepScope tables_of_step(const Session& session, const trace::Report& report,
-                                       const KernelOrigins& origins, TimeRef step);
+/// The kernels and collectives that began in the step's window, as the table of steps counts them;
+/// the operators that began between the step's marks on the host; the memory that was held between
+/// these at most, with what is older. `step` is the time of a row of step_rows(); all tables are
+/// empty if it is none.
+[[nodiscard]] ReportTables tables_of_step(const Session& session, const trace::Report& report,
+                                          const KernelOrigins& origins, TimeRef step);
 
 }  // namespace redline::viewer

@@ -31,12 +31,12 @@ class Steps : public ::testing::Test {
   AnalysedSession analysed_ = analyse_session(session_);
 
   [[nodiscard]] std::string cell(size_t row, std::string_view title) const {
-    return cell_text(analysed_.steps, row, title);
+    return cell_text(analysed_.tables->steps, row, title);
   }
 };
 
 TEST_F(Steps, EachHasItsTimeItsPartsAndItsLongestKernel) {
-  ASSERT_EQ(analysed_.steps.rows.size(), 3U);
+  ASSERT_EQ(analysed_.tables->steps.rows.size(), 3U);
   EXPECT_EQ(cell(0, "Step"), "step 4");
   EXPECT_EQ(cell(0, "Duration"), "100.0 µs");
   EXPECT_EQ(cell(0, "Gap before"), "-");
@@ -54,7 +54,7 @@ TEST(StepsOfATraining, SayWhatTheHostDidInEach) {
   const trace::Analysis& analysis = analysed.report->traces[0];
   ASSERT_TRUE(analysis.phases);
   const auto mean_of = [&](std::string_view title) {
-    const Table& table = analysed.steps;
+    const Table& table = analysed.tables->steps;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       if (table.columns[c].title != title) continue;
       int64_t sum = 0;
@@ -68,7 +68,7 @@ TEST(StepsOfATraining, SayWhatTheHostDidInEach) {
   EXPECT_EQ(mean_of("Forward"), phases[static_cast<size_t>(trace::Phase::kForward)].host_ns);
   EXPECT_EQ(mean_of("Backward"), phases[static_cast<size_t>(trace::Phase::kBackward)].host_ns);
   EXPECT_EQ(mean_of("Optimizer"), phases[static_cast<size_t>(trace::Phase::kOptimizer)].host_ns);
-  EXPECT_EQ(cell_text(analysed.steps, 0, "Data wait"), "1.40 ms");
+  EXPECT_EQ(cell_text(analysed.tables->steps, 0, "Data wait"), "1.40 ms");
 }
 
 TEST_F(Steps, BarsAreAsLongAndAsSlowAsTheirRows) {
@@ -76,7 +76,7 @@ TEST_F(Steps, BarsAreAsLongAndAsSlowAsTheirRows) {
   ASSERT_EQ(bars.size(), 3U);
   trace::StepParts sums{};
   for (size_t i = 0; i < bars.size(); ++i) {
-    const TableRow& row = analysed_.steps.rows[i];
+    const TableRow& row = analysed_.tables->steps.rows[i];
     EXPECT_EQ(bars[i].time, *row.time);
     EXPECT_EQ(bars[i].name, cell(i, "Step"));
     EXPECT_EQ(bars[i].note, cell(i, "Note"));
@@ -115,8 +115,8 @@ TEST_F(Steps, ASlowOneIsMarked) {
 }
 
 TEST_F(Steps, WhatTheGpuDidSumsToTheStep) {
-  ASSERT_EQ(analysed_.steps.columns[6].title, "Computation");
-  for (const TableRow& row : analysed_.steps.rows) {
+  ASSERT_EQ(analysed_.tables->steps.columns[6].title, "Computation");
+  for (const TableRow& row : analysed_.tables->steps.rows) {
     int64_t sum = 0;
     for (const size_t column : {6U, 7U}) sum += row.values[column].whole();
     EXPECT_EQ(sum, row.values[1].whole()) << "computation and idle time; the others are no columns";
@@ -124,15 +124,15 @@ TEST_F(Steps, WhatTheGpuDidSumsToTheStep) {
 }
 
 TEST_F(Steps, ARowLeadsToItsTime) {
-  ASSERT_TRUE(analysed_.steps.rows[1].time);
-  EXPECT_EQ(session_.range_of(*analysed_.steps.rows[1].time).span_ns(),
+  ASSERT_TRUE(analysed_.tables->steps.rows[1].time);
+  EXPECT_EQ(session_.range_of(*analysed_.tables->steps.rows[1].time).span_ns(),
             analysed_.report->traces[0].steps[1].window.length_ns());
 }
 
 TEST_F(Steps, TheTablesOfEachStepSumToThoseOfAll) {
   std::map<std::string, int64_t> kernel_ns, operator_ns, operator_gpu_ns;
-  for (const TableRow& row : analysed_.steps.rows) {
-    const StepScope scope =
+  for (const TableRow& row : analysed_.tables->steps.rows) {
+    const ReportTables scope =
         tables_of_step(session_, *analysed_.report, *analysed_.origins, *row.time);
     for (const TableRow& each : scope.kernels.rows) kernel_ns[each.name] += each.values[2].whole();
     for (const TableRow& each : scope.operators.rows) {
@@ -158,7 +158,7 @@ TEST_F(Steps, TheTablesOfEachStepSumToThoseOfAll) {
 TEST_F(Steps, WithoutMarksThereAreNone) {
   TestTrace trace(0);
   trace.slice("cpu_op", "aten::mm", 1, 1, 0, 10);
-  EXPECT_TRUE(analyse_session(Session({trace.read()})).steps.rows.empty());
+  EXPECT_TRUE(analyse_session(Session({trace.read()})).tables->steps.rows.empty());
 }
 
 }  // namespace

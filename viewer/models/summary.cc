@@ -7,6 +7,7 @@
 
 #include "viewer/models/format.h"
 #include "viewer/models/lane_pixels.h"
+#include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
 using trace::BreakdownPart;
@@ -117,6 +118,14 @@ SummaryCard card_of(const trace::Finding& finding, const trace::Report& report) 
   return card;
 }
 
+std::string straggler_of(const trace::RankComparison& ranks, bool is_marked) {
+  if (!ranks.straggler) return "No rank takes longer than another";
+  const int rank = *ranks.straggler;
+  return fmt::format("Rank {}: {}, {}{} more than the shortest", rank,
+                     trace::straggler_mark(ranks, rank), format_duration(ranks.skew_ns),
+                     is_marked ? " a step" : "");
+}
+
 }  // namespace
 
 Summary summarize(const trace::Report& report) {
@@ -135,11 +144,11 @@ Summary summarize(const trace::Report& report) {
   if (count > 1) {
     summary.spread = fmt::format("± {} · ", format_duration(std::llround(deviation / traces)));
   }
-  const auto& steps = report.traces.front().steps;
-  const bool is_marked = !steps.empty() && steps.front().number.has_value();
+  const bool is_marked = has_marked_steps(report);
   summary.title = is_marked ? "Average step" : "First to last operator";
   summary.spread += is_marked ? format_plural(count, "step") : "no steps are marked";
   if (report.rank_count > 1) summary.spread += fmt::format(" · {} ranks", report.rank_count);
+  if (report.comparison) summary.ranks = straggler_of(*report.comparison, is_marked);
   summary.parts = parts_of(report);
   using trace::GpuUse;
   using Share = std::optional<double>;

@@ -39,6 +39,7 @@ struct Summary {
   std::string title;                   ///< what `step` is the time of: "Average step"
   std::string step;                    ///< "177.6 ms"
   std::string spread;                  ///< "± 3.1 ms · 6 steps"
+  std::string ranks;                   ///< which rank is the straggler; empty for one rank
   std::vector<SummaryPart> parts;      ///< in the order of the bar; parts under 0.05 % left out
   std::vector<SummaryFigure> figures;  ///< none without a GPU
   std::vector<SummaryCard> cards;

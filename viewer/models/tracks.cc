@@ -134,7 +134,7 @@ void name_group(TrackGroup& group, const SessionTrace& item, const Track& track,
     group.device = track.device;
     group.title = joined(item.title, fmt::format("GPU {}", track.device));
     const size_t device = static_cast<size_t>(std::max(track.device, 0));
-    if (device < gpus.size() && !gpus[device].empty()) group.title += " · " + gpus[device];
+    if (device < gpus.size()) group.note = gpus[device];
   } else {
     const std::string process = trimmed(item.trace->string(track.process_name));
     group.title = joined(item.title, process.empty() ? pid : process);

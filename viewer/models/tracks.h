@@ -26,8 +26,8 @@ struct TrackItem {
 /// without tracks.
 struct TrackGroup {
   uint32_t trace = 0;
-  std::string title;  ///< "rank 0 · CPU", "rank 0 · GPU 0 · Tesla V100"
-  std::string note;   ///< "pid 24722"
+  std::string title;  ///< "rank 0 · CPU", "rank 0 · GPU 0"
+  std::string note;   ///< "pid 24722", "Tesla V100"
   std::vector<TrackItem> tracks;
   std::string busy;          ///< of a GPU's group, once it is known: "busy 55.5 %"
   uint64_t slices = 0;       ///< in all its tracks

@@ -75,6 +75,7 @@ class FieldsTable : public QTableWidget {
 QTableWidget* make_table() {
   auto* table = new FieldsTable;
   table->setItemDelegateForColumn(1, new WrappingDelegate(table));
+  table->setHorizontalHeaderLabels({QObject::tr("Field"), QObject::tr("Value")});  // for readers
   table->horizontalHeader()->hide();
   table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
   table->horizontalHeader()->setStretchLastSection(true);
@@ -144,6 +145,7 @@ DetailsPane::DetailsPane(ViewState& state)
     part->addAction(all);
   }
   links_->horizontalHeader()->hide();
+  links_->cut_names_first();
   connect(links_, &TableView::slice_chosen, &state, &ViewState::go_to, Qt::QueuedConnection);
   connect(&state, &ViewState::selection_changed, this, &DetailsPane::show_selection);
   connect(&state, &ViewState::selection_changed, this, [this] {

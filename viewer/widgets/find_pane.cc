@@ -76,8 +76,9 @@ int HistogramView::item_at(QPointF at) const {
 
 QString HistogramView::item_text(int item) const {
   const HistogramBin& bin = bins_[static_cast<size_t>(item)];
-  return tr("%1 to %2: %3 slices, %4 in all")
-      .arg(duration_text(bin.from_ns), duration_text(bin.to_ns), count_text(bin.count),
+  return tr("%1 to %2: %3, %4 in all")
+      .arg(duration_text(bin.from_ns), duration_text(bin.to_ns),
+           text(format_plural(bin.count, "slice")),
            duration_text(static_cast<double>(bin.total_ns)));
 }
 

@@ -114,7 +114,7 @@ bool MainWindow::event(QEvent* event) {
 QString MainWindow::status_of(const LoadedSession& loaded_session) const {
   if (!loaded_session.is_whole) return tr("first lanes, reading the rest");
   const Session& session = *loaded_session.session;
-  QStringList parts{tr("%1 events").arg(text(format_count(session.event_count())))};
+  QStringList parts{text(format_plural(session.event_count(), "event"))};
   parts << tr("loaded in %1 s").arg(loaded_session.seconds, 0, 'f', 2);
   const uint64_t lost = session.lost_count();
   const uint64_t repaired = session.repaired_count();
@@ -173,6 +173,7 @@ void MainWindow::put_session(const LoadedSession& loaded_session) {
   AnalysedSession nothing;
   nothing.report = report_;
   nothing.origins = std::make_shared<const KernelOrigins>();
+  nothing.tables = std::make_shared<const ReportTables>();
   tables_->show_report(nothing);
   timeline_->lanes().setFocus();
 }
@@ -234,7 +235,6 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
   state_.add(analysed);
   share_room(state_.layout().height());
   if (analysed.diff) {
-    tables_->show_diff(*analysed.diff);
     name_->setText(text(diff_headline(*analysed.diff)));
     opened_.name = name_->text();
   }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kPaneWidth = 360;
 constexpr int kTablesHeight = 220;
-constexpr int kRestWidth = 300;
+constexpr int kRestWidth = 440;
 
 ElidedLabel* muted_label() {
   auto* label = new ElidedLabel;

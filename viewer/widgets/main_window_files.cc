@@ -233,7 +233,7 @@ void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
   const size_t left_out = is_table && is_timeline ? tables_->rows_left_out() : 0;
   say(left_out == 0
           ? tr("written: %1").arg(path)
-          : tr("written: %1, without the last %2 hits").arg(path, text(format_count(left_out))));
+          : tr("written: %1, without the last %2").arg(path, text(format_plural(left_out, "hit"))));
 }
 
 void MainWindow::say(const QString& sentence) { selection_text_->setText(sentence); }

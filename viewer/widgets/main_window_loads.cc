@@ -63,7 +63,7 @@ void MainWindow::bring_back_opened() {
 
 void MainWindow::show_message(const QString& message, bool loading) {
   message_->setText(message);
-  progress_->show_bytes(0, 0);
+  for (LoadProgress* bar : {progress_, rest_progress_}) bar->show_bytes(0, 0);
   progress_->setVisible(loading);
   rest_progress_->hide();
   first_view_.reset();

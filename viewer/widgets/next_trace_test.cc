@@ -23,7 +23,7 @@ Opened opened(std::shared_ptr<const trace::Trace> trace) {
   return {std::move(session), std::move(analysed)};
 }
 
-/// The pictures of the timeline at some zooms, and all that the panes and tables say.
+/// The pictures of the window at some zooms, and all that the panes and tables say.
 struct Looks {
   std::vector<QImage> pictures;
   QStringList words;
@@ -83,7 +83,7 @@ class NextTrace : public ::testing::Test {
         const int64_t middle = saturating_sum(all.begin_ns, all.span_ns() / 2);
         window.state().set_range({middle, saturating_sum(middle, all.span_ns() / share + 1)});
       }
-      looks.pictures.push_back(window.timeline().grab().toImage());
+      looks.pictures.push_back(window.grab().toImage());
     }
     return looks;
   }

@@ -24,8 +24,8 @@ class OverlayPainter {
   void paint();
 
  private:
-  /// What folded groups hold, in words on their headers.
-  void paint_folded();
+  /// Words on the headers of groups: a GPU's name, and what a folded group holds.
+  void paint_headers();
   void paint_area();
   void paint_links();
   void paint_link(const Link& link);
@@ -43,7 +43,7 @@ class OverlayPainter {
 
 void OverlayPainter::paint() {
   const Theme& theme = state_.theme();
-  paint_folded();
+  paint_headers();
   if (const auto rect = rect_of(state_.hover())) {
     // A frame, because a shade would make the name on the slice harder to read.
     painter_.setPen(theme.text);
@@ -69,18 +69,20 @@ void OverlayPainter::paint() {
   paint_links();
 }
 
-void OverlayPainter::paint_folded() {
+void OverlayPainter::paint_headers() {
   const Layout& layout = state_.layout();
   painter_.setFont(ui_font(11));
   painter_.setPen(state_.theme().muted);
   for (const Row& row : layout.rows()) {
     const int top = row.view_top(state_.scroll());
     if (top >= size_.height()) break;
-    if (!row.is_header() || !row.folded || top < layout.pinned_height()) continue;
+    if (!row.is_header() || top < layout.pinned_height()) continue;
     const TrackGroup& group = layout.group_of(row);
-    const int height = group.busy.empty() ? row.height - 1 : Layout::kFoldedTop;
-    painter_.drawText(QRect(8, top, size_.width() - 16, height), Qt::AlignVCenter,
-                      QString::fromStdString(contents_of(group)));
+    std::string words = group.device >= 0 ? group.note : "";
+    if (row.folded) words += (words.empty() ? "" : " · ") + contents_of(group);
+    const bool has_lane_below = row.folded && !group.busy.empty();
+    const int height = has_lane_below ? Layout::kFoldedTop : row.height - 1;
+    painter_.drawText(QRect(8, top, size_.width() - 16, height), Qt::AlignVCenter, text(words));
   }
 }
 
@@ -149,8 +151,7 @@ void OverlayPainter::paint_area() {
   const double left = std::max(state_.axis().x_of(area.range.begin_ns), -10.0);
   const double right = std::min(state_.axis().x_of(area.range.end_ns), size_.width() + 10.0);
   if (right < 0 || left > size_.width()) return;
-  QColor tint = theme.accent;
-  tint.setAlpha(30);
+  const QColor tint = theme.area_tint();
   const auto& lanes = area.lanes;
   for (const Row& row : state_.layout().rows()) {
     const int top = row.view_top(state_.scroll());

@@ -111,6 +111,10 @@ void OverviewPane::add_step(QVBoxLayout& column, const Summary& summary) {
   row->addWidget(make_label(text(summary.step), ui_font(24, QFont::Bold)));
   row->addWidget(make_label(text(summary.spread), ui_font(12), true), 1, Qt::AlignBottom);
   column.addLayout(row);
+  if (summary.ranks.empty()) return;
+  auto* ranks = make_label(text(summary.ranks), ui_font(12));
+  ranks->setWordWrap(true);
+  column.addWidget(ranks);
 }
 
 void OverviewPane::add_parts(QVBoxLayout& column, const std::vector<SummaryPart>& parts) {

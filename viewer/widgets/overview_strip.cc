@@ -79,7 +79,7 @@ void OverviewStrip::paint_steps(QPainter& painter) {
     painter.fillRect(x, 0, 1, height() - 1, state_.theme().separator);
     free_from = x + painter.fontMetrics().horizontalAdvance(label) + 14;
     if (free_from - 10 > width()) continue;
-    painter.setPen(state_.theme().muted);
+    painter.setPen(state_.theme().text);  // can be read through the shade of what is shown, too
     painter.drawText(x + 4, 12, label);
   }
 }

@@ -320,7 +320,7 @@ TEST_F(Panes, ASelectedSliceMarksItsRowAndARowItsSlices) {
   EXPECT_EQ(marked(), "");
   show_tab("Collectives");
   ASSERT_EQ(tables().current_view()->selectionModel()->selectedRows().size(), 1);
-  EXPECT_EQ(tables().current_view()->selectionModel()->selectedRows(1)[0].data(), "rank 1");
+  EXPECT_EQ(tables().current_view()->selectionModel()->selectedRows(2)[0].data(), "rank 1");
   const auto is_underlined = [this](SliceRef ref) {
     const QPoint middle = centre_of(ref);
     const QImage picture = lanes().grab().toImage();

@@ -252,6 +252,7 @@ void RunChartView::paint_mark(QPainter& painter, const RunChartMark& mark) const
     case RunChartMark::Kind::kFinding: {
       painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
       const bool is_last = x > area.right() - 20;
+      painter.setPen(theme_.text);  // figures in the colours of marks are hard to read
       painter.drawText(QRectF(is_last ? x - 24 : x + 4, area.top(), 20, 16),
                        is_last ? Qt::AlignRight : Qt::AlignLeft, QString::number(mark.number));
       return;

@@ -85,11 +85,11 @@ void SelectionPane::summarize() {
 
 void SelectionPane::show_summary(const AreaSummary& summary) {
   const Area area = shown_area();
-  const auto text = [](uint64_t count) { return QString::fromStdString(format_count(count)); };
-  figures_->setText(tr("from +%1 · %2 slices of %3 names in %4 lanes")
-                        .arg(QString::fromStdString(format_duration(area.range.begin_ns)),
-                             text(summary.slices), text(summary.table.rows.size()),
-                             text(area.lanes.size())));
+  figures_->setText(tr("from +%1 · %2 of %3 in %4")
+                        .arg(text(format_duration(area.range.begin_ns)),
+                             text(format_plural(summary.slices, "slice")),
+                             text(format_plural(summary.table.rows.size(), "name")),
+                             text(format_plural(area.lanes.size(), "lane"))));
   table_->show_table(summary.table, 2);
   emit shown();
 }

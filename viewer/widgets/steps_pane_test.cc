@@ -30,7 +30,7 @@ TEST_F(StepsPane, AChosenStepScopesKernelsAndOperatorsUntilItIsReleased) {
     show_tab("Collectives");
     int64_t calls = 0;
     for (const TableRow& row : tables().current_view()->table().rows) {
-      calls += row.values[4].whole();
+      calls += row.values[5].whole();
     }
     return calls;
   };

@@ -18,8 +18,6 @@ constexpr int kMargin = TableHeader::kLeft + TableHeader::kRight + 2;
 constexpr int kLeastWidth = 52;
 constexpr int kMostWidth = 220;
 constexpr int kLeastNameWidth = 150;
-constexpr int kGoodNameWidth = 230;   // other words are cut for it, but the table does not scroll
-constexpr int kTightNameWidth = 136;  // width of names if that makes room for one more column
 constexpr int kAmpleNameWidth = 480;
 // If the table is wider than its place, because figures matter more.
 constexpr int kLeastTextWidth = 84;
@@ -216,7 +214,7 @@ void RowsView::fit_columns() {
   if (!model() || model()->columnCount() == 0) return;
   ensurePolished();  // otherwise it does not have its final font yet
   const int wide = wide_column();
-  int missing = std::min(kGoodNameWidth, widest_of(wide) + kMargin) - viewport()->width();
+  int missing = std::min(good_name_width_, widest_of(wide) + kMargin) - viewport()->width();
   for (int c = 0; c < model()->columnCount(); ++c) {
     if (c == wide || isColumnHidden(c)) continue;
     const int width = std::clamp(widest_of(c) + kMargin, kLeastWidth, kMostWidth);

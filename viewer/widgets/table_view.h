@@ -61,6 +61,8 @@ class RowsView : public QTableView {
 
   /// Takes what room is left: the last column, else the first as far as its names reach.
   void stretch_last_column() { stretches_last_ = true; }
+  /// In a narrow place the names are cut, not the words beside them.
+  void cut_names_first() { good_name_width_ = kTightNameWidth; }
   /// All rows that are shown.
   [[nodiscard]] virtual Table all_rows() const = 0;
   /// Of them the selected ones, from the top.
@@ -93,6 +95,10 @@ class RowsView : public QTableView {
   void fit_wide_column();
   void end_with_a_whole_column();
 
+  static constexpr int kGoodNameWidth = 230;   ///< for it other words are cut
+  static constexpr int kTightNameWidth = 136;  ///< if that makes room for one more column
+
+  int good_name_width_ = kGoodNameWidth;
   /// More than this is of no use to the wide column; 0 before columns were fitted.
   int ample_width_ = 0;
   bool stretches_last_ = false;

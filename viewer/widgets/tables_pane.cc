@@ -7,9 +7,6 @@
 #include "viewer/models/collectives_table.h"
 #include "viewer/models/diff_table.h"
 #include "viewer/models/format.h"
-#include "viewer/models/path_table.h"
-#include "viewer/models/report_tables.h"
-#include "viewer/models/roofline.h"
 #include "viewer/models/step_scope.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/panes.h"
@@ -22,12 +19,12 @@ namespace {
 
 using RowTest = std::function<bool(const TableRow& row)>;
 
-/// A table and its tab. A new table needs its rows in a model and a line here.
+/// A table and its tab. A new table needs its rows in ReportTables and a line here.
 struct ReportTable {
   const char* title;
-  Table (*rows)(const Session& session, const AnalysedSession& analysed);
-  int sort_column;                      ///< -1: as the rows come
-  Table StepScope::*of_step = nullptr;  ///< null: a step does not scope it
+  Table ReportTables::*rows;
+  int sort_column;            ///< -1: as the rows come
+  bool is_of_a_step = false;  ///< a chosen step scopes it
   /// Which row is about a slice; null: no table of slices.
   RowTest (*row_of)(const Session& session, const AnalysedSession& analysed,
                     SliceRef slice) = nullptr;
@@ -48,23 +45,18 @@ constexpr int kFilterWidth = 160;
 constexpr const char* kGaps = "Gaps";
 constexpr const char* kSteps = "Steps";
 constexpr const char* kRoofline = "Roofline";
-using S = Session;
-using A = AnalysedSession;
+using R = ReportTables;
 constexpr ReportTable kReportTables[] = {
-    {"Kernels", [](const S&, const A& a) { return kernel_rows(*a.report, *a.origins); }, 2,
-     &StepScope::kernels, row_named},
-    {"Operators", [](const S&, const A& a) { return operator_rows(*a.report); }, 2,
-     &StepScope::operators, row_named},
-    {"Collectives", [](const S& s, const A& a) { return collective_rows(s, *a.report); }, 6,
-     &StepScope::collectives, row_of_collective},
-    {kSteps, [](const S&, const A& a) { return a.steps; }, -1},
-    {"Ranks", [](const S& s, const A& a) { return rank_rows(s, *a.report); }, -1},
-    {kGaps, [](const S&, const A& a) { return a.gaps; }, -1},
-    {"Memory", [](const S& s, const A& a) { return memory_rows(s, *a.report); }, -1,
-     &StepScope::memory},
-    {kRoofline, [](const S& s, const A& a) { return roofline_table(s, *a.report); }, -1},
-    {"Copies", [](const S&, const A& a) { return copy_rows(*a.report); }, 3},
-    {"Path", [](const S& s, const A& a) { return critical_path_rows(s, *a.report); }, -1},
+    {"Kernels", &R::kernels, 2, true, row_named},
+    {"Operators", &R::operators, 2, true, row_named},
+    {"Collectives", &R::collectives, 7, true, row_of_collective},
+    {kSteps, &R::steps, -1},
+    {"Ranks", &R::ranks, -1},
+    {kGaps, &R::gaps, -1},
+    {"Memory", &R::memory, -1, true},
+    {kRoofline, &R::roofline, -1},
+    {"Copies", &R::copies, 3},
+    {"Path", &R::path, -1},
 };
 
 }  // namespace
@@ -202,25 +194,20 @@ void TablesPane::show_scope() {
   QResizeEvent same(size(), size());
   resizeEvent(&same);
   task_.cancel();
-  const auto show = [this](const auto& table_of) {
+  const auto show = [this](const ReportTables& all) {
     for (size_t i = 0; i < tables_.size(); ++i) {
       const ReportTable& table = kReportTables[i];
-      if (table.of_step) tables_[i]->show_table(table_of(table), table.sort_column);
+      if (table.is_of_a_step) tables_[i]->show_table(all.*table.rows, table.sort_column);
     }
   };
   const auto& step = state_.chosen_step();
-  if (!step) {
-    return show(
-        [this](const ReportTable& table) { return table.rows(state_.session(), analysed_); });
-  }
+  if (!step) return show(*analysed_.tables);
   task_.start(
       [session = state_.shared_session(), report = analysed_.report, origins = analysed_.origins,
        time = step->time](const std::atomic<bool>&) {
         return tables_of_step(*session, *report, *origins, time);
       },
-      [show](const StepScope& scope) {
-        show([&scope](const ReportTable& table) { return scope.*table.of_step; });
-      });
+      show);
 }
 
 // The row goes along with the slice that is selected in the lanes.
@@ -274,12 +261,13 @@ void TablesPane::show_report(const AnalysedSession& analysed) {
   task_.cancel();
   state_.choose_step(std::nullopt);
   step_bars_->show_bars(analysed.step_bars);
-  roofline_view_->show_picture(roofline_picture(*analysed.report));
-  fill(*compare_, *compare_page_, {}, -1);
+  roofline_view_->show_picture(analysed.roofline);
+  fill(*compare_, *compare_page_, analysed.tables->compare, -1);
   for (size_t i = 0; i < tables_.size(); ++i) {
     const ReportTable& table = kReportTables[i];
-    fill(*tables_[i], *table_pages_[i], table.rows(state_.session(), analysed), table.sort_column);
+    fill(*tables_[i], *table_pages_[i], *analysed.tables.*table.rows, table.sort_column);
   }
+  if (analysed.diff) return show_diff(*analysed.diff);
   // Shows the kernels first or, if the recording has none, the operators.
   const auto end = tables_.begin() + 2;
   const auto first = std::find_if(
@@ -291,7 +279,6 @@ void TablesPane::show_diff(const trace::Diff& diff) {
   QStringList notes;
   for (const std::string& note : diff_notes(diff)) notes << text(printable(note));
   compare_notes_->setText(notes.join(QStringLiteral(" · ")));
-  fill(*compare_, *compare_page_, diff_rows(state_.session(), *analysed_.report, diff), -1);
   setCurrentWidget(compare_page_);
 }
 

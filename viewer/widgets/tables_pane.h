@@ -26,7 +26,6 @@ class TablesPane : public QTabWidget {
 
   /// Tabs that have nothing to show are hidden.
   void show_report(const AnalysedSession& analysed);
-  void show_diff(const trace::Diff& diff);
   [[nodiscard]] FindPane& find() { return *find_; }
   /// The table of the tab that is shown; null for Find, whose rows are hits.
   [[nodiscard]] TableView* current_view() const;
@@ -56,6 +55,8 @@ class TablesPane : public QTabWidget {
   void mark_row();
   /// Shows what the chosen step did; if none is chosen, what all steps did.
   void show_scope();
+  /// What is said over the table of what changed, which is then shown.
+  void show_diff(const trace::Diff& diff);
   void fill(TableView& view, QWidget& page, Table table, int sort_column);
 
   ViewState& state_;

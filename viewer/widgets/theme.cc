@@ -42,7 +42,7 @@ Theme make_light() {
   set_colours(theme,
               {"#a79bc4", "#c9d3de", "#4f8fd9", "#e8914a", "#3fa66a", "#d65a52", "#79b8b4",
                "#d3c491", "#7f8285", "#c9d3de", "#5d3fae"},
-              {"#221b36", "#1f2933", "#04162c", "#3a1d04", "#021c0c", "#2b0603", "#12282a",
+              {"#221b36", "#1f2933", "#04162c", "#3a1d04", "#021c0c", "#1c0302", "#12282a",
                "#2b2611", "#07090b", "#1f2933", "#ffffff"});
   return theme;
 }
@@ -81,14 +81,22 @@ const Theme& Theme::dark_theme() {
   return theme;
 }
 
+QColor Theme::area_tint() const {
+  constexpr int kOpacity = 18;  // with more the names under it could not be read
+  QColor tint = accent;
+  tint.setAlpha(kOpacity);
+  return tint;
+}
+
 double Theme::opacity_of(uint8_t cover) { return kFaintest + (1 - kFaintest) * cover / 255; }
 
 QString Theme::style_sheet() const {
   QString sheet = QStringLiteral(R"(
-    QWidget { background: $panel; color: $text; }
+    QWidget { background: $panel; color: $text;
+              selection-background-color: $accent; selection-color: $field; }
     QToolTip { background: $field; color: $text; border: 1px solid $separator; padding: 4px; }
     QLineEdit { background: $field; border: 1px solid $separator; border-radius: 4px;
-                padding: 4px 10px; selection-background-color: $accent; }
+                padding: 4px 10px; }
     QLineEdit[quiet="true"] { border: none; border-bottom: 1px solid $separator; border-radius: 0;
                 background: $panel; padding: 0 8px 0 15px; }
     redline--viewer--Field { qproperty-hint: $muted; }

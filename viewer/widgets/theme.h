@@ -29,6 +29,8 @@ struct Theme {
   std::array<QColor, kColourCount> label;  ///< text on a slice
 
   [[nodiscard]] QColor of(SliceClass c) const { return slice[static_cast<size_t>(c)]; }
+  /// Lies over the lanes of a selected area, and over the names in them.
+  [[nodiscard]] QColor area_tint() const;
   /// The opacity of something that covers `cover`/255 of a pixel column. Even the faintest can be
   /// seen.
   [[nodiscard]] static double opacity_of(uint8_t cover);

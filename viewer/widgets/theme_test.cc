@@ -59,6 +59,15 @@ double distance(const QColor& a, const QColor& b, const Sight& sight) {
   return std::hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
 }
 
+/// What is seen of a colour on which something half transparent lies.
+QColor under(const QColor& cover, const QColor& colour) {
+  const auto mix = [&cover](int below, int above) {
+    return below + (above - below) * cover.alpha() / 255;
+  };
+  return {mix(colour.red(), cover.red()), mix(colour.green(), cover.green()),
+          mix(colour.blue(), cover.blue())};
+}
+
 class Themes : public ::testing::TestWithParam<bool> {
  protected:
   const Theme& theme_ = GetParam() ? Theme::dark_theme() : Theme::light();
@@ -89,8 +98,11 @@ TEST_P(Themes, WordsCanBeRead) {
   }
   EXPECT_GT(contrast(theme_.muted, theme_.header), 4.5) << "on the header of a group";
   EXPECT_GT(contrast(theme_.dark ? theme_.lanes : theme_.text, theme_.graph), 4.5) << "on a mark";
+  const QColor tint = theme_.area_tint();
   for (size_t c = 0; c < kColourCount; ++c) {
     EXPECT_GT(contrast(theme_.label[c], theme_.slice[c]), 4.5) << "on colour " << c;
+    const double tinted = contrast(under(tint, theme_.label[c]), under(tint, theme_.slice[c]));
+    EXPECT_GT(tinted, 4.5) << "in a selected area, on colour " << c;
   }
 }
 
@@ -108,6 +120,20 @@ TEST_P(Themes, PlaceholdersCanBeRead) {
     most = std::max(most, contrast(picture.pixelColor(x, 15), theme_.field));
   }
   EXPECT_NEAR(most, contrast(theme_.muted, theme_.field), 0.01);
+}
+
+// The style's own colours for selected words are those of no theme of ours.
+TEST_P(Themes, SelectedWordsCanBeRead) {
+  QLineEdit field;
+  QLabel label;
+  for (QWidget* part : {static_cast<QWidget*>(&field), static_cast<QWidget*>(&label)}) {
+    part->setStyleSheet(theme_.style_sheet());
+    part->ensurePolished();
+    const QPalette& colours = part->palette();
+    EXPECT_GT(
+        contrast(colours.color(QPalette::HighlightedText), colours.color(QPalette::Highlight)), 4.5)
+        << part->metaObject()->className();
+  }
 }
 
 TEST_P(Themes, WordsOnAProgressBarCanBeReadWhereverItIs) {

@@ -241,7 +241,9 @@ QString TrackColumn::item_text(int item) const {
   const TrackGroup& group = state_.layout().group_of(row);
   QString words = QString::fromStdString(group.title);
   if (row.is_header()) {
-    if (!group.busy.empty()) words += ", " + QString::fromStdString(group.busy);
+    for (const std::string& part : {group.device >= 0 ? group.note : "", group.busy}) {
+      if (!part.empty()) words += ", " + QString::fromStdString(part);
+    }
   } else {
     const TrackItem& track = state_.layout().item_of(row);
     words += ", " + QString::fromStdString(track.title);

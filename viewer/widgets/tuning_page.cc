@@ -67,17 +67,17 @@ QWidget* TuningPage::make_head() {
   knobs_ = selectable_label(ui_font(12));
   command_ = selectable_label(QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
   figures_ = selectable_label(ui_font(12), true);
-  for (QLabel* label : {knobs_, command_}) {
+  for (QLabel* label : {spread_, knobs_, command_}) {  // however long, they do not widen the page
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   }
   auto* first = new QHBoxLayout;
   first->setSpacing(16);
   first->addWidget(rate_);
-  first->addWidget(spread_, 0, Qt::AlignBottom);
   first->addWidget(verdict_, 0, Qt::AlignBottom);
   first->addStretch(1);
   first->addWidget(figures_, 0, Qt::AlignBottom);
   column->addLayout(first);
+  column->addWidget(spread_);
   column->addWidget(knobs_);
   column->addWidget(command_);
   return head;
@@ -185,10 +185,10 @@ void TuningPage::read_again() {
 void TuningPage::show_head() {
   rate_->setVisible(!tuning_.rate.empty());
   rate_->setText(printable_text(tuning_.rate));
-  spread_->setText(printable_text(tuning_.spread));
   verdict_->setText(printable_text(tuning_.verdict));
   figures_->setText(printable_text(tuning_.figures));
-  for (const auto& [label, words] : {std::pair(knobs_, printable_text(tuning_.knobs)),
+  for (const auto& [label, words] : {std::pair(spread_, printable_text(tuning_.spread)),
+                                     std::pair(knobs_, printable_text(tuning_.knobs)),
                                      std::pair(command_, printable_text(tuning_.command))}) {
     label->setVisible(!words.isEmpty());
     label->setText(words);

@@ -74,6 +74,16 @@ TEST_F(User, TheFirstLanesAreThereBeforeTheRest) {
   EXPECT_TRUE(some_label_says("loaded in"));
 }
 
+TEST_F(User, ReadingSaysHowLongItWillStillTake) {
+  for (const QProgressBar* bar : window_.findChildren<QProgressBar*>()) {
+    const auto says = [&] {
+      emit window_.loader().progress(20, 100);
+      return bar->text().contains(" left of this file");
+    };
+    EXPECT_TRUE(QTest::qWaitFor(says, kLoadLimitMs)) << "also beside the first lanes";
+  }
+}
+
 TEST_F(User, WhatIsMadeOfTheFirstLanesStays) {
   TestTrace late(0), whole(0);
   late.kernel("k", 7, 5'000, 100);

@@ -45,5 +45,14 @@ TEST(CriticalPathRows, SumToTheStepAndLeadToTheirParts) {
   EXPECT_TRUE(critical_path_rows(session, {}).rows.empty());
 }
 
+TEST(CriticalPathRows, WithoutMarkedStepsNoneIsNamed) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 50).kernel("gemm", 7, 20, 20);
+  const Session session({trace.read()});
+  const Table table = critical_path_rows(session, *analyse_session(session).report);
+  ASSERT_FALSE(table.rows.empty());
+  EXPECT_EQ(table.columns[4].title, "Time");
+}
+
 }  // namespace
 }  // namespace redline::viewer

@@ -10,7 +10,7 @@
 namespace redline::viewer {
 namespace {
 
-class ReportTables : public ::testing::Test {
+class TablesOfReport : public ::testing::Test {
  protected:
   Session session_ = two_ranks();
   std::shared_ptr<const trace::Report> report_ = analyse_session(session_).report;
@@ -33,7 +33,7 @@ class ReportTables : public ::testing::Test {
   }
 };
 
-TEST_F(ReportTables, KernelsAreSummedOverRanks) {
+TEST_F(TablesOfReport, KernelsAreSummedOverRanks) {
   const Table table = kernel_rows(*report_);
   expect_whole(table);
   EXPECT_EQ(table.rows.size(), 2U);
@@ -58,7 +58,7 @@ TEST(KernelRows, OccupancyIsTheMeanOverTheTimeOfAllRanks) {
   EXPECT_EQ(cell_text(table, 0, "Occupancy"), "87.5 %");
 }
 
-TEST_F(ReportTables, OperatorsHaveSelfTime) {
+TEST_F(TablesOfReport, OperatorsHaveSelfTime) {
   const Table table = operator_rows(*report_);
   expect_whole(table);
   EXPECT_EQ(cell(table, "aten::addmm", "Self"), "80.0 µs");
@@ -66,7 +66,7 @@ TEST_F(ReportTables, OperatorsHaveSelfTime) {
   EXPECT_EQ(cell(table, "aten::linear", "Self"), "40.0 µs");
 }
 
-TEST_F(ReportTables, WithoutAGpuNoOperatorHasTimeOnOne) {
+TEST_F(TablesOfReport, WithoutAGpuNoOperatorHasTimeOnOne) {
   TestTrace trace(0);
   trace.slice("cpu_op", "aten::relu", 100, 100, 0, 10);
   const Session session({trace.read()});
@@ -91,7 +91,7 @@ TEST(CopyRows, LeadToTheirSlices) {
   }
 }
 
-TEST_F(ReportTables, RanksHaveAWaitMatrix) {
+TEST_F(TablesOfReport, RanksHaveAWaitMatrix) {
   const Table table = rank_rows(session_, *report_);
   expect_whole(table);
   ASSERT_EQ(table.rows.size(), 2U);
@@ -141,7 +141,7 @@ TEST(RankRows, AllTimesAreThoseOfAnAverageStepAndZerosAreFoldedAway) {
   EXPECT_EQ(table.rows[1].values[0].text(), "rank 1 · longest own work (forward), waited for most");
 }
 
-TEST_F(ReportTables, MemoryIsOfThePeak) {
+TEST_F(TablesOfReport, MemoryIsOfThePeak) {
   EXPECT_TRUE(memory_rows(session_, *report_).rows.empty());
   TestTrace trace = training_trace(0);
   trace.raw(R"({"ph":"i","name":"[memory]","pid":100,"tid":100,"ts":1000036,"args":{)"

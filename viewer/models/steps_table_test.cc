@@ -151,7 +151,7 @@ TEST_F(Steps, TheTablesOfEachStepSumToThoseOfAll) {
     EXPECT_EQ(all.values[2].whole(), operator_ns[all.name]) << all.name;
     EXPECT_EQ(all.values[4].whole(), operator_gpu_ns[all.name]) << all.name;
   }
-  const StepScope none = tables_of_step(session_, *analysed_.report, {}, {0, 1, 2});
+  const ReportTables none = tables_of_step(session_, *analysed_.report, {}, {0, 1, 2});
   EXPECT_TRUE(none.kernels.rows.empty() && none.operators.rows.empty());
 }
 

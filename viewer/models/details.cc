@@ -292,14 +292,20 @@ Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef
     return link.kind == LinkKind::kLaunch && link.to == of;
   });
   const trace::SliceId on_host = launch == links.end() ? of.slice : launch->from.slice;
-  for (const Around& around : found_around(*session.traces()[of.trace].trace, on_host)) {
-    add({of.trace, around.slice}, around.what);
-  }
+  const trace::Trace& trace = *session.traces()[of.trace].trace;
+  const std::vector<Around> nearest = found_around(trace, on_host);
+  for (const Around& around : nearest) add({of.trace, around.slice}, around.what);
   for (const Link& link : links) {
     const SliceRef other = link.to == of ? link.from : link.to;
     const std::string kind = link_text(link, of);
     const std::string& rank = session.traces()[other.trace].title;
     add(other, other.trace == of.trace ? kind : rank + ", " + kind);
+  }
+  for (const trace::SliceId frame : host_stack(trace, on_host)) {  // the rest of the Python stack
+    const bool is_known = std::any_of(nearest.begin(), nearest.end(),
+                                      [frame](const Around& one) { return one.slice == frame; });
+    const bool is_python = trace.slices().category[frame.value] == trace::Category::kPythonFunction;
+    if (is_python && !is_known) add({of.trace, frame}, "in Python");
   }
   return table;
 }

@@ -116,6 +116,23 @@ TEST(CollectiveLinks, LeadToTheSameCallOnOtherRanks) {
   EXPECT_TRUE(collectives.calls_of(slice_named(session, 0, "gemm")).empty());
 }
 
+TEST(LinkRows, LeadToEachFrameOfThePythonStackTheInnermostFirst) {
+  TestTrace trace(0);
+  for (int frame = 0; frame < 3; ++frame) {
+    trace.slice("python_function", fmt::format("train.py({}): f", frame), 1, 1, frame,
+                100 - 2 * frame);
+  }
+  trace.slice("cpu_op", "aten::mm", 1, 1, 10, 5);
+  const Session session({trace.read()});
+  std::vector<std::string> names;
+  for (const TableRow& row : link_rows(session, {}, slice_named(session, 0, "aten::mm")).rows) {
+    EXPECT_EQ(session.name_of(row.slice), row.values[0].text());
+    names.push_back(row.values[1].text() + " " + row.values[0].text());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"in Python train.py(2): f", "in Python train.py(1): f",
+                                             "in Python train.py(0): f"}));
+}
+
 }  // namespace
 
 }  // namespace redline::viewer

@@ -74,6 +74,12 @@ TEST_F(TableOnScreen, OtherWordsAreCutForNamesTheWidestFirst) {
   EXPECT_NEAR(table.columnWidth(1), table.columnWidth(3), 1);
   EXPECT_EQ(table.columnWidth(4), short_width);
   EXPECT_LE(table.horizontalHeader()->length(), table.viewport()->width());
+  const int cut = table.columnWidth(1);
+  table.cut_names_first();
+  table.hide();
+  table.show();
+  EXPECT_GT(table.columnWidth(1), cut);
+  EXPECT_LT(table.columnWidth(0), 200);
 }
 
 TEST_F(TableOnScreen, ATableThatScrollsBeginsWithColumnsThatAreNotCut) {

@@ -69,7 +69,7 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
                                      : "samples per second over all ranks, end to end, by the hook"
                                : "last match of " + options.metric_regex + ", larger is better");
   if (!options.memory_metric_regex.empty()) {
-    text += row("memory", "last match of " + options.memory_metric_regex + ", in bytes");
+    text += row("memory", "last match of " + options.memory_metric_regex);
   }
   if (options.profile_best) {
     text += row("then", "the default and the best, recorded into " + profile_folder(options.study) +

@@ -183,7 +183,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
       ->option_text("NAME")
       ->check(profiler::problem_of_step_marker);
   app.add_option("--memory-metric", options.memory_metric_regex,
-                 "Like --metric, for the peak of device memory in bytes")
+                 "Like --metric, for the peak of device memory: bytes, or with a unit (3.2 GiB)")
       ->check(check_regex);
   app.add_option("--cost-per-hour", options.cost_per_hour,
                  "Price of the job's machines, to say what an epoch costs")

@@ -117,8 +117,8 @@ Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& thr
 
 std::optional<uint64_t> peak_memory_of(const EndedTrial& trial) {
   if (const std::string& regex = trial.spec.memory_metric_regex; !regex.empty()) {
-    const auto value = last_match(launch::tail_of(trial.paths.output(), SIZE_MAX), regex);
-    if (value && *value >= 0) return static_cast<uint64_t>(*value);
+    const auto value = last_size(launch::tail_of(trial.paths.output(), SIZE_MAX), regex);
+    if (value) return *value;
   }
   if (trial.reports.device_memory() > 0) return trial.reports.device_memory();
   const uint64_t peak = trial.resources.peak_memory();

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/format.h"
 #include "machine/launch/output_tail.h"
 
 namespace redline::tuner {
@@ -22,6 +23,7 @@ constexpr size_t kErrorBytes = 64 * 1024;
 
 // std::regex needs stack for every character that it matches.
 constexpr size_t kLongestMetricLine = 4096;
+constexpr std::string_view kUnitLetters = "KMGTiB";
 
 namespace fs = std::filesystem;
 
@@ -86,6 +88,21 @@ std::string innermost_frames(const std::string& text) {
   return frames;
 }
 
+/// Calls `use(what the first group found, what stands behind it in the line)` for each match.
+template <typename Use>
+void for_each_match(const std::string& text, const std::string& pattern, const Use& use) {
+  const std::regex expression(pattern);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() > kLongestMetricLine) line.resize(kLongestMetricLine);
+    for (std::sregex_iterator match(line.begin(), line.end(), expression), end; match != end;
+         ++match) {
+      const std::ssub_match& group = (*match)[1];
+      use(group.str(), std::string_view(group.second, line.cend()));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
@@ -103,18 +120,24 @@ std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
 
 std::optional<double> last_match(const std::string& text, const std::string& pattern) {
   std::optional<double> found;
-  const std::regex expression(pattern);
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.size() > kLongestMetricLine) line.resize(kLongestMetricLine);
-    for (std::sregex_iterator match(line.begin(), line.end(), expression), end; match != end;
-         ++match) {
-      const std::string number = (*match)[1].str();
-      char* rest = nullptr;
-      const double value = std::strtod(number.c_str(), &rest);
-      if (!number.empty() && *rest == '\0') found = value;
-    }
-  }
+  for_each_match(text, pattern, [&found](const std::string& number, std::string_view) {
+    char* rest = nullptr;
+    const double value = std::strtod(number.c_str(), &rest);
+    if (!number.empty() && *rest == '\0') found = value;
+  });
+  return found;
+}
+
+std::optional<uint64_t> last_size(const std::string& text, const std::string& pattern) {
+  std::optional<uint64_t> found;
+  for_each_match(text, pattern, [&found](const std::string& size, std::string_view rest) {
+    const size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
+    const size_t end = std::min(rest.find_first_not_of(kUnitLetters, begin), rest.size());
+    // "peak ([0-9.]+)" on "peak 3.2 GiB": the unit stands behind the group.
+    auto value = parse_size(size + std::string(rest.substr(begin, end - begin)));
+    if (!value) value = parse_size(size);
+    if (value) found = *value;
+  });
   return found;
 }
 

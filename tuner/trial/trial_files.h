@@ -16,9 +16,12 @@ namespace redline::tuner {
 /// The error files that torchelastic left somewhere below `folder`.
 [[nodiscard]] std::vector<std::string> elastic_errors(const std::filesystem::path& folder);
 
-/// For --metric and --memory-metric: the last number that the first group of `pattern` (ECMAScript)
-/// finds, searching line by line; nullopt if it finds none.
+/// For --metric: the last number that the first group of `pattern` (ECMAScript) finds, searching
+/// line by line; nullopt if it finds none.
 [[nodiscard]] std::optional<double> last_match(const std::string& text, const std::string& pattern);
+/// For --memory-metric: the same as bytes, by the unit within the group or behind it ("3.2 GiB").
+[[nodiscard]] std::optional<uint64_t> last_size(const std::string& text,
+                                                const std::string& pattern);
 
 /// Where `processes` hang: one block for each process, its innermost Python frames first; empty if
 /// none answers. Waits at most a second. `directory` is the trial's TMPDIR.

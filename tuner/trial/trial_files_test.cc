@@ -18,6 +18,14 @@ TEST(Metric, TheLastMatchCounts) {
   EXPECT_EQ(last_match(std::string(1 << 20, '1'), "(x)"), std::nullopt);
 }
 
+TEST(Metric, AMemoryIsReadWithItsUnit) {
+  EXPECT_EQ(last_size("peak 77\n", "peak ([0-9]+)"), 77U);
+  EXPECT_EQ(last_size("peak 1.5 GiB, free 2 GiB", "peak ([0-9.]+)"), 3U << 29);
+  EXPECT_EQ(last_size("peak 2MB", "peak ([0-9]+ ?[A-Z]+)"), 2'000'000U);
+  EXPECT_EQ(last_size("peak 77 so far", "peak ([0-9]+)"), 77U) << "'so' is no unit";
+  EXPECT_EQ(last_size("peak ?", "peak (.)"), std::nullopt);
+}
+
 TEST(HangStacks, OnlyWhoCatchesTheSignalIsAsked) {
   EXPECT_TRUE(catches("SigIgn:\t0\nSigCgt:\t0000000000000005\n", 1));
   EXPECT_FALSE(catches("SigCgt:\t0000000000000005\n", 2));

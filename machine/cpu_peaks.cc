@@ -56,31 +56,35 @@ double best_rate(int cores, const std::function<Work()>& make_work) {
 // The result must be used somewhere, or the compiler leaves the work out.
 volatile double g_sink = 0;
 
+// Multiply-adds on vectors of so many bytes. It is inlined into functions that name the
+// instructions.
+template <typename Number, size_t kBytes>
+[[gnu::always_inline]] inline double multiply_adds() {
+  using Vector [[gnu::vector_size(kBytes)]] = Number;
+  constexpr size_t kLanes = kBytes / sizeof(Number);
+  const Vector factor = Vector{} + static_cast<Number>(1 + g_sink * 1e-30);
+  Vector sums[kChains];
+  for (Vector& sum : sums) sum = factor;
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (Vector& sum : sums) sum = sum * factor + factor;
+  }
+  for (const Vector& sum : sums) g_sink = static_cast<double>(sum[0]) * 0;
+  return 2.0 * static_cast<double>(kLanes * kChains * kRounds);
+}
+
 #if defined(__x86_64__)
 
-__attribute__((target("avx512f"))) double fp32_avx512() {
-  __m512 sums[kChains];
-  for (__m512& sum : sums) sum = _mm512_set1_ps(1);
-  const __m512 factor = _mm512_set1_ps(static_cast<float>(1 + g_sink * 1e-30));
-  for (int64_t round = 0; round < kRounds; ++round) {
-    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, factor, factor);
-  }
-  for (const __m512& sum : sums) g_sink = static_cast<double>(_mm512_cvtss_f32(sum)) * 0;
-  return 2.0 * 16 * kChains * kRounds;
+template <typename Number>
+[[gnu::target("avx512f")]] double with_avx512() {
+  return multiply_adds<Number, 64>();
 }
 
-__attribute__((target("avx512f"))) double fp64_avx512() {
-  __m512d sums[kChains];
-  for (__m512d& sum : sums) sum = _mm512_set1_pd(1);
-  const __m512d factor = _mm512_set1_pd(1 + g_sink * 1e-30);
-  for (int64_t round = 0; round < kRounds; ++round) {
-    for (__m512d& sum : sums) sum = _mm512_fmadd_pd(sum, factor, factor);
-  }
-  for (const __m512d& sum : sums) g_sink = _mm512_cvtsd_f64(sum) * 0;
-  return 2.0 * 8 * kChains * kRounds;
+template <typename Number>
+[[gnu::target("avx2,fma")]] double with_avx2() {
+  return multiply_adds<Number, 32>();
 }
 
-__attribute__((target("avx512f,avx512bf16"))) double bf16_avx512() {
+[[gnu::target("avx512f,avx512bf16")]] double bf16_avx512() {
   __m512 sums[kChains];
   for (__m512& sum : sums) sum = _mm512_set1_ps(1);
   const __m512bh factor = _mm512_cvtne2ps_pbh(_mm512_set1_ps(1), _mm512_set1_ps(1));
@@ -91,28 +95,6 @@ __attribute__((target("avx512f,avx512bf16"))) double bf16_avx512() {
   return 2.0 * 32 * kChains * kRounds;
 }
 
-__attribute__((target("avx2,fma"))) double fp32_avx2() {
-  __m256 sums[kChains];
-  for (__m256& sum : sums) sum = _mm256_set1_ps(1);
-  const __m256 factor = _mm256_set1_ps(static_cast<float>(1 + g_sink * 1e-30));
-  for (int64_t round = 0; round < kRounds; ++round) {
-    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, factor, factor);
-  }
-  for (const __m256& sum : sums) g_sink = static_cast<double>(_mm256_cvtss_f32(sum)) * 0;
-  return 2.0 * 8 * kChains * kRounds;
-}
-
-__attribute__((target("avx2,fma"))) double fp64_avx2() {
-  __m256d sums[kChains];
-  for (__m256d& sum : sums) sum = _mm256_set1_pd(1);
-  const __m256d factor = _mm256_set1_pd(1 + g_sink * 1e-30);
-  for (int64_t round = 0; round < kRounds; ++round) {
-    for (__m256d& sum : sums) sum = _mm256_fmadd_pd(sum, factor, factor);
-  }
-  for (const __m256d& sum : sums) g_sink = _mm256_cvtsd_f64(sum) * 0;
-  return 2.0 * 4 * kChains * kRounds;
-}
-
 bool has_avx512() { return __builtin_cpu_supports("avx512f") != 0; }
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
@@ -120,35 +102,14 @@ bool has_avx2() {
 
 #endif
 
-// Vectors of 16 bytes, which all processors of 64 bits have.
 template <typename Number>
-double plain() {
-  constexpr size_t kLanes = 16 / sizeof(Number);
-  std::array<std::array<Number, kLanes>, kChains> sums{};
-  const auto factor = static_cast<Number>(1 + g_sink * 1e-30);
-  for (int64_t round = 0; round < kRounds; ++round) {
-    for (auto& lanes : sums) {
-      for (Number& sum : lanes) sum = sum * factor + factor;
-    }
-  }
-  for (const auto& lanes : sums) g_sink = static_cast<double>(lanes.front()) * 0;
-  return 2.0 * static_cast<double>(kLanes * kChains * kRounds);
-}
-
-double measured_fp32(int cores) {
+double measured(int cores) {
 #if defined(__x86_64__)
-  if (has_avx512()) return best_rate(cores, [] { return fp32_avx512; });
-  if (has_avx2()) return best_rate(cores, [] { return fp32_avx2; });
+  if (has_avx512()) return best_rate(cores, [] { return with_avx512<Number>; });
+  if (has_avx2()) return best_rate(cores, [] { return with_avx2<Number>; });
 #endif
-  return best_rate(cores, [] { return plain<float>; });
-}
-
-double measured_fp64(int cores) {
-#if defined(__x86_64__)
-  if (has_avx512()) return best_rate(cores, [] { return fp64_avx512; });
-  if (has_avx2()) return best_rate(cores, [] { return fp64_avx2; });
-#endif
-  return best_rate(cores, [] { return plain<double>; });
+  // All processors of 64 bits have vectors of 16 bytes.
+  return best_rate(cores, [] { return multiply_adds<Number, 16>; });
 }
 
 // Processors with AMX compute BF16 there, which is not measured.
@@ -201,8 +162,8 @@ CpuPeaks measure_cpu_peaks() {
   peaks.model = value_of(about, "model name");
   peaks.cores = cores().usable();
   constexpr double kTera = 1e12, kGiga = 1e9;
-  peaks.fp32 = measured_fp32(peaks.cores) / kTera;
-  peaks.fp64 = measured_fp64(peaks.cores) / kTera;
+  peaks.fp32 = measured<float>(peaks.cores) / kTera;
+  peaks.fp64 = measured<double>(peaks.cores) / kTera;
   const auto bf16 = measured_bf16(peaks.cores, value_of(about, "flags") + " ");
   if (bf16) peaks.bf16 = *bf16 / kTera;
   peaks.gb_per_s = best_rate(peaks.cores, triad) / kGiga;

@@ -126,27 +126,28 @@ void TraceBuilder::find_runs() {
     place_of_chunk[events_.rows[place]->chunk] = place;
   }
   struct Found {
+    uint32_t track;
     uint32_t place;
     RowRun run;
   };
-  std::vector<std::vector<Found>> found(tracks_.size());
+  std::vector<Found> found;
   for (size_t collector = 0; collector < events_.collectors.size(); ++collector) {
     const SliceRows& slices = events_.collectors[collector].slices();
     for (uint32_t track = 0; track < slices.track_count(); ++track) {
       for (const SliceRows::Run& run : slices.runs(track)) {
         const uint32_t place = place_of_chunk[run.chunk];
         if (place == kNotTaken) continue;
-        found[track_of_[collector][track]].push_back(
-            {place, {{run.first, run.count}, string_of_[collector].data(), run.block}});
+        found.push_back({track_of_[collector][track],
+                         place,
+                         {{run.first, run.count}, string_of_[collector].data(), run.block}});
       }
     }
   }
-  for (size_t track = 0; track < tracks_.size(); ++track) {
-    std::ranges::stable_sort(found[track], {}, &Found::place);
-    for (const Found& one : found[track]) {
-      one.run.await();
-      tracks_[track].runs.push_back(one.run);
-    }
+  std::ranges::stable_sort(found, {},
+                           [](const Found& one) { return std::pair(one.track, one.place); });
+  for (const Found& one : found) {
+    one.run.await();
+    tracks_[one.track].runs.push_back(one.run);
   }
 }
 
@@ -190,6 +191,10 @@ void TraceBuilder::pair_all_edges(IssueLog& issues) {
 }
 
 void TraceBuilder::name_tracks() {
+  const auto named = [](const auto& names, const auto& key) {
+    const auto found = names.find(key);
+    return found == names.end() ? RowNames() : found->second;
+  };
   for (const auto& rows : events_.rows) {
     for (const NameRow& row : rows->names) {
       RowNames& names = row.tid ? thread_names_[key_of(row.pid, row.tid)] : processes_[row.pid];
@@ -200,8 +205,8 @@ void TraceBuilder::name_tracks() {
   }
   for (TrackRows& rows : tracks_) {
     Track& track = rows.track;
-    const RowNames& process = processes_[track.pid];
-    const RowNames& thread = thread_names_[key_of(track.pid, track.tid)];
+    const RowNames process = named(processes_, track.pid);
+    const RowNames thread = named(thread_names_, key_of(track.pid, track.tid));
     const int64_t pid_number = trailing_number(strings_[track.pid]);
     track.process_name = process.name;
     track.process_label = process.label;

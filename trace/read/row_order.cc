@@ -49,6 +49,7 @@ void RowOrder::sort(std::span<const RowRun> runs) {
   }
   natural_sort(rows, opens_before);
   chains_.assign(1, {});
+  sorted_blocks_.reserve(count / kSortedBlockRows + 1);  // runs point to them
   for (size_t first = 0; first < count; first += kSortedBlockRows) {
     const auto block = rows.subspan(first, std::min(kSortedBlockRows, count - first));
     sorted_blocks_.emplace_back(block).await(block.size());

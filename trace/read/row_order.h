@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -104,7 +103,7 @@ class RowOrder {
   std::vector<Chain> chains_;
   // Used instead if there would be too many chains.
   std::shared_ptr<ColumnMemory> sorted_;
-  std::deque<RowBlock> sorted_blocks_;
+  std::vector<RowBlock> sorted_blocks_;
 };
 
 }  // namespace redline::trace

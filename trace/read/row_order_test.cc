@@ -78,6 +78,24 @@ TEST(SliceRowsTest, KeepsManyRowsOfManyTracks) {
   }
 }
 
+TEST(SliceRowsTest, KeepsTheRowsOfVeryManyTracks) {
+  SliceRows rows;
+  constexpr uint32_t kTracks = 20'000, kRows = 7;
+  for (uint32_t i = 0; i < kRows; ++i) {
+    for (uint32_t track = 0; track < kTracks; ++track) rows.push(track, row(i, i, track));
+  }
+  for (uint32_t track = 0; track < kTracks; ++track) {
+    int64_t next = 0;
+    for (const auto& run : rows.runs(track)) {
+      for (const SliceRow& each : std::span(run.first, run.count)) {
+        ASSERT_EQ(each.begin_ns, next++);
+        ASSERT_EQ(each.text_offset, track);
+      }
+    }
+    ASSERT_EQ(next, kRows);
+  }
+}
+
 TEST(RowOrderTest, MergesTwoRowsOfEventsThatRepeat) {
   SliceRows rows;
   std::vector<SliceRow> all;

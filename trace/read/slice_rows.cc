@@ -8,7 +8,9 @@ namespace {
 
 // A trace may have thousands of tracks with a few slices each, and one track with millions. So a
 // new block is a quarter as large as what the track has so far, and at most a large page of memory.
+// Where tracks are very many, most have one slice, and the first blocks grow from one row.
 constexpr size_t kFirstBlockRows = 16;
+constexpr size_t kVeryManyTracks = 10'000;
 constexpr size_t kLargePage = size_t{2} << 20;
 constexpr size_t kLargestBlockRows = kLargePage / sizeof(SliceRow);
 
@@ -18,7 +20,10 @@ constexpr size_t kMemoryBytes = 8 * kLargePage;  // pages take memory only once 
 
 void SliceRows::begin_run(TrackRuns& runs) {
   if (runs.next == runs.end) {
-    const size_t rows = std::clamp(runs.rows / 4, kFirstBlockRows, kLargestBlockRows);
+    const size_t least = tracks_.size() < kVeryManyTracks
+                             ? kFirstBlockRows
+                             : std::clamp<size_t>(runs.rows, 1, kFirstBlockRows);
+    const size_t rows = std::clamp(runs.rows / 4, least, kLargestBlockRows);
     runs.block = take_block(std::bit_floor(rows));
     runs.rows += runs.block->rows().size();
     runs.next = runs.block->rows().data();

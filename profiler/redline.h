@@ -133,7 +133,7 @@ struct ChromeTraceWriter {
 
 /// True under `redline record`.
 [[nodiscard]] inline bool recording_requested() {
-  const char* request = std::getenv("REDLINE_RECORD");
+  const char* request = ::secure_getenv("REDLINE_RECORD");
   return request != nullptr && *request != '\0';
 }
 
@@ -177,7 +177,7 @@ inline void Profiler::obey_command_line() {
   options_.schedule = {request.skip_first, request.wait, request.warmup, request.active,
                        request.repeat};
   options_.ring_seconds = request.ring_seconds;
-  requested_options_ = std::getenv("REDLINE_RECORD");
+  requested_options_ = ::secure_getenv("REDLINE_RECORD");
   options_.on_trace_ready = write_chrome_trace(request.directory);
   std::fputs("redline: the command line's schedule and directory replace the program's\n", stderr);
 }

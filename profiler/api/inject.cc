@@ -60,7 +60,7 @@ void record_by_marker(const std::string& name) {
 }
 
 bool is_requested() {
-  const char* request = std::getenv("REDLINE_RECORD");
+  const char* request = ::secure_getenv("REDLINE_RECORD");
   return request != nullptr && *request != '\0';
 }
 

@@ -39,7 +39,7 @@ void set_attribute(const Library& cupti, int attribute, Value value) {
 
 /// The number that the user has set in this environment variable, if it is above 0.
 std::optional<size_t> wanted(const char* variable) {
-  const char* text = std::getenv(variable);
+  const char* text = ::secure_getenv(variable);
   const unsigned long long number = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
   return number > 0 ? std::optional<size_t>(number) : std::nullopt;
 }
@@ -47,7 +47,7 @@ std::optional<size_t> wanted(const char* variable) {
 /// Whether windows have synchronizations and CUDA events. They can cost more than all other
 /// records, so a user may leave them out.
 bool wants_waits() {
-  const char* text = std::getenv("REDLINE_GPU_WAITS");
+  const char* text = ::secure_getenv("REDLINE_GPU_WAITS");
   return text == nullptr || std::string_view(text) != "off";
 }
 

@@ -104,7 +104,7 @@ std::string to_json(const RecordRequest& request) {
 }
 
 tl::expected<RecordRequest, std::string> record_request_from_environment() {
-  const char* json = std::getenv("REDLINE_RECORD");
+  const char* json = ::secure_getenv("REDLINE_RECORD");
   if (json == nullptr || *json == '\0') {
     return tl::unexpected(std::string("REDLINE_RECORD is not set"));
   }

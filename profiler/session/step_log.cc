@@ -266,7 +266,7 @@ void StepLog::take_written(const trace::LogBlock& block) {
 }
 
 void log_step_of_program(int64_t samples) {
-  static const char* const folder = std::getenv("REDLINE_LOG");
+  static const char* const folder = ::secure_getenv("REDLINE_LOG");
   if (folder == nullptr || *folder == '\0') return;
   // A program may have a redline::Profiler and a redline::Trial, in this order or the other. Both
   // end each step; that of the Trial counts, because it tells the samples.
@@ -278,7 +278,7 @@ void log_step_of_program(int64_t samples) {
   if (has_ended) return;
   StepLog& log = StepLog::instance();
   if (!log.is_open()) {
-    const char* run = std::getenv("REDLINE_LOG_RUN");
+    const char* run = ::secure_getenv("REDLINE_LOG_RUN");
     const auto rank = job_rank().value_or(JobRank{0, 1});
     trace::LogOwner owner;
     owner.run = run != nullptr ? run : "";

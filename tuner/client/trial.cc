@@ -69,7 +69,7 @@ int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().co
 Trial Trial::from_environment() {
   Trial trial;
   std::tie(trial.rank_, trial.world_size_) = launched_rank();
-  if (const char* text = std::getenv("REDLINE_KNOBS")) {
+  if (const char* text = ::secure_getenv("REDLINE_KNOBS")) {
     const Json knobs = Json::parse(text, nullptr, false);
     if (knobs.is_object()) {
       for (const auto& [name, value] : knobs.items()) {
@@ -77,7 +77,7 @@ Trial Trial::from_environment() {
       }
     }
   }
-  if (const char* path = std::getenv("REDLINE_TRIAL")) {
+  if (const char* path = ::secure_getenv("REDLINE_TRIAL")) {
     trial.descriptor_ = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     (void)trial.send(Json{{"type", "begin"}, {"rank", trial.rank_}}.dump());
   }

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "tuner/trial/report_channel.h"
@@ -56,6 +58,28 @@ TEST_F(TrialClient, KnobsOfTheTrialWin) {
   EXPECT_TRUE(trial.knob("tf32", false));
   EXPECT_EQ(trial.knob("layers", 3), 3) << "no number";
   EXPECT_FALSE(trial.knob("amp", false)) << "neither on nor off";
+}
+
+/// The next test runs this one in a copy of the program, where the variable is set.
+TEST_F(TrialClient, HasNoKnobsWithoutAVariable) {
+  EXPECT_EQ(Trial::from_environment().knob("batch_size", 64), 64);
+}
+
+TEST_F(TrialClient, ASetUidProgramTakesNothingFromTheEnvironment) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a program of another user's";
+  constexpr uid_t kNobody = 65534;
+  set("REDLINE_KNOBS", R"({"batch_size": 256})");
+  const std::string copy = path_ + ".copy";
+  const auto fails_as = [&](mode_t mode) {
+    EXPECT_EQ(chmod(copy.c_str(), mode), 0);
+    const std::string choice = " --gtest_filter=*HasNoKnobsWithoutAVariable";
+    return std::system((copy + choice + " >/dev/null 2>&1").c_str()) != 0;
+  };
+  std::filesystem::copy_file("/proc/self/exe", copy);
+  ASSERT_EQ(chown(copy.c_str(), kNobody, kNobody), 0);
+  EXPECT_TRUE(fails_as(0755)) << "an ordinary program takes the knob";
+  EXPECT_FALSE(fails_as(04755));
+  std::filesystem::remove(copy);
 }
 
 TEST_F(TrialClient, ReportsWhatAutotuneReads) {

@@ -88,7 +88,8 @@ std::vector<std::string> files_ending_with(const std::string& folder, std::strin
        entry.increment(error)) {
     std::error_code ignored;
     const std::string name = entry->path().filename().string();
-    if (entry->is_regular_file(ignored) && ends_with(plain_name(name), suffix)) {
+    // A link to nothing or a pipe is a trace that cannot be read, which is said.
+    if (!entry->is_directory(ignored) && ends_with(plain_name(name), suffix)) {
       files.push_back(entry->path().string());
     }
   }

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "tests/parsed_trace.h"
@@ -271,6 +274,25 @@ TEST(Reader, RefusesWhatIsNoTrace) {
   ASSERT_FALSE(trace);
   EXPECT_THAT(trace.error().message,
               HasSubstr("x.json: no trace events in this JSON object (keys: a, b)"));
+}
+
+TEST(Reader, SaysWhichLinksAndPipesOfAFolderItCannotRead) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(::testing::TempDir()) / fmt::format("links.{}", getpid());
+  fs::create_directories(folder / "folder.pt.trace.json");
+  std::ofstream(folder / "rank0.pt.trace.json") << R"({"traceEvents": []})";
+  fs::create_symlink("nothing", folder / "rank1.pt.trace.json");
+  fs::create_symlink("/dev/zero", folder / "rank2.pt.trace.json");
+  ASSERT_EQ(mkfifo((folder / "rank3.pt.trace.json").c_str(), 0600), 0);
+  std::vector<ReadError> unreadable;
+  ReadOptions options;
+  options.unreadable = &unreadable;
+  EXPECT_EQ(read_traces({folder.string()}, options)->size(), 1U);
+  ASSERT_EQ(unreadable.size(), 3U);
+  EXPECT_THAT(unreadable[0].message, HasSubstr("No such file"));
+  EXPECT_THAT(unreadable[1].message, HasSubstr("rank2.pt.trace.json: is no regular file"));
+  EXPECT_THAT(unreadable[2].message, HasSubstr("rank3.pt.trace.json: is no regular file"));
+  fs::remove_all(folder);
 }
 
 // No input may crash the reader; the sanitizer presets make this test see more.

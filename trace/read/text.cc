@@ -1,5 +1,6 @@
 #include "trace/read/text.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -54,7 +55,8 @@ std::shared_ptr<const Text> Text::of(std::string_view content) {
 
 tl::expected<std::shared_ptr<const Text>, ReadError> Text::open(const std::string& path,
                                                                 const ReadOptions& options) {
-  const FileDescriptor file(path.c_str());
+  // O_NONBLOCK: opening a pipe would wait for its writer, and pipes are refused below.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const auto stamp = stamp_of(path, file.get());
   if (!stamp) return tl::unexpected(stamp.error());
 

@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,10 +39,9 @@ int write_output(const std::string& content, const std::string& path) {
   return fail(std::string("standard output: ") + std::strerror(errno) + kRemedy);
 }
 
-void say_left_out(const std::vector<std::string>& paths,
-                  const std::vector<std::shared_ptr<const trace::Trace>>& traces,
+void say_left_out(const std::vector<std::string>& paths, const std::vector<std::string>& read,
                   const std::vector<trace::ReadError>& unreadable) {
-  for (const std::string& note : trace::notes_on_left_out(paths, traces, unreadable))
+  for (const std::string& note : trace::notes_on_left_out(paths, read, unreadable))
     say(printable(note, "?"));
   for (const trace::ReadError& error : unreadable)
     say("left out: " + printable(error.message, "?"));
@@ -139,6 +140,19 @@ void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks) {
                   "What its memory moves at most, in 10^9 bytes a second")
       ->check(above_zero)
       ->type_name("GB/S");
+}
+
+std::vector<std::string> peak_options(const trace::GivenPeaks& peaks) {
+  std::vector<std::string> options;
+  std::string tflops;
+  for (size_t i = 0; i < trace::kPeakTypeCount; ++i) {
+    if (!peaks.tflops[i]) continue;
+    tflops += fmt::format("{}{}={}", tflops.empty() ? "" : ",", trace::kPeakTypeNames[i],
+                          *peaks.tflops[i]);
+  }
+  if (!tflops.empty()) options.push_back("--peak-tflops=" + tflops);
+  if (peaks.gb_per_s) options.push_back(fmt::format("--peak-gbs={}", *peaks.gb_per_s));
+  return options;
 }
 
 int status_of(trace::GateOutcome outcome, const GateOptions& options) {

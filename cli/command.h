@@ -40,6 +40,7 @@ void add_doctor(CLI::App& app, int& status);
 void add_export(CLI::App& app, int& status);
 void add_merge(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
+void add_summarize(CLI::App& app, int& status);
 void add_trigger(CLI::App& app, int& status);
 void add_view(CLI::App& app, int& status);
 void add_what_if(CLI::App& app, int& status);
@@ -50,10 +51,9 @@ void say(const std::string& line);
 /// Writes "redline: MESSAGE" to stderr and gives kFailed, for `status = fail("…")`.
 [[nodiscard]] int fail(const std::string& message);
 
-/// Says which recordings in the folders of `paths` are older than `traces` (notes_on_left_out), and
-/// which files could not be read.
-void say_left_out(const std::vector<std::string>& paths,
-                  const std::vector<std::shared_ptr<const trace::Trace>>& traces,
+/// Says which recordings in the folders of `paths` are older than the files `read`
+/// (notes_on_left_out), and which files could not be read.
+void say_left_out(const std::vector<std::string>& paths, const std::vector<std::string>& read,
                   const std::vector<trace::ReadError>& unreadable = {});
 
 /// Writes to the file `path`, which appears complete or not at all, or to standard output if `path`
@@ -98,6 +98,9 @@ void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::
 
 /// --peak-tflops and --peak-gbs.
 void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks);
+
+/// The options that give these peaks to another command.
+[[nodiscard]] std::vector<std::string> peak_options(const trace::GivenPeaks& peaks);
 
 /// What `diff` and `compare` do about a change.
 struct GateOptions {

@@ -63,8 +63,8 @@ Result<DiffResult> diff_of(const DiffOptions& options) {
   if (!before) return tl::unexpected(before.error().message);
   const auto after = trace::read_traces({options.after});
   if (!after) return tl::unexpected(after.error().message);
-  say_left_out({options.before}, *before);
-  say_left_out({options.after}, *after);
+  say_left_out({options.before}, trace::paths_of(*before));
+  say_left_out({options.after}, trace::paths_of(*after));
   const trace::Report earlier = trace::make_report(*before), later = trace::make_report(*after);
   result.windows = trace::compare_runs(earlier, later);
   if (options.tree) result.tree = trace::compare_trees(earlier, later);

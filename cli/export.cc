@@ -25,7 +25,7 @@ int export_traces(const ExportCommand& options) {
   read.cancel = &interrupted;
   const auto traces = trace::read_traces(options.paths, read);
   if (!traces) return fail(interrupted ? kInterrupted : traces.error().message);
-  say_left_out(options.paths, *traces);
+  say_left_out(options.paths, trace::paths_of(*traces));
   trace::SqliteOptions write;
   write.args = options.args;
   write.cancel = &interrupted;

@@ -15,8 +15,8 @@ int fail(const std::string& message) {
 namespace {
 
 constexpr AddCommand kCommands[] = {
-    add_record,  add_trigger, add_run,   add_report, add_diff,    add_compare,
-    add_what_if, add_view,    add_merge, add_export, add_monitor, add_doctor,
+    add_record,  add_trigger, add_run,   add_report, add_summarize, add_diff,   add_compare,
+    add_what_if, add_view,    add_merge, add_export, add_monitor,   add_doctor,
 };
 
 /// Writes one line such as "redline: --top: must be …, see redline report --help".

@@ -49,7 +49,7 @@ int merge(const MergeCommand& options) {
   if (!traces) {
     return fail(interrupted ? "interrupted: nothing was written" : traces.error().message);
   }
-  say_left_out(options.paths, *traces);
+  say_left_out(options.paths, trace::paths_of(*traces));
   trace::MergeOptions merge;
   merge.align = !options.keep_clocks;
   merge.cancel = &interrupted;

@@ -3,19 +3,23 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "cli/command.h"
+#include "machine/launch/srun.h"
 #include "trace/read/flight_dumps.h"
 #include "trace/read/hang_tables.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 #include "trace/report/run_report.h"
 #include "trace/run/folder.h"
+#include "trace/summary/summarize.h"
+#include "trace/summary/summary_file.h"
 
 namespace redline::cli {
 namespace {
@@ -27,34 +31,101 @@ struct ReportOptions {
   size_t top = trace::TextScope().top;
   bool all = false;
   bool timings = false;
+  std::string launcher = "local";
   trace::GivenPeaks peaks;
 };
 
 // Writes to stderr, so that stdout holds only the report.
-void print_timings(const trace::Report& report, double analyses_seconds) {
+void print_timings(const trace::Report& report, const trace::Summaries& summaries) {
   const auto line = [](std::string_view what, double seconds) {
     fmt::print(stderr, "{:>9.1f} ms  {}\n", seconds * 1e3, what);
   };
-  line("load", report.load_seconds);
-  line("all analyses", analyses_seconds);
-  for (const trace::Analysis& analysis : report.traces) {
-    for (const AnalysisTime& time : analysis.times) line(time.name, time.seconds);
-  }
-  for (const AnalysisTime& time : report.times) line(time.name, time.seconds);
+  line("load", summaries.read_seconds);
+  line("all analyses", summaries.analyze_seconds);
+  std::vector<std::pair<std::string_view, double>> sums;  // over all ranks, in order
+  const auto add = [&](const AnalysisTime& time) {
+    const auto known =
+        std::ranges::find(sums, time.name, &std::pair<std::string_view, double>::first);
+    if (known == sums.end()) {
+      sums.emplace_back(time.name, time.seconds);
+    } else {
+      known->second += time.seconds;
+    }
+  };
+  for (const trace::RankSummary& summary : report.traces) std::ranges::for_each(summary.times, add);
+  std::ranges::for_each(report.times, add);
+  for (const auto& [name, seconds] : sums) line(name, seconds);
 }
 
-std::string render(const trace::Report& report, const ReportOptions& options) {
+// For the page: traces that are still loaded, and others read again.
+trace::TraceOf traces_of(const trace::Report& report, const trace::Summaries& summaries) {
+  return [&](size_t index) -> std::shared_ptr<const trace::Trace> {
+    const std::string& path = report.traces[index].facts.path;
+    const auto kept = summaries.kept.find(path);
+    if (kept != summaries.kept.end()) return kept->second;
+    return trace::read_trace(path).value_or(nullptr);
+  };
+}
+
+std::string render(const trace::Report& report, const trace::Summaries& summaries,
+                   const ReportOptions& options) {
   if (options.format == "summary") return trace::run_figures_json(*report.run);
   if (options.format == "json") return trace::report_json(report);
-  if (options.format == "html") return trace::report_html(report);
+  if (options.format == "html") return trace::report_html(report, traces_of(report, summaries));
   TextStyle style = style_of(STDOUT_FILENO);
   if (!options.output.empty()) style.colour = false;
   return trace::report_text(report, style, {options.all ? trace::TextScope::kAll : options.top});
 }
 
-double seconds_between(std::chrono::steady_clock::time_point begin,
-                       std::chrono::steady_clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
+// Each node of the Slurm job summarizes its part of the traces.
+tl::expected<trace::Summaries, trace::ReadError> summaries_by_slurm(
+    const std::vector<std::string>& paths, const trace::GivenPeaks& peaks) {
+  const auto nodes = launch::slurm_nodes();
+  if (!nodes) return tl::unexpected(trace::ReadError{nodes.error()});
+  const size_t traces = trace::count_traces(paths);
+  if (traces == 0) return tl::unexpected(trace::ReadError{paths.front() + ": no traces in it"});
+  const size_t parts = std::min(*nodes, traces);
+  const auto command_of = [&](size_t node) {
+    std::vector<std::string> command = {launch::program_folder() + "/redline", "summarize",
+                                        fmt::format("--part={}/{}", node + 1, parts)};
+    for (std::string& option : peak_options(peaks)) command.push_back(std::move(option));
+    command.emplace_back("--");
+    command.insert(command.end(), paths.begin(), paths.end());
+    return command;
+  };
+  trace::Summaries summaries;
+  launch::run_on_nodes(parts, command_of, [&](size_t node, launch::NodeOutput output) {
+    const std::string name = fmt::format("node {} of {}", node + 1, parts);
+    if (output) {
+      std::istringstream lines(*std::move(output));
+      return trace::add_summaries(lines, name, summaries);
+    }
+    const size_t lost = (traces - node + parts - 1) / parts;
+    const std::string missing = format_plural(lost, "trace");
+    summaries.unreadable.push_back(
+        {fmt::format("{}: {}: srun {}", name, missing, output.error()), name});
+  });
+  return summaries;
+}
+
+tl::expected<trace::Summaries, trace::ReadError> summaries_of(const std::vector<std::string>& paths,
+                                                              const ReportOptions& options) {
+  trace::SummarizeOptions how;
+  how.peaks = options.peaks;
+  how.kept_traces = options.format == "html" ? trace::kMostRankLanes : 0;
+  auto summaries = options.launcher == "slurm" ? summaries_by_slurm(paths, options.peaks)
+                                               : trace::summarize(paths, how);
+  if (!summaries) return summaries;
+  trace::keep_latest(*summaries);
+  if (summaries->ranks.empty() && !summaries->unreadable.empty()) {
+    return tl::unexpected(summaries->unreadable.front());
+  }
+  std::vector<std::string> read;
+  for (const trace::RankSummary& summary : summaries->ranks) read.push_back(summary.facts.path);
+  std::vector<std::string> traces = paths;
+  std::erase_if(traces, trace::is_summary_file);
+  say_left_out(traces, read, summaries->unreadable);
+  return summaries;
 }
 
 int report(ReportOptions options) {
@@ -88,29 +159,24 @@ int report(ReportOptions options) {
   if (paths.empty() && !run && options.format == "html") {
     return fail(given + ": a page needs traces or step logs, too. Try --format text");
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const int64_t begin_ns = monotonic_ns();
+  trace::Summaries summaries;
   trace::Report result;
-  auto loaded = begin;
   if (!paths.empty()) {
-    std::vector<trace::ReadError> unreadable;
-    trace::ReadOptions read;
-    read.unreadable = &unreadable;
-    const auto traces = trace::read_traces(paths, read);
-    if (!traces) return fail(traces.error().message);
-    say_left_out(paths, *traces, unreadable);
-    loaded = std::chrono::steady_clock::now();
-    result = trace::make_report(*traces);
-    result.load_seconds = seconds_between(begin, loaded);
-    for (const trace::ReadError& error : unreadable) result.unreadable.push_back(error.message);
-    for (trace::Analysis& analysis : result.traces) options.peaks.apply_to(analysis.peaks);
+    auto read = summaries_of(paths, options);
+    if (!read) return fail(read.error().message);
+    summaries = *std::move(read);
+    result = trace::make_report(std::move(summaries.ranks));
+    result.load_seconds = static_cast<double>(monotonic_ns() - begin_ns) * 1e-9;
+    for (const trace::ReadError& error : summaries.unreadable) {
+      result.unreadable.push_back(error.message);
+    }
   }
   result.run = run;
   result.path = given;
   trace::add_hang(result, options.paths, *dumps);
-  if (options.timings) {
-    print_timings(result, seconds_between(loaded, std::chrono::steady_clock::now()));
-  }
-  return write_output(render(result, options), options.output);
+  if (options.timings) print_timings(result, summaries);
+  return write_output(render(result, summaries, options), options.output);
 }
 
 }  // namespace
@@ -120,7 +186,7 @@ void add_report(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("report", "Say what holds a training run back");
   command
       ->add_option("PATH", options->paths,
-                   "Trace files, folders of ranks or of step logs, or "
+                   "Trace files, folders of ranks or of step logs, summaries, or "
                    "dumps of torch's flight recorder as JSON")
       ->required();
   command
@@ -136,6 +202,11 @@ void add_report(CLI::App& app, int& status) {
   command->add_flag("--all", options->all, "All rows of each table in the text report");
   command->add_flag("--timings", options->timings,
                     "Say on stderr what loading and each analysis took");
+  command
+      ->add_option("--launcher", options->launcher,
+                   "slurm: the nodes of the Slurm job that this command runs in share the traces")
+      ->check(CLI::IsMember({"local", "slurm"}))
+      ->capture_default_str();
   add_peak_options(*command, options->peaks);
   command->footer(
       "Of a folder with step logs it reports on the whole run, also while it runs.\n"

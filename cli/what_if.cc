@@ -34,10 +34,10 @@ int what_if(const WhatIfOptions& options) {
   if (paths.empty()) return fail(options.paths.front() + ": no trace in it");
   const auto traces = trace::read_traces(paths);
   if (!traces) return fail(traces.error().message);
-  say_left_out(paths, *traces);
+  say_left_out(paths, trace::paths_of(*traces));
   trace::Report report = trace::make_report(*traces);
   std::vector<const trace::Analysis*> ranks;
-  for (trace::Analysis& analysis : report.traces) {
+  for (trace::Analysis& analysis : report.analyses) {
     options.peaks.apply_to(analysis.peaks);
     ranks.push_back(&analysis);
   }

@@ -1,4 +1,5 @@
-"""`autotune` with the launchers that people use: each trial is a whole torchrun, mpirun or Slurm step."""
+"""`autotune` with the launchers that people use: each trial is a whole torchrun, mpirun or Slurm step. And
+`redline report` by the nodes of a Slurm job."""
 
 import contextlib
 import json
@@ -129,6 +130,57 @@ def test_slurm_steps_on_two_nodes(tuned, python, slurm):
     for trial, batch_size in zip(trials, ("16", "64"), strict=True):
         assert_two_ranks_ran(trial, batch_size)
     assert slurm.steps() == []
+
+
+@pytest.fixture
+def job_traces(tmp_path):
+    """The traces of five ranks with a step and an all-reduce each; the last ones work longer."""
+
+    def event(category, name, begin, length, **args):
+        thread = {"pid": 0, "tid": 7} if category == "kernel" else {"pid": 1, "tid": 1}
+        return {"ph": "X", "cat": category, "name": name, "ts": begin, "dur": length, "args": args, **thread}
+
+    (tmp_path / "job").mkdir()
+    for rank in range(5):
+        work = 1000 + 100 * rank
+        events = [
+            event("user_annotation", "ProfilerStep#1", 0, 5000),
+            event("cpu_op", "aten::mm", 0, work),
+            event("kernel", "gemm", 10, work, stream=7),
+            event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", work + 10, 3000 - work, stream=7),
+        ]
+        trace = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 5}, "traceEvents": events}
+        (tmp_path / f"job/rank{rank}.pt.trace.json").write_text(json.dumps(trace))
+    return tmp_path / "job"
+
+
+def test_a_report_by_two_nodes_is_that_by_one_machine(run, program, slurm, job_traces):
+    report = [program("redline"), "report", "--format", "json", "--peak-tflops", "bf16=989,fp32=67.5", job_traces]
+    alone = run(report)
+    shared = run([*report, "--launcher", "slurm"], environment=slurm.inside)
+    assert (alone.returncode, shared.returncode) == (0, 0), shared.stderr
+    assert shared.stdout == alone.stdout
+    assert json.loads(alone.stdout)["ranks"]["straggler"]["rank"] == 4
+
+
+def test_a_node_that_fails_is_named_with_the_traces_that_it_had(run, program, slurm, job_traces):
+    report = [program("redline"), "report", "--format", "json", "--launcher", "slurm", job_traces]
+    done = run(report, environment={**slurm.inside, "SLURM_JOB_NUM_NODES": "3"})  # it has no third node
+    assert done.returncode == 0, done.stderr
+    assert "left out: node 3 of 3: 1 trace: srun ended with status 1: srun: error: " in done.stderr
+    said = json.loads(done.stdout)
+    assert [trace["rank"] for trace in said["traces"]] == [0, 1, 3, 4]
+    assert said["unreadable"][0].startswith("node 3 of 3: 1 trace: ")
+
+
+def test_a_report_by_nodes_needs_a_slurm_job_and_srun(run, program, slurm, job_traces):
+    report = [program("redline"), "report", "--launcher", "slurm", job_traces]
+    done = run(report)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "this is no Slurm job. Start it in one: salloc" in done.stderr
+    done = run(report, environment={**slurm.inside, "PATH": "/nowhere"})
+    assert done.returncode == 1
+    assert "node 1 of 2: 3 traces: srun did not start: " in done.stderr
 
 
 @pytest.fixture

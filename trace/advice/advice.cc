@@ -56,7 +56,7 @@ const char* severity_name(Severity severity) {
   }
 }
 
-std::vector<Finding> advise(const Analysis& analysis) {
+std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
   std::vector<Finding> findings;
   if (analysis.step_times.mean_ns == 0) return findings;
   const Activity activity(analysis);
@@ -68,7 +68,8 @@ std::vector<Finding> advise(const Analysis& analysis) {
     return findings;  // the other rules would take the start-up for training
   }
   std::array<std::optional<Finding>, kRules.size()> found;
-  for_each_index(2, kRules.size(), [&](size_t i, unsigned) { found[i] = kRules[i](activity); });
+  for_each_index(threads, kRules.size(),
+                 [&](size_t i, unsigned) { found[i] = kRules[i](activity); });
   for (auto& finding : found) {
     if (finding) findings.push_back(std::move(*finding));
   }
@@ -82,7 +83,17 @@ std::vector<Finding> advise(const Analysis& analysis) {
   return findings;
 }
 
-std::vector<Finding> advise(std::span<const Analysis* const> ranks,
+Analysis advised(Analysis analysis, unsigned threads) {
+  StopWatch watch(nullptr);
+  watch.run("advice", [&] {
+    analysis.findings = advise(analysis, threads);
+    analysis.longest_steps = longest_steps(*analysis.trace);
+  });
+  watch.append_to(analysis.times);
+  return analysis;
+}
+
+std::vector<Finding> advise(std::span<const RankSummary* const> ranks,
                             const std::optional<RankComparison>& comparison) {
   if (ranks.empty()) return {};
   size_t slowest = 0;
@@ -94,7 +105,7 @@ std::vector<Finding> advise(std::span<const Analysis* const> ranks,
                                                    }) -
                                   times.begin());
   }
-  std::vector<Finding> findings = advise(*ranks[slowest]);
+  std::vector<Finding> findings = ranks[slowest]->findings;
   for (Finding& finding : findings) finding.trace = slowest;
   if (comparison) {
     if (auto finding = straggler(*comparison, ranks)) findings.push_back(std::move(*finding));

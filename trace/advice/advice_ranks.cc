@@ -196,8 +196,19 @@ std::optional<Finding> accumulation_reduces(const Activity& activity) {
   return finding;
 }
 
+std::vector<EvidenceEvent> longest_steps(const Trace& trace) {
+  std::vector<bool> is_step(trace.string_count());
+  for (uint32_t i = 0; i < is_step.size(); ++i) is_step[i] = is_step_name(trace.string({i}));
+  std::vector<SliceId> steps;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    const StringId name = trace.slices().name[slice.value];
+    if (is_host_node(category) && name && is_step[name.value]) steps.push_back(slice);
+  });
+  return longest(trace, steps);
+}
+
 std::optional<Finding> straggler(const RankComparison& comparison,
-                                 std::span<const Analysis* const> ranks) {
+                                 std::span<const RankSummary* const> ranks) {
   if (!comparison.straggler) return std::nullopt;
   int64_t step_ns = 1, waiting_ns = 0;
   for (const RankTime& time : comparison.times) {
@@ -223,12 +234,7 @@ std::optional<Finding> straggler(const RankComparison& comparison,
                       {"step_share", late_share}};
   for (size_t i = 0; i < ranks.size() && i < comparison.times.size(); ++i) {
     if (comparison.times[i].rank != *comparison.straggler) continue;
-    const Trace& trace = *ranks[i]->trace;
-    std::vector<SliceId> steps;
-    for_each_slice(trace, [&](SliceId slice, Category category) {
-      if (is_host_node(category) && is_step_name(name_of(trace, slice))) steps.push_back(slice);
-    });
-    finding.events = longest(trace, steps);
+    finding.events = ranks[i]->longest_steps;
     finding.trace = i;
     break;
   }

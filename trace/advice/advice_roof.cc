@@ -77,7 +77,8 @@ void for_each_modelled(const Activity& activity, Visit visit) {
 
 // How long a row's calls would be at the roof, by what they were.
 double roof_share(const Activity& activity, const OperatorShape& row) {
-  const RooflinePoint point = roofline_point(activity.trace(), row, activity.analysis().peaks);
+  const RooflinePoint point =
+      roofline_point(activity.trace().strings(), row, activity.analysis().peaks);
   return point.percent_of_peak ? std::min(1.0, *point.percent_of_peak / 100) : 1;
 }
 
@@ -114,7 +115,8 @@ bool is_matrix_product(std::string_view name) {
 }
 
 bool on_tf32(const Activity& activity, const OperatorShape& row) {
-  return roofline_point(activity.trace(), row, activity.analysis().peaks).type == PeakType::kTf32;
+  return roofline_point(activity.trace().strings(), row, activity.analysis().peaks).type ==
+         PeakType::kTf32;
 }
 
 std::string joined_numbers(const std::vector<int64_t>& numbers) {
@@ -318,7 +320,7 @@ std::optional<Finding> small_batch(const Activity& activity) {
   const auto& rows = analysis.shapes.rows;
   std::vector<double> factor(rows.size(), 1);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const RooflinePoint point = roofline_point(activity.trace(), rows[i], analysis.peaks);
+    const RooflinePoint point = roofline_point(activity.trace().strings(), rows[i], analysis.peaks);
     const bool is_bound = rows[i].work.is_product && point.bound == Bound::kMemory;
     const auto peak = point.type ? analysis.peaks.of(*point.type) : std::nullopt;
     if (!is_bound || !peak || !analysis.peaks.gb_per_s || !point.flops_per_byte) continue;

@@ -66,7 +66,8 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> communication(const Activity& activity);
 [[nodiscard]] std::optional<Finding> accumulation_reduces(const Activity& activity);
 [[nodiscard]] std::optional<Finding> straggler(const RankComparison& comparison,
-                                               std::span<const Analysis* const> ranks);
+                                               std::span<const RankSummary* const> ranks);
+[[nodiscard]] std::vector<EvidenceEvent> longest_steps(const Trace& trace);  ///< at most five
 
 // advice_common.cc
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "trace/analysis/hang.h"
 
 namespace redline::trace {
 namespace {
@@ -45,22 +46,62 @@ struct Task {
 
 // Runs `beside` on a second thread while `here` runs, or after `here` if there is no second thread.
 template <typename Here, typename Beside>
-void run_both(Here here, Beside beside) {
-  auto other = std::async(std::launch::async | std::launch::deferred, beside);
+void run_both(unsigned threads, Here here, Beside beside) {
+  const auto second =
+      threads > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
+  auto other = std::async(second, beside);
   here();
   other.get();
 }
 
+TraceFacts facts_of(const Trace& trace) {
+  const Metadata& metadata = trace.metadata();
+  TraceFacts facts;
+  facts.path = trace.path();
+  facts.recorded = recorded_trace(trace);
+  facts.rank = metadata.rank;
+  facts.world_size = metadata.world_size;
+  facts.backend = metadata.backend;
+  facts.host = metadata.host;
+  facts.events = trace.event_count();
+  facts.slices = trace.slice_count();
+  facts.phase_counts.assign(trace.phase_counts().begin(), trace.phase_counts().end());
+  facts.issues.assign(trace.issues().begin(), trace.issues().end());
+  facts.begin_ns = trace.begin_ns();
+  facts.end_ns = trace.end_ns();
+  facts.dropped = dropped_events(trace);
+  facts.merged_ranks = merged_ranks(trace);
+  facts.reason = recording_reason(trace);
+  facts.samples_per_step = samples_per_step(trace);
+  facts.tokens_per_step = tokens_per_step(trace);
+  facts.is_inference = is_inference(trace);
+  facts.is_amd = is_amd(trace);
+  return facts;
+}
+
+// What the comparison with other ranks needs.
+void set_rank_figures(Analysis& all) {
+  all.collectives = all.communication.table;
+  all.exposed_communication_ns = mean_exposed_ns(all.communication, all.steps);
+  all.own_work =
+      own_work(*all.trace, all.device_work, all.host_tree, all.steps, all.communication.exposed);
+  all.timed_collectives = rank_collectives(*all.trace, all.communication.collectives);
+}
+
 }  // namespace
 
-Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* cancel) {
+Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* cancel,
+                 unsigned threads) {
   Analysis all;
   const Trace& source = *trace;
+  all.names = {trace, &source.strings()};
+  all.facts = facts_of(source);
   all.trace = std::move(trace);
   StopWatch device(cancel), host(cancel);
   const NameKinds names(source);
   std::vector<MemoryEvent> memory_events;
   run_both(
+      threads,
       [&] {
         device.run("device_work", [&] { all.device_work = find_device_work(source, names); });
         device.run("steps", [&] {
@@ -77,7 +118,8 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
     read_in_turn(source, std::span(all.device_work.rows), next_row, cancel);
     read_in_turn(source, std::span(memory_events), next_event, cancel);
   };
-  run_both([&] { device.run("args", read_text); }, [&] { host.run("args", read_text); });
+  run_both(
+      threads, [&] { device.run("args", read_text); }, [&] { host.run("args", read_text); });
   // The longest first, so that both threads end together.
   const Task tasks[] = {
       {"breakdown",
@@ -118,15 +160,50 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
     for (size_t i = 0; (i = next_task++) < std::size(tasks);)
       watch.run(tasks[i].name, tasks[i].run);
   };
-  run_both([&] { take_tasks(device); }, [&] { take_tasks(host); });
-  device.run("modules", [&] {
-    all.modules = module_tree(source, all.device_work, all.shapes, memory_events);
-  });
+  run_both(
+      threads, [&] { take_tasks(device); }, [&] { take_tasks(host); });
+  run_both(
+      threads,
+      [&] {
+        device.run("modules", [&] {
+          all.modules = module_tree(source, all.device_work, all.shapes, memory_events);
+        });
+      },
+      [&] { host.run("ranks", [&] { set_rank_figures(all); }); });
   all.peaks = peaks_of(source, all.devices, all.device_work);
+  all.has_device_work = !all.device_work.rows.empty();
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);
   host.append_to(all.times);
   return all;
+}
+
+RankSummary detached(RankSummary summary, std::shared_ptr<StringTable> names) {
+  const auto move = [&](StringId& id) {
+    if (id) id = names->intern(summary.string(id));
+  };
+  for (OperatorShape& row : summary.shapes.rows) {
+    move(row.name);
+    for (ShapeKernel& kernel : row.kernels) move(kernel.name);
+  }
+  for (ModuleNode& node : summary.modules.nodes) {
+    for (ShapeKernel& kernel : node.kernels) move(kernel.name);
+  }
+  if (summary.critical_path) {
+    for (PathName& row : summary.critical_path->names) move(row.name);
+    for (PathPart& part : summary.critical_path->longest) move(part.name);
+  }
+  for (KernelSequence& sequence : summary.sequences) {
+    for (StringId& name : sequence.names) move(name);
+  }
+  summary.breakdown.of_steps = {};
+  summary.shapes.calls = {};
+  summary.shapes.row_of_work = {};
+  summary.modules.of_call = {};
+  summary.modules.of_work = {};
+  for (MemoryPeak& peak : summary.memory) peak.points = {};
+  summary.names = std::move(names);
+  return summary;
 }
 
 DevicePeaks peaks_of(const Trace& trace, const std::vector<DeviceProperties>& devices,
@@ -158,11 +235,11 @@ bool is_inference(const Trace& trace) {
   return recorder_value(trace, "redline", "inference") == true;
 }
 
-std::optional<Latency> batch_latency(std::span<const Analysis> traces) {
+std::optional<Latency> batch_latency(std::span<const RankSummary> ranks) {
   std::vector<int64_t> lengths_ns;
-  for (const Analysis& analysis : traces) {
-    if (!is_inference(*analysis.trace)) return std::nullopt;
-    for (const Step& step : analysis.steps) {
+  for (const RankSummary& rank : ranks) {
+    if (!rank.facts.is_inference) return std::nullopt;
+    for (const Step& step : rank.steps) {
       if (step.number) lengths_ns.push_back(step.window.length_ns());
     }
   }

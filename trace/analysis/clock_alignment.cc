@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/root_of_squares.h"
@@ -149,15 +148,20 @@ bool is_plausible(const MatchedCollective::Call& call) {
   return call.begin_ns > -kMostNs && call.end_ns < kMostNs && call.begin_ns <= call.end_ns;
 }
 
+// Null if the rank has no such call.
+const MatchedCollective::Call* call_of(const MatchedCollective& collective, uint32_t rank) {
+  const auto& calls = collective.calls;
+  const auto found =
+      std::lower_bound(calls.begin(), calls.end(), rank,
+                       [](const auto& call, uint32_t wanted) { return call.rank < wanted; });
+  return found == calls.end() || found->rank != rank ? nullptr : &*found;
+}
+
 std::vector<CollectiveEnds> pairs_of(uint32_t reference, uint32_t rank,
                                      const MatchedCollectives& matched, const ClockOffset& known) {
   std::vector<CollectiveEnds> pairs;
   for (const MatchedCollective& collective : matched.collectives) {
-    const MatchedCollective::Call *of_reference = nullptr, *of_rank = nullptr;
-    for (const MatchedCollective::Call& call : collective.calls) {
-      if (call.rank == reference) of_reference = &call;
-      if (call.rank == rank) of_rank = &call;
-    }
+    const auto *of_reference = call_of(collective, reference), *of_rank = call_of(collective, rank);
     if (of_reference == nullptr || of_rank == nullptr) continue;
     const auto on_first = [&](int64_t time_ns) { return time_ns + known.at(time_ns); };
     if (!is_plausible(*of_reference) || !is_plausible(*of_rank)) continue;
@@ -213,25 +217,6 @@ std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs
   return result;
 }
 
-HostClock host_clock(const Metadata& metadata) {
-  constexpr int64_t kMostNs = INT64_MAX / 4;  // 73 years; differences do not overflow
-  HostClock clock{metadata.host, std::nullopt};
-  // The recorder's two clocks at the begin of the window, from which it makes all times.
-  const auto top = nlohmann::json::parse(metadata.top_level_json, nullptr, false);
-  const nlohmann::json::json_pointer first("/redline/clocks/0");
-  if (!top.is_object() || !top.contains(first) || !top[first].is_object()) return clock;
-  const nlohmann::json& clocks = top[first];
-  int64_t times_ns[2];
-  for (const size_t i : {0U, 1U}) {
-    const auto found = clocks.find(i == 0 ? "realtime_ns" : "monotonic_ns");
-    if (found == clocks.end() || !found->is_number_integer()) return clock;
-    times_ns[i] = found->get<int64_t>();
-    if (times_ns[i] < 0 || times_ns[i] > kMostNs) return clock;
-  }
-  clock.offset_ns = times_ns[0] - times_ns[1];
-  return clock;
-}
-
 std::optional<ClockOffset> offset_on_one_host(const HostClock& reference, const HostClock& rank) {
   // Hosts of one name that were started at other times are not one host. Neither is known if
   // somebody sets the time of day between the starts of two ranks.
@@ -245,13 +230,11 @@ std::optional<ClockOffset> offset_on_one_host(const HostClock& reference, const 
                      .uncertainty_ns = kReadingNs};
 }
 
-std::vector<std::optional<ClockOffset>> align_clocks(std::span<const RankTrace> ranks,
+std::vector<std::optional<ClockOffset>> align_clocks(std::span<const RankCollectives* const> ranks,
                                                      const MatchedCollectives& matched) {
   std::vector<std::optional<ClockOffset>> offsets(ranks.size());
   if (ranks.empty()) return offsets;
   offsets.front() = ClockOffset{};
-  std::vector<HostClock> clocks;
-  for (const RankTrace& rank : ranks) clocks.push_back(host_clock(rank.trace->metadata()));
   // Works in rounds: first the ranks that share a host or a group with the first rank, then those
   // that share one with them.
   std::vector<uint32_t> reached = {0};
@@ -259,7 +242,7 @@ std::vector<std::optional<ClockOffset>> align_clocks(std::span<const RankTrace> 
     const ClockOffset via = *offsets[reached[next]];
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
       if (offsets[rank]) continue;
-      auto offset = offset_on_one_host(clocks[reached[next]], clocks[rank]);
+      auto offset = offset_on_one_host(ranks[reached[next]]->clock, ranks[rank]->clock);
       if (offset) {
         offset->at_ns = via.at_ns - offset->offset_ns;
         offset->offset_ns += via.offset_ns;

@@ -47,14 +47,6 @@ struct CollectiveEnds {
 /// Estimates the offset of one rank's clock; nullopt without pairs.
 [[nodiscard]] std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs);
 
-/// The clock that all processes of a host read.
-struct HostClock {
-  std::string host;
-  /// Of the trace's times over CLOCK_MONOTONIC; nullopt if the recorder was not Redline.
-  std::optional<int64_t> offset_ns;
-};
-[[nodiscard]] HostClock host_clock(const Metadata& metadata);
-
 /// What to add to times of `rank` to have them on the clock of `reference`; nullopt if the two are
 /// not known to be of one host.
 [[nodiscard]] std::optional<ClockOffset> offset_on_one_host(const HostClock& reference,
@@ -63,6 +55,6 @@ struct HostClock {
 /// Returns one offset a rank. A rank that shares neither a host nor a group with the first one is
 /// aligned through other ranks; nullopt if no such chain exists.
 [[nodiscard]] std::vector<std::optional<ClockOffset>> align_clocks(
-    std::span<const RankTrace> ranks, const MatchedCollectives& matched);
+    std::span<const RankCollectives* const> ranks, const MatchedCollectives& matched);
 
 }  // namespace redline::trace

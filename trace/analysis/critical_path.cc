@@ -358,7 +358,8 @@ class Summary {
     const auto place = std::upper_bound(
         path_.longest.begin(), path_.longest.end(), length_ns,
         [](int64_t length, const PathPart& other) { return length > other.interval.length_ns(); });
-    path_.longest.insert(place, part);
+    path_.longest.insert(place, part)->name =
+        part.slice ? trace_.slices().name[part.slice.value] : StringId::none();
     if (path_.longest.size() > kLongest) path_.longest.pop_back();
   }
 

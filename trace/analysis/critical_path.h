@@ -30,6 +30,7 @@ struct PathPart {
   SliceId slice;
   BreakdownPart kind = BreakdownPart::kOther;
   Interval interval;
+  StringId name = {};  ///< of the slice; set in CriticalPath::longest alone
   bool operator==(const PathPart&) const = default;
 };
 

@@ -133,7 +133,7 @@ TEST(Fixtures, ExposedCollectives) {
 TEST(Fixtures, TheRankThatOthersWaitFor) {
   const Analysis first = analysis_of(0), second = analysis_of(1);
   EXPECT_DOUBLE_EQ(*second.gpus[0].communication_overlap, 1450.0 / 2700);
-  const Analysis* ranks[] = {&first, &second};
+  const RankSummary* ranks[] = {&first, &second};
   const auto comparison = compare_ranks(ranks);
   ASSERT_TRUE(comparison);
   EXPECT_EQ(comparison->straggler, 1);

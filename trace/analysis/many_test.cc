@@ -19,11 +19,11 @@ using redline::testing::TraceText;
 // Computes the analysis and all findings.
 Analysis analyzed(const TraceText& text) {
   Report report = make_report({*parse_trace("many.json", text.str())});
-  const Analysis& analysis = report.traces.front();
+  const Analysis& analysis = report.analyses.front();
   const auto& path = analysis.critical_path->mean_ns;
   const auto path_ns = std::accumulate(path.begin(), path.end(), int64_t{0});
   EXPECT_NEAR(static_cast<double>(path_ns), static_cast<double>(analysis.step_times.mean_ns), 20);
-  return std::move(report.traces.front());
+  return std::move(report.analyses.front());
 }
 
 TEST(Many, ThreadsThatLiveOneAfterTheOther) {

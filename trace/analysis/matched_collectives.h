@@ -11,15 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "trace/analysis/collective_calls.h"
+#include "trace/analysis/rank_collectives.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {
-
-struct RankTrace {
-  const Trace* trace = nullptr;
-  const CollectiveCalls* collectives = nullptr;
-};
 
 enum class MatchedBy : uint8_t { kSequenceNumber, kStep, kOrdinal };
 
@@ -40,9 +35,6 @@ struct MatchedCollectives {
   std::vector<MatchedCollective> collectives;
 };
 
-/// Matches only collectives that no rank leaves before all have entered, and only calls whose
-/// slices show when they really ran: NCCL's annotations on the host end as soon as the kernel is
-/// queued.
-[[nodiscard]] MatchedCollectives match_collectives(std::span<const RankTrace> ranks);
+[[nodiscard]] MatchedCollectives match_collectives(std::span<const RankCollectives* const> ranks);
 
 }  // namespace redline::trace

@@ -11,9 +11,9 @@ namespace {
 
 class RowMaker {
  public:
-  explicit RowMaker(std::span<const Analysis> traces) {
+  explicit RowMaker(std::span<const RankSummary> traces) {
     rows_.emplace_back();
-    for (const Analysis& analysis : traces) add(analysis);
+    for (const RankSummary& summary : traces) add(summary);
   }
 
   ModuleRows finish() {
@@ -23,13 +23,13 @@ class RowMaker {
   }
 
  private:
-  void add(const Analysis& analysis) {
-    const std::vector<ModuleNode>& nodes = analysis.modules.nodes;
+  void add(const RankSummary& summary) {
+    const std::vector<ModuleNode>& nodes = summary.modules.nodes;
     if (nodes.empty()) return;
-    all_.has_gpu |= !analysis.device_work.rows.empty();
-    all_.has_names |= analysis.modules.has_names;
-    all_.has_memory |= analysis.modules.has_memory;
-    all_.has_flops |= !analysis.shapes.rows.empty();
+    all_.has_gpu |= summary.has_device_work;
+    all_.has_names |= summary.modules.has_names;
+    all_.has_memory |= summary.modules.has_memory;
+    all_.has_flops |= !summary.shapes.rows.empty();
     std::vector<size_t> row_of = {0};
     add(nodes[0], rows_[0]);
     for (size_t i = 1; i < nodes.size(); ++i) {
@@ -97,6 +97,6 @@ std::string kind_label(const std::vector<ModuleNode>& nodes, size_t index) {
   return text;
 }
 
-ModuleRows module_rows(std::span<const Analysis> traces) { return RowMaker(traces).finish(); }
+ModuleRows module_rows(std::span<const RankSummary> traces) { return RowMaker(traces).finish(); }
 
 }  // namespace redline::trace

@@ -46,6 +46,6 @@ struct ModuleRows {
 /// not known. The layers of a Sequential keep their numbers, for each does something else.
 [[nodiscard]] std::string kind_label(const std::vector<ModuleNode>& nodes, size_t index);
 
-[[nodiscard]] ModuleRows module_rows(std::span<const Analysis> traces);
+[[nodiscard]] ModuleRows module_rows(std::span<const RankSummary> traces);
 
 }  // namespace redline::trace

@@ -184,7 +184,7 @@ TEST(Modules, RowsPutModulesTogetherWhoseNamesDifferInANumber) {
     add_frame(text, "Linear_" + std::to_string(2 * layer + 1), at_us + 10, at_us + 15,
               named(name + ".2"));
   }
-  const std::vector<Analysis> traces = {analysis_of(text)};
+  const std::vector<RankSummary> traces = {analysis_of(text)};
   const ModuleRows modules = module_rows(traces);
   std::vector<std::string> labels;
   for (const ModuleRow& row : modules.rows) labels.push_back(row.label);

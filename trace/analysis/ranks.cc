@@ -5,12 +5,12 @@
 namespace redline::trace {
 namespace {
 
-RankTime measure(const Analysis& analysis, int fallback_rank) {
+RankTime measure(const RankSummary& summary, int fallback_rank) {
   RankTime time;
-  time.rank = analysis.trace->metadata().rank.value_or(fallback_rank);
-  time.step_count = analysis.step_times.count;
-  time.step_ns = analysis.step_times.mean_ns;
-  time.exposed_communication_ns = mean_exposed_ns(analysis.communication, analysis.steps);
+  time.rank = summary.facts.rank.value_or(fallback_rank);
+  time.step_count = summary.step_times.count;
+  time.step_ns = summary.step_times.mean_ns;
+  time.exposed_communication_ns = summary.exposed_communication_ns;
   time.own_work_ns = time.step_ns - time.exposed_communication_ns;
   return time;
 }
@@ -42,11 +42,6 @@ std::vector<Arrival> arrivals(const MatchedCollective& collective,
                    call.end_ns + clock->at(call.end_ns), clock->uncertainty_ns});
   }
   return all;
-}
-
-OwnWork own_work(const Analysis& analysis) {
-  return own_work(*analysis.trace, analysis.device_work, analysis.host_tree, analysis.steps,
-                  analysis.communication.exposed);
 }
 
 // Whether all that the rank computes takes longer, the optimizer too. Where only its data are
@@ -121,16 +116,16 @@ std::optional<RankWaits> find_waits(const MatchedCollectives& matched,
   return waits;
 }
 
-std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ranks) {
+std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> ranks) {
   if (ranks.size() < 2) return std::nullopt;
   RankComparison comparison;
-  std::vector<RankTrace> traces;
-  for (const Analysis* analysis : ranks) {
-    comparison.times.push_back(measure(*analysis, static_cast<int>(comparison.times.size())));
-    traces.push_back({analysis->trace.get(), &analysis->communication.collectives});
+  std::vector<const RankCollectives*> collectives;
+  for (const RankSummary* rank : ranks) {
+    comparison.times.push_back(measure(*rank, static_cast<int>(comparison.times.size())));
+    collectives.push_back(&rank->timed_collectives);
   }
-  comparison.matched = match_collectives(traces);
-  comparison.clocks = align_clocks(traces, comparison.matched);
+  comparison.matched = match_collectives(collectives);
+  comparison.clocks = align_clocks(collectives, comparison.matched);
   comparison.waits = find_waits(comparison.matched, comparison.clocks);
   const auto [shortest, longest] =
       std::minmax_element(comparison.times.begin(), comparison.times.end(),
@@ -140,11 +135,10 @@ std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ran
   comparison.skew_ns = longest->own_work_ns - shortest->own_work_ns;
   if (comparison.skew_ns > 0) {
     comparison.straggler = longest->rank;
-    const auto analysis_of = [&](auto time) -> const Analysis& {
-      return *ranks[static_cast<size_t>(time - comparison.times.begin())];
+    const auto own_work_of = [&](auto time) {
+      return ranks[static_cast<size_t>(time - comparison.times.begin())]->own_work;
     };
-    comparison.late_in =
-        find_late_part(own_work(analysis_of(longest)), own_work(analysis_of(shortest)));
+    comparison.late_in = find_late_part(own_work_of(longest), own_work_of(shortest));
   }
   return comparison;
 }

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "trace/analysis/analysis.h"
 #include "trace/analysis/clock_alignment.h"
+#include "trace/analysis/matched_collectives.h"
+#include "trace/analysis/rank_summary.h"
 #include "trace/analysis/step_phases.h"
 
 namespace redline::trace {
@@ -40,7 +41,7 @@ struct RankWaits {
 };
 
 struct RankComparison {
-  std::vector<RankTime> times;   ///< in the order of the analyses
+  std::vector<RankTime> times;   ///< in the order of the ranks that were given
   std::optional<int> straggler;  ///< the rank with the longest own work; nullopt if all are equal
   int64_t skew_ns = 0;           ///< longest minus shortest own work of a step
   /// Where the straggler takes that time; kHost if it is slower in all that it does, too. nullopt
@@ -53,7 +54,8 @@ struct RankComparison {
 };
 
 /// nullopt for fewer than two ranks.
-[[nodiscard]] std::optional<RankComparison> compare_ranks(std::span<const Analysis* const> ranks);
+[[nodiscard]] std::optional<RankComparison> compare_ranks(
+    std::span<const RankSummary* const> ranks);
 
 /// For a table: "longest own work (forward)" of the straggler; "" of others.
 [[nodiscard]] std::string straggler_mark(const RankComparison& comparison, int rank);

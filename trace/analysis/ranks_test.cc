@@ -55,9 +55,7 @@ class SyntheticRanks {
     for (const TraceText& text : texts_) {
       analyses_.push_back(analyze(*parse_trace("rank", text.str())));
     }
-    std::vector<const Analysis*> ranks;
-    for (const Analysis& analysis : analyses_) ranks.push_back(&analysis);
-    return *compare_ranks(ranks);
+    return *compare_ranks(pointers_to(analyses_));
   }
 
   TraceText& text(size_t rank) { return texts_[rank]; }
@@ -276,8 +274,7 @@ TEST(ClockAlignment, TwoRanksOfOneHost) {
     if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
     analyses.push_back(analyze(*read_trace(path)));
   }
-  const Analysis* ranks[] = {&analyses[0], &analyses[1]};
-  const RankComparison comparison = *compare_ranks(ranks);
+  const RankComparison comparison = *compare_ranks(pointers_to(analyses));
   ASSERT_TRUE(comparison.clocks[1]);
   const ClockOffset& clock = *comparison.clocks[1];
   EXPECT_EQ(comparison.matched.by, MatchedBy::kStep);
@@ -319,8 +316,7 @@ RankComparison of_late_rank(WorkPart part) {
     text.annotation("Optimizer.step#SGD.step", begin_ns, end_ns);
     analyses.push_back(analyze(*parse_trace("rank", text.str())));
   }
-  const std::vector<const Analysis*> ranks = {&analyses[0], &analyses[1]};
-  return *compare_ranks(ranks);
+  return *compare_ranks(pointers_to(analyses));
 }
 
 TEST(LateRank, IsLateInThePartThatTakesLonger) {

@@ -16,27 +16,27 @@ bool has_one_of(std::string_view name, std::span<const std::string_view> parts) 
 
 // Products of FP32 run on ordinary units or, rounded to TF32, on Tensor Cores: only the kernels'
 // names tell which.
-std::optional<PeakType> type_of_fp32_product(const Trace& trace, const OperatorShape& row,
+std::optional<PeakType> type_of_fp32_product(const StringTable& names, const OperatorShape& row,
                                              const DevicePeaks& peaks) {
   if (!peaks.of(PeakType::kTf32)) return PeakType::kFp32;
   constexpr std::array<std::string_view, 2> kRounded = {"tf32", "s1688"};
   constexpr std::array<std::string_view, 6> kExact = {"sgemm",  "_ffma_", "f32f32_f32f32_f32",
                                                       "scudnn", "simt",   "gemv"};
   for (const ShapeKernel& kernel : row.kernels) {
-    const std::string_view name = trace.string(kernel.name);
+    const std::string_view name = names.at(kernel.name);
     if (has_one_of(name, kRounded)) return PeakType::kTf32;
     if (has_one_of(name, kExact)) return PeakType::kFp32;
   }
   return std::nullopt;
 }
 
-std::optional<PeakType> type_of_product(const Trace& trace, const OperatorShape& row,
+std::optional<PeakType> type_of_product(const StringTable& names, const OperatorShape& row,
                                         const DevicePeaks& peaks) {
   switch (row.work.type) {
     case ElementType::kFp64:
       return PeakType::kFp64;
     case ElementType::kFp32:
-      return type_of_fp32_product(trace, row, peaks);
+      return type_of_fp32_product(names, row, peaks);
     case ElementType::kBf16:
       return PeakType::kBf16;
     case ElementType::kFp16:
@@ -56,9 +56,9 @@ std::optional<PeakType> type_of_pass(ElementType type) {
   return type >= ElementType::kFp8 ? std::optional(PeakType::kFp32) : std::nullopt;
 }
 
-std::optional<PeakType> peak_type(const Trace& trace, const OperatorShape& row,
+std::optional<PeakType> peak_type(const StringTable& names, const OperatorShape& row,
                                   const DevicePeaks& peaks) {
-  return row.work.is_product ? type_of_product(trace, row, peaks) : type_of_pass(row.work.type);
+  return row.work.is_product ? type_of_product(names, row, peaks) : type_of_pass(row.work.type);
 }
 
 // What one call takes at the least for its operations; nullopt where that is not known.
@@ -85,7 +85,7 @@ void set_roof(const OperatorShape& row, const DevicePeaks& peaks, RooflinePoint&
 
 }  // namespace
 
-RooflinePoint roofline_point(const Trace& trace, const OperatorShape& row,
+RooflinePoint roofline_point(const StringTable& names, const OperatorShape& row,
                              const DevicePeaks& peaks) {
   RooflinePoint point;
   if (row.taken_ns() <= 0) return point;
@@ -97,13 +97,13 @@ RooflinePoint roofline_point(const Trace& trace, const OperatorShape& row,
     point.flops_per_byte =
         static_cast<double>(*work.needed_flops) / static_cast<double>(*work.bytes);
   }
-  point.type = peak_type(trace, row, peaks);
+  point.type = peak_type(names, row, peaks);
   set_roof(row, peaks, point);
   return point;
 }
 
-ModelUse model_use(const Trace& trace, const OperatorShapes& shapes, const std::vector<Step>& steps,
-                   const DevicePeaks& peaks) {
+ModelUse model_use(const StringTable& names, const OperatorShapes& shapes,
+                   const std::vector<Step>& steps, const DevicePeaks& peaks) {
   ModelUse use;
   if (shapes.rows.empty() || steps.empty()) return use;
   int64_t all_ns = shapes.outside_ns, modelled_ns = 0, with_peak_ns = 0, steps_ns = 0;
@@ -118,7 +118,7 @@ ModelUse model_use(const Trace& trace, const OperatorShapes& shapes, const std::
       const int64_t calls_again = row.recomputed_step_count;
       flops = plus(flops, times(row.work.needed_flops, row.step_count - calls_again));
       again = plus(again, times(row.work.needed_flops, calls_again));
-      const auto each_ns = least_compute_ns(row, peak_type(trace, row, peaks), peaks);
+      const auto each_ns = least_compute_ns(row, peak_type(names, row, peaks), peaks);
       if (!each_ns) continue;
       least_ns += *each_ns * static_cast<double>(row.step_count - calls_again);
       least_again_ns += *each_ns * static_cast<double>(calls_again);

@@ -32,7 +32,7 @@ struct RooflinePoint {
   std::optional<int64_t> lost_ns;         ///< GPU time beyond the roof
 };
 
-[[nodiscard]] RooflinePoint roofline_point(const Trace& trace, const OperatorShape& row,
+[[nodiscard]] RooflinePoint roofline_point(const StringTable& names, const OperatorShape& row,
                                            const DevicePeaks& peaks);
 
 /// How much of the steps' time the model's products would take at the device's peak.
@@ -49,7 +49,7 @@ struct ModelUse {
 /// With less than this share modelled, a model's use would come out too low.
 constexpr double kLeastModelledShare = 0.95;
 
-[[nodiscard]] ModelUse model_use(const Trace& trace, const OperatorShapes& shapes,
+[[nodiscard]] ModelUse model_use(const StringTable& names, const OperatorShapes& shapes,
                                  const std::vector<Step>& steps, const DevicePeaks& peaks);
 
 }  // namespace redline::trace

@@ -62,7 +62,7 @@ TEST(Roofline, ComparesWithThePeakThatBinds) {
   add_product(text, 1, "1000", 4'000);
   const Analysis analysis = analysis_of(text);
   const RooflinePoint point =
-      roofline_point(*analysis.trace, analysis.shapes.rows.at(0), analysis.peaks);
+      roofline_point(*analysis.names, analysis.shapes.rows.at(0), analysis.peaks);
   EXPECT_DOUBLE_EQ(*point.tflops_per_s, 500);
   EXPECT_DOUBLE_EQ(*point.gb_per_s, 1500);
   EXPECT_EQ(point.type, PeakType::kBf16);
@@ -76,7 +76,7 @@ TEST(Roofline, WithoutPeaksThereIsNoRoof) {
   add_product(text, 1, "1000", 4'000);
   const Analysis analysis = analysis_of(text);
   const RooflinePoint point =
-      roofline_point(*analysis.trace, analysis.shapes.rows.at(0), analysis.peaks);
+      roofline_point(*analysis.names, analysis.shapes.rows.at(0), analysis.peaks);
   EXPECT_DOUBLE_EQ(*point.tflops_per_s, 500);
   EXPECT_FALSE(point.percent_of_peak);
   EXPECT_FALSE(point.bound);
@@ -94,7 +94,7 @@ TEST(Roofline, TheModelsUseNeedsMostOfTheTimeModelled) {
   TraceText text = on_h100();
   add_product(text, 1, "1000", 4'000);
   const auto use_of = [](const Analysis& analysis) {
-    return model_use(*analysis.trace, analysis.shapes, analysis.steps, analysis.peaks);
+    return model_use(*analysis.names, analysis.shapes, analysis.steps, analysis.peaks);
   };
   const Analysis known = analysis_of(text);
   const ModelUse use = use_of(known);
@@ -137,7 +137,7 @@ TEST(Roofline, WhatCheckpointingComputesAgainCountsApart) {
   }
   EXPECT_EQ(again, 57) << "all but the stem's three";
   EXPECT_EQ(again_ns, 2'316'072) << "kernels and memsets";
-  const ModelUse use = model_use(**trace, analysis.shapes, analysis.steps, analysis.peaks);
+  const ModelUse use = model_use(*analysis.names, analysis.shapes, analysis.steps, analysis.peaks);
   EXPECT_EQ(use.recomputed_flops_per_step, flops_again / 3);
   EXPECT_EQ(use.flops_per_step.value_or(0) + use.recomputed_flops_per_step.value_or(0),
             140'395'069'440);

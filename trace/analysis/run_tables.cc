@@ -12,13 +12,13 @@ namespace {
 
 // Joins the rows that have the same key by `add`; sorts them by `size`, the largest first.
 template <typename Row, typename Rows, typename Key, typename Add, typename Size>
-std::vector<Row> merge_rows(const std::vector<Analysis>& traces, Rows rows_of, Key key_of, Add add,
-                            Size size_of) {
+std::vector<Row> merge_rows(const std::vector<RankSummary>& traces, Rows rows_of, Key key_of,
+                            Add add, Size size_of) {
   if (traces.size() == 1) return rows_of(traces.front());
   std::vector<Row> merged;
   std::map<decltype(key_of(std::declval<Row>())), size_t> index;
-  for (const Analysis& analysis : traces) {
-    for (const Row& row : rows_of(analysis)) {
+  for (const RankSummary& summary : traces) {
+    for (const Row& row : rows_of(summary)) {
       const auto [found, is_new] = index.try_emplace(key_of(row), merged.size());
       if (is_new) {
         merged.push_back(row);
@@ -43,12 +43,12 @@ std::optional<double> weighted_mean(std::optional<double> left, int64_t left_ns,
 
 }  // namespace
 
-std::vector<std::vector<size_t>> recordings_of_ranks(const std::vector<Analysis>& traces) {
+std::vector<std::vector<size_t>> recordings_of_ranks(std::span<const RankSummary* const> traces) {
   std::vector<std::vector<size_t>> ranks;
   std::map<int, size_t> index;
   for (size_t i = 0; i < traces.size(); ++i) {
-    if (traces[i].steps.empty()) continue;
-    const auto rank = traces[i].trace->metadata().rank;
+    if (traces[i]->steps.empty()) continue;
+    const auto rank = traces[i]->facts.rank;
     const auto known = rank ? index.find(*rank) : index.end();
     if (known != index.end()) {
       ranks[known->second].push_back(i);
@@ -60,9 +60,9 @@ std::vector<std::vector<size_t>> recordings_of_ranks(const std::vector<Analysis>
   return ranks;
 }
 
-std::vector<double> rank_weights(const std::vector<Analysis>& traces) {
+std::vector<double> rank_weights(const std::vector<RankSummary>& traces) {
   std::vector<double> weights(traces.size());
-  const auto ranks = recordings_of_ranks(traces);
+  const auto ranks = recordings_of_ranks(pointers_to(traces));
   for (const std::vector<size_t>& recordings : ranks) {
     double steps = 0;
     for (const size_t i : recordings) steps += static_cast<double>(traces[i].steps.size());
@@ -74,9 +74,9 @@ std::vector<double> rank_weights(const std::vector<Analysis>& traces) {
   return weights;
 }
 
-std::vector<KernelRow> merged_kernels(const std::vector<Analysis>& traces) {
+std::vector<KernelRow> merged_kernels(const std::vector<RankSummary>& traces) {
   return merge_rows<KernelRow>(
-      traces, [](const Analysis& analysis) { return analysis.kernels; },
+      traces, [](const RankSummary& summary) { return summary.kernels; },
       [](const KernelRow& row) { return row.name; },
       [](KernelRow& sum, const KernelRow& row) {
         sum.blocks_per_sm =
@@ -90,9 +90,9 @@ std::vector<KernelRow> merged_kernels(const std::vector<Analysis>& traces) {
       [](const KernelRow& row) { return row.total_ns; });
 }
 
-std::vector<OperatorRow> merged_operators(const std::vector<Analysis>& traces) {
+std::vector<OperatorRow> merged_operators(const std::vector<RankSummary>& traces) {
   return merge_rows<OperatorRow>(
-      traces, [](const Analysis& analysis) { return analysis.operators; },
+      traces, [](const RankSummary& summary) { return summary.operators; },
       [](const OperatorRow& row) { return row.name; },
       [](OperatorRow& sum, const OperatorRow& row) {
         sum.count += row.count;
@@ -103,9 +103,9 @@ std::vector<OperatorRow> merged_operators(const std::vector<Analysis>& traces) {
       [](const OperatorRow& row) { return row.self_ns; });
 }
 
-std::vector<CopyRow> merged_copies(const std::vector<Analysis>& traces) {
+std::vector<CopyRow> merged_copies(const std::vector<RankSummary>& traces) {
   return merge_rows<CopyRow>(
-      traces, [](const Analysis& analysis) { return analysis.copies; },
+      traces, [](const RankSummary& summary) { return summary.copies; },
       [](const CopyRow& row) { return row.kind; },
       [](CopyRow& sum, const CopyRow& row) {
         sum.count += row.count;
@@ -115,9 +115,9 @@ std::vector<CopyRow> merged_copies(const std::vector<Analysis>& traces) {
       [](const CopyRow& row) { return row.total_ns; });
 }
 
-std::vector<Collective> merged_collectives(const std::vector<Analysis>& traces) {
+std::vector<Collective> merged_collectives(const std::vector<RankSummary>& traces) {
   return merge_rows<Collective>(
-      traces, [](const Analysis& analysis) { return analysis.communication.table; },
+      traces, [](const RankSummary& summary) { return summary.collectives; },
       [](const Collective& row) {
         return std::tuple(row.name, row.group,
                           row.bytes ? *row.bytes / std::max<int64_t>(1, row.count) : -1);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,17 +20,17 @@ namespace redline::trace {
 /// The indices of each rank's traces, in order. A trace that names no rank counts as a rank of its
 /// own. Traces without a step are left out.
 [[nodiscard]] std::vector<std::vector<size_t>> recordings_of_ranks(
-    const std::vector<Analysis>& traces);
+    std::span<const RankSummary* const> traces);
 
 /// The weight of each trace in a mean: each rank counts the same, and within a rank each step does.
 /// The weights sum to 1; if no trace has steps, all are 0.
-[[nodiscard]] std::vector<double> rank_weights(const std::vector<Analysis>& traces);
+[[nodiscard]] std::vector<double> rank_weights(const std::vector<RankSummary>& traces);
 
-[[nodiscard]] std::vector<KernelRow> merged_kernels(const std::vector<Analysis>& traces);
-[[nodiscard]] std::vector<OperatorRow> merged_operators(const std::vector<Analysis>& traces);
-[[nodiscard]] std::vector<CopyRow> merged_copies(const std::vector<Analysis>& traces);
+[[nodiscard]] std::vector<KernelRow> merged_kernels(const std::vector<RankSummary>& traces);
+[[nodiscard]] std::vector<OperatorRow> merged_operators(const std::vector<RankSummary>& traces);
+[[nodiscard]] std::vector<CopyRow> merged_copies(const std::vector<RankSummary>& traces);
 /// Sums rows of the same name, group and message size.
-[[nodiscard]] std::vector<Collective> merged_collectives(const std::vector<Analysis>& traces);
+[[nodiscard]] std::vector<Collective> merged_collectives(const std::vector<RankSummary>& traces);
 
 /// `ns` has one entry a step, each a mean over the ranks. `mean_ns` and `mean_count` are means over
 /// all steps.

@@ -118,7 +118,7 @@ class Sampler {
 
 RunSamples sample_steps(const std::vector<Analysis>& traces) {
   RunSamples samples;
-  const auto ranks = recordings_of_ranks(traces);
+  const auto ranks = recordings_of_ranks(pointers_to(traces));
   if (ranks.empty()) return samples;
   std::vector<size_t> rank_steps;
   for (const std::vector<size_t>& recordings : ranks) {

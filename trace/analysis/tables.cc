@@ -185,6 +185,10 @@ bool is_amd(const Trace& trace) {
          trace.find_string("hipLaunchKernel");
 }
 
+std::string_view kernel_type(std::string_view kernel_name) {
+  return is_communication_kernel(kernel_name) ? "communication" : "compute";
+}
+
 std::optional<double> CopyRow::bandwidth() const {
   if (bytes == 0 || total_ns == 0) return std::nullopt;
   return static_cast<double>(bytes) * 1e9 / static_cast<double>(total_ns);
@@ -212,7 +216,7 @@ std::vector<KernelRow> kernel_table_within(const Trace& trace, const DeviceWorkT
   const bool amd = is_amd(trace);
   std::vector<KernelRow> table;
   for (KernelSums& row : rows.sorted_by([](const KernelRow& row) { return row.total_ns; })) {
-    row.type = is_communication_kernel(row.name) ? "communication" : "compute";
+    row.type = kernel_type(row.name);
     if (!amd) row.uses_tensor_cores = uses_tensor_cores(row.name);
     row.blocks_per_sm = row.blocks.mean();
     row.occupancy = row.occupied.mean();

@@ -51,6 +51,9 @@ struct CopyRow {
   [[nodiscard]] std::optional<double> bandwidth() const;
 };
 
+/// "communication" or "compute", by the kernel's name.
+[[nodiscard]] std::string_view kernel_type(std::string_view kernel_name);
+
 /// True for the kernel names that NVIDIA's PyProf lists as using Tensor Cores, and for those of
 /// later libraries.
 [[nodiscard]] bool uses_tensor_cores(std::string_view kernel_name);

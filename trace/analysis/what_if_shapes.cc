@@ -66,7 +66,7 @@ SliceFactor grown(const Trace& trace, const OperatorShape& row, double overhead_
     factor.least = std::max(factor.least, memory_ns / now_ns);
   }
   // Larger products come nearer to the roof: half of the way, at the most.
-  if (const auto of_peak = roofline_point(trace, row, peaks).percent_of_peak) {
+  if (const auto of_peak = roofline_point(trace.strings(), row, peaks).percent_of_peak) {
     const double at_roof = std::max(1.0, times * *of_peak / 100);
     factor.most = (factor.expected + std::min(factor.expected, at_roof)) / 2;
   }
@@ -99,7 +99,7 @@ tl::expected<ShapeFactors, std::string> factors_of_bf16(const Analysis& analysis
       of_row[i].most = 0.5;  // half of the bytes, if autocast runs it in 16 bits
       continue;
     }
-    const RooflinePoint point = roofline_point(*analysis.trace, row, analysis.peaks);
+    const RooflinePoint point = roofline_point(analysis.trace->strings(), row, analysis.peaks);
     const auto peak = point.type ? analysis.peaks.of(*point.type) : std::nullopt;
     if (!peak || !row.work.bytes || !row.work.needed_flops) continue;
     found = true;

@@ -135,10 +135,9 @@ class Trace {
   [[nodiscard]] uint64_t event_count() const { return event_count_; }  ///< of every phase
   [[nodiscard]] std::span<const PhaseCount> phase_counts() const { return phase_counts_; }
 
+  [[nodiscard]] const StringTable& strings() const { return strings_; }
   [[nodiscard]] size_t string_count() const { return strings_.size(); }
-  [[nodiscard]] std::string_view string(StringId id) const {
-    return id ? strings_[id] : std::string_view();
-  }
+  [[nodiscard]] std::string_view string(StringId id) const { return strings_.at(id); }
   /// The id of `text`, none where no event has it.
   [[nodiscard]] StringId find_string(std::string_view text) const { return strings_.find(text); }
 

@@ -23,6 +23,10 @@ class StringTable {
   [[nodiscard]] StringId find(std::string_view text) const;
 
   [[nodiscard]] std::string_view operator[](StringId id) const { return views_[id.value]; }
+  /// The same; empty for none and for ids of other tables.
+  [[nodiscard]] std::string_view at(StringId id) const {
+    return id.value < views_.size() ? views_[id.value] : std::string_view();
+  }
   [[nodiscard]] size_t size() const { return views_.size(); }
 
  private:

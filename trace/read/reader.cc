@@ -205,9 +205,12 @@ tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
       }
       found.push_back(std::move(*trace));
     }
-    keep_latest_recording(found);
-    keep_latest_of_each_ring(found);
-    traces.insert(traces.end(), found.begin(), found.end());
+    std::vector<RecordedTrace> recorded;
+    for (const auto& trace : found) recorded.push_back(recorded_trace(*trace));
+    const std::vector<bool> left_out = superseded(recorded);
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!left_out[i]) traces.push_back(std::move(found[i]));
+    }
   }
   if (traces.empty() && !unreadable.empty()) return tl::unexpected(unreadable.front());
   if (options.unreadable) *options.unreadable = std::move(unreadable);

@@ -6,19 +6,15 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "base/format.h"
-#include "base/intervals.h"
-#include "trace/model/recorded_jobs.h"
 
 namespace redline::trace {
 namespace {
 
 namespace fs = std::filesystem;
-using Traces = std::vector<std::shared_ptr<const Trace>>;
 
 // A member of one of the top-level objects that the recorder writes; null if it is not there.
 nlohmann::json member_of(const Trace& trace, const char* object, const char* key) {
@@ -34,23 +30,6 @@ std::string recording_of(const Trace& trace) {
   return name.is_string() ? name.get<std::string>() : "";
 }
 
-// The process and the time that a flight recorder's trace holds.
-struct RingTrace {
-  std::string process;
-  Interval span;
-};
-
-std::optional<RingTrace> ring_of(const Trace& trace) {
-  if (!member_of(trace, "redline", "ring").is_object()) return std::nullopt;
-  for (const Track& track : trace.tracks()) {
-    if (track.kind != TrackKind::kCpuThread) continue;
-    const std::string process(trace.string(track.pid));
-    return RingTrace{trace.metadata().host + " " + process + " " + recording_of(trace),
-                     {trace.begin_ns(), trace.end_ns()}};
-  }
-  return std::nullopt;
-}
-
 // "HOST_PID" of HOST_PID.TIME.pt.trace.json.gz; "" of a file with another name.
 std::string process_in_name(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -61,56 +40,66 @@ std::string process_in_name(const fs::path& path) {
 
 }  // namespace
 
-int64_t keep_latest_recording(Traces& traces) {
-  Traces named;
-  std::vector<RecordingMember> members;
-  for (const auto& trace : traces) {
-    std::string name = recording_of(*trace);
-    if (name.empty()) continue;
-    members.push_back({std::move(name), trace->metadata().rank, trace->metadata().world_size});
-    named.push_back(trace);
+RecordedTrace recorded_trace(const Trace& trace) {
+  const Metadata& metadata = trace.metadata();
+  RecordedTrace recorded{{recording_of(trace), metadata.rank, metadata.world_size}, {}, {}};
+  if (!member_of(trace, "redline", "ring").is_object()) return recorded;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::kCpuThread) continue;
+    const std::string process(trace.string(track.pid));
+    recorded.ring_process = metadata.host + " " + process + " " + recorded.member.recording;
+    recorded.ring_span = {trace.begin_ns(), trace.end_ns()};
+    break;
   }
-  std::set<std::shared_ptr<const Trace>> earlier;
-  const std::vector<size_t> jobs = jobs_of(members);
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i] > 0) earlier.insert(named[i]);
-  }
-  return static_cast<int64_t>(
-      std::erase_if(traces, [&](const auto& trace) { return earlier.contains(trace); }));
+  return recorded;
 }
 
-int64_t keep_latest_of_each_ring(Traces& traces) {
-  std::map<std::string, std::vector<std::pair<Interval, std::shared_ptr<const Trace>>>> processes;
-  for (const auto& trace : traces) {
-    if (const auto ring = ring_of(*trace)) processes[ring->process].emplace_back(ring->span, trace);
+std::vector<bool> superseded(std::span<const RecordedTrace> traces) {
+  std::vector<bool> result(traces.size());
+  std::vector<size_t> named;
+  std::vector<RecordingMember> members;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].member.recording.empty()) continue;
+    members.push_back(traces[i].member);
+    named.push_back(i);
   }
-  std::set<std::shared_ptr<const Trace>> superseded;
-  for (auto& [process, rings] : processes) {
-    std::stable_sort(rings.begin(), rings.end(), [](const auto& left, const auto& right) {
-      return left.first.end_ns > right.first.end_ns;
-    });
-    int64_t held_since_ns = INT64_MAX;
-    for (const auto& [span, trace] : rings) {
-      if (span.end_ns > held_since_ns) {
-        superseded.insert(trace);
-      } else {
-        held_since_ns = span.begin_ns;
-      }
+  const std::vector<size_t> jobs = jobs_of(members);
+  for (size_t i = 0; i < jobs.size(); ++i) result[named[i]] = jobs[i] > 0;
+
+  std::map<std::string, std::vector<size_t>> processes;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    if (!result[i] && !traces[i].ring_process.empty()) {
+      processes[traces[i].ring_process].push_back(i);
     }
   }
-  return static_cast<int64_t>(
-      std::erase_if(traces, [&](const auto& trace) { return superseded.contains(trace); }));
+  for (auto& [process, rings] : processes) {
+    std::stable_sort(rings.begin(), rings.end(), [&](size_t left, size_t right) {
+      return traces[left].ring_span.end_ns > traces[right].ring_span.end_ns;
+    });
+    int64_t held_since_ns = INT64_MAX;
+    for (const size_t i : rings) {
+      result[i] = traces[i].ring_span.end_ns > held_since_ns;
+      if (!result[i]) held_since_ns = traces[i].ring_span.begin_ns;
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> paths_of(std::span<const std::shared_ptr<const Trace>> traces) {
+  std::vector<std::string> paths;
+  for (const auto& trace : traces) paths.push_back(trace->path());
+  return paths;
 }
 
 std::vector<std::string> notes_on_left_out(const std::vector<std::string>& paths,
-                                           const Traces& traces,
+                                           const std::vector<std::string>& read,
                                            const std::vector<ReadError>& unreadable) {
   std::error_code ignored;
   std::set<fs::path> known;
   std::set<std::string> processes;
-  for (const auto& trace : traces) {
-    known.insert(fs::canonical(trace->path(), ignored));
-    processes.insert(process_in_name(trace->path()));
+  for (const std::string& path : read) {
+    known.insert(fs::canonical(path, ignored));
+    processes.insert(process_in_name(path));
   }
   for (const ReadError& error : unreadable) known.insert(fs::canonical(error.path, ignored));
   std::vector<std::string> notes;

@@ -1,30 +1,44 @@
 // A folder may hold the traces of several recordings, as where a command was recorded twice.
 #pragma once
 
-#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/intervals.h"
 #include "trace/model/model.h"
+#include "trace/model/recorded_jobs.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
 
-/// Leaves the traces of the latest recording, and gives the number of those that it removed. Other
-/// recordings stay if their ranks may be other ranks of the same job: on two nodes, two commands
-/// record one job. So do traces that do not name their recording.
-int64_t keep_latest_recording(std::vector<std::shared_ptr<const Trace>>& traces);
+/// Which recording a trace is of.
+struct RecordedTrace {
+  RecordingMember member;
+  /// The process that a flight recorder's trace is of, and the time that it holds; empty for other
+  /// traces.
+  std::string ring_process;
+  Interval ring_span;
+};
+[[nodiscard]] RecordedTrace recorded_trace(const Trace& trace);
 
-/// A flight recorder writes its last seconds at a hang, and again when the process ends. Of traces
-/// of one process that hold the same time it leaves the last, and gives the number of those that it
-/// removed.
-int64_t keep_latest_of_each_ring(std::vector<std::shared_ptr<const Trace>>& traces);
+/// Which traces of a folder do not count, one entry each:
+/// - Those of an earlier recording. Other recordings stay if their ranks may be other ranks of the
+///   same job: on two nodes, two commands record one job. So do traces that do not name their
+///   recording.
+/// - Of a flight recorder, which writes its last seconds at a hang, and again when the process
+///   ends, all that hold time that a later one of the process holds, too.
+[[nodiscard]] std::vector<bool> superseded(std::span<const RecordedTrace> traces);
 
-/// A sentence for each of `paths` that is a folder with more readable files than `traces` has of
-/// it.
+/// A sentence for each of `paths` that is a folder with more readable files than `read`, the files
+/// that were.
 [[nodiscard]] std::vector<std::string> notes_on_left_out(
-    const std::vector<std::string>& paths, const std::vector<std::shared_ptr<const Trace>>& traces,
+    const std::vector<std::string>& paths, const std::vector<std::string>& read,
     const std::vector<ReadError>& unreadable = {});
+
+/// The files of the traces.
+[[nodiscard]] std::vector<std::string> paths_of(
+    std::span<const std::shared_ptr<const Trace>> traces);
 
 }  // namespace redline::trace

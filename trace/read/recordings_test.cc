@@ -24,6 +24,12 @@ struct Recorded {
   int world_size = 2;
 };
 
+std::vector<bool> superseded_of(const std::vector<std::shared_ptr<const Trace>>& traces) {
+  std::vector<RecordedTrace> recorded;
+  for (const auto& trace : traces) recorded.push_back(recorded_trace(*trace));
+  return superseded(recorded);
+}
+
 // What is kept, as "name rank", in the order of the traces.
 std::vector<std::string> kept(const std::vector<Recorded>& all) {
   std::vector<std::shared_ptr<const Trace>> traces;
@@ -34,13 +40,10 @@ std::vector<std::string> kept(const std::vector<Recorded>& all) {
     if (each.rank >= 0) text.rank(each.rank, each.world_size);
     traces.push_back(redline::testing::parsed(text.str()));
   }
-  const auto before = traces;
-  const auto left_out = keep_latest_recording(traces);
-  EXPECT_EQ(left_out, static_cast<int64_t>(before.size() - traces.size()));
+  const std::vector<bool> left_out = superseded_of(traces);
   std::vector<std::string> names;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (std::ranges::find(traces, before[i]) == traces.end()) continue;
-    names.push_back(all[i].name + " " + std::to_string(all[i].rank));
+    if (!left_out[i]) names.push_back(all[i].name + " " + std::to_string(all[i].rank));
   }
   return names;
 }
@@ -85,8 +88,8 @@ TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
   const auto traces = read_traces({folder});
   const auto both = read_traces({folder + "/11.1.pt.trace.json", folder});
   std::vector<std::string> notes;
-  if (traces) notes = notes_on_left_out({folder}, *traces);
-  const auto more_notes = both ? notes_on_left_out({folder}, *both) : notes;
+  if (traces) notes = notes_on_left_out({folder}, paths_of(*traces));
+  const auto more_notes = both ? notes_on_left_out({folder}, paths_of(*both)) : notes;
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(traces);
   ASSERT_EQ(traces->size(), 1U);
@@ -106,9 +109,11 @@ std::vector<int64_t> kept_rings(const std::vector<std::pair<Interval, int>>& spa
     text.rank(0, 2).top(R"("redline": {"reason": "SIGTERM", "ring": {"asked_ns": 5}})");
     traces.push_back(redline::testing::parsed(text.str()));
   }
-  keep_latest_of_each_ring(traces);
+  const std::vector<bool> left_out = superseded_of(traces);
   std::vector<int64_t> begins_ns;
-  for (const auto& trace : traces) begins_ns.push_back(trace->begin_ns());
+  for (size_t i = 0; i < traces.size(); ++i) {
+    if (!left_out[i]) begins_ns.push_back(traces[i]->begin_ns());
+  }
   return begins_ns;
 }
 
@@ -135,7 +140,7 @@ TEST(Recordings, WhatCannotBeReadIsLeftOutWhereTheCallerListens) {
   const auto traces = read_traces({folder}, options);
   const auto none = read_traces({folder + "/bad.json"}, options);
   std::vector<std::string> notes{"?"};
-  if (traces) notes = notes_on_left_out({folder}, *traces, unreadable);
+  if (traces) notes = notes_on_left_out({folder}, paths_of(*traces), unreadable);
   std::filesystem::remove_all(folder);
   EXPECT_FALSE(strict);
   ASSERT_TRUE(traces);

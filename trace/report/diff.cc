@@ -20,17 +20,17 @@ struct Run {
 
 Run measure(const Report& report) {
   Run run;
-  run.samples = sample_steps(report.traces);
+  run.samples = sample_steps(report.analyses);
   DiffSide& side = run.side;
   side.rank_count = report.rank_count;
   side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
-  side.samples_per_step = samples_per_step(*report.traces.front().trace);
+  side.samples_per_step = report.traces.front().facts.samples_per_step;
   if (!report.traces.front().gpus.empty()) side.gpu = report.traces.front().gpus.front().name;
   const std::vector<double> weights = rank_weights(report.traces);
   double step_ns = 0;
   for (size_t trace = 0; trace < report.traces.size(); ++trace) {
-    const Analysis& analysis = report.traces[trace];
-    side.paths.push_back(analysis.trace->path());
+    const RankSummary& analysis = report.traces[trace];
+    side.paths.push_back(analysis.facts.path);
     step_ns += static_cast<double>(analysis.step_times.mean_ns) * weights[trace];
     for (size_t i = 0; i < kBreakdownPartCount; ++i) {
       run.part_ns[i] += static_cast<double>(analysis.breakdown.part_ns[i]) * weights[trace];

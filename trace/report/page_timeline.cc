@@ -12,7 +12,6 @@ namespace redline::trace {
 namespace {
 
 constexpr uint32_t kMostDepths = 8;  // of a thread
-constexpr size_t kMostRankLanes = 16;
 constexpr size_t kMostSpans = 3000;  // of a rank's lane
 
 bool overlaps(Interval left, Interval right) {
@@ -172,11 +171,11 @@ std::vector<DeviceSpan> coarse(const std::vector<DeviceSpan>& exact, Interval wi
   return spans;
 }
 
-RankLane rank_lane(const Analysis& analysis, size_t index, Interval window) {
+RankLane rank_lane(const RankSummary& summary, const Trace& trace, size_t index, Interval window) {
   RankLane lane;
-  const auto rank = analysis.trace->metadata().rank;
-  lane.title = fmt::format("rank {}", rank.value_or(static_cast<int>(index)));
-  lane.spans = device_states(analysis.device_work, std::nullopt, window);
+  lane.title = fmt::format("rank {}", summary.facts.rank.value_or(static_cast<int>(index)));
+  const DeviceWorkTable work = find_device_work(trace, NameKinds(trace));
+  lane.spans = device_states(work, std::nullopt, window);
   if (lane.spans.size() > kMostSpans) lane.spans = coarse(lane.spans, window);
   return lane;
 }
@@ -192,19 +191,25 @@ Interval window_on(const Report& report, size_t from, size_t to, Interval window
 
 }  // namespace
 
-PageTimeline page_timeline(const Report& report) {
+PageTimeline page_timeline(const Report& report, const TraceOf& trace_of) {
   PageTimeline timeline;
-  timeline.trace = report.findings.empty() ? 0 : report.findings.front().trace;
-  const Analysis& analysis = report.traces[timeline.trace];
-  const Trace& trace = *analysis.trace;
-  timeline.window = choose_window(report, timeline.trace);
-  for (const Step& step : analysis.steps) {
+  timeline.evidence.resize(report.findings.size());
+  timeline.index = report.findings.empty() ? 0 : report.findings.front().trace;
+  timeline.trace = trace_of(timeline.index);
+  const RankSummary& summary = report.traces[timeline.index];
+  // The file may have changed since it was summarized.
+  if (timeline.trace && timeline.trace->slice_count() != summary.facts.slices)
+    timeline.trace.reset();
+  if (!timeline.trace) return timeline;
+  const Trace& trace = *timeline.trace;
+  timeline.window = choose_window(report, timeline.index);
+  for (const Step& step : summary.steps) {
     if (step.number && overlaps(step.window, timeline.window) && timeline.title.empty()) {
       timeline.title = fmt::format("step {}", *step.number);
     }
   }
   if (timeline.title.empty()) timeline.title = "the whole recording";
-  const auto rank = trace.metadata().rank;
+  const auto rank = summary.facts.rank;
   if (rank && report.traces.size() > 1) timeline.title += fmt::format(" of rank {}", *rank);
 
   add_lanes(trace, timeline.window, false, timeline);
@@ -212,18 +217,20 @@ PageTimeline page_timeline(const Report& report) {
   thin_out(timeline);
   for (size_t i = 0; i < std::min(report.traces.size(), kMostRankLanes); ++i) {
     if (report.traces[i].gpus.empty()) continue;
-    const Interval window = window_on(report, timeline.trace, i, timeline.window);
-    RankLane lane = rank_lane(report.traces[i], i, window);
+    const auto other = i == timeline.index ? timeline.trace : trace_of(i);
+    if (!other) continue;
+    const Interval window = window_on(report, timeline.index, i, timeline.window);
+    RankLane lane = rank_lane(report.traces[i], *other, i, window);
     for (DeviceSpan& span : lane.spans) {
       span.interval.begin_ns += timeline.window.begin_ns - window.begin_ns;
       span.interval.end_ns += timeline.window.begin_ns - window.begin_ns;
     }
     timeline.ranks.push_back(std::move(lane));
   }
-  for (const Finding& finding : report.findings) {
-    timeline.evidence.push_back(finding.trace == timeline.trace
-                                    ? evidence_within(trace, finding, timeline.window)
-                                    : std::nullopt);
+  for (size_t i = 0; i < report.findings.size(); ++i) {
+    const Finding& finding = report.findings[i];
+    if (finding.trace != timeline.index) continue;
+    timeline.evidence[i] = evidence_within(trace, finding, timeline.window);
   }
   return timeline;
 }

@@ -88,9 +88,9 @@ std::string for_script_element(std::string text) {
 
 }  // namespace
 
-std::string timeline_json(const Report& report, const PageTimeline& timeline) {
-  const Trace& trace = *report.traces[timeline.trace].trace;
-  Names names(trace);
+std::string timeline_json(const PageTimeline& timeline) {
+  if (!timeline.trace) return "{}";
+  Names names(*timeline.trace);
   json object;
   object["length"] = timeline.window.length_ns();
   object["lanes"] = json::array();

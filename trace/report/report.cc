@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,18 +20,18 @@ namespace {
 
 // The last trace of each rank: a job that recorded several cycles left several. A file that names
 // no rank counts as a rank of its own.
-std::vector<const Analysis*> last_of_each_rank(const std::vector<Analysis>& traces) {
-  std::vector<const Analysis*> ranks;
+std::vector<const RankSummary*> last_of_each_rank(const std::vector<RankSummary>& traces) {
+  std::vector<const RankSummary*> ranks;
   std::map<int, size_t> index;
-  for (const Analysis& analysis : traces) {
-    const auto rank = analysis.trace->metadata().rank;
+  for (const RankSummary& summary : traces) {
+    const auto rank = summary.facts.rank;
     const auto known = rank ? index.find(*rank) : index.end();
     if (known != index.end()) {
-      if (!analysis.steps.empty()) ranks[known->second] = &analysis;
+      if (!summary.steps.empty()) ranks[known->second] = &summary;
       continue;
     }
     if (rank) index[*rank] = ranks.size();
-    ranks.push_back(&analysis);
+    ranks.push_back(&summary);
   }
   return ranks;
 }
@@ -45,31 +47,60 @@ std::string title_of(const Report& report) {
     const auto path = absolute(std::filesystem::path(report.path) / "");
     return path.parent_path().filename().string() + "/";
   }
-  const std::filesystem::path path(report.traces.front().trace->path());
+  const std::filesystem::path path(report.traces.front().facts.path);
   if (report.traces.size() == 1) return path.filename().string();
   const auto folder = absolute(path).parent_path();
   return folder.filename().string() + "/";
 }
 
-Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
-                   const std::atomic<bool>* cancel) {
-  Report report;
-  for (const auto& trace : traces) {
-    report.traces.push_back(analyze(trace, cancel));
-    report.is_cancelled = report.is_cancelled || report.traces.back().is_cancelled;
-    if (report.is_cancelled) return report;
-  }
+namespace {
+
+// Compares the ranks of report.traces and takes their findings.
+void compare(Report& report, const std::atomic<bool>* cancel) {
   const auto ranks = last_of_each_rank(report.traces);
   report.rank_count = static_cast<int64_t>(ranks.size());
   StopWatch watch(cancel);
-  watch.run("ranks", [&] { report.comparison = compare_ranks(ranks); });
-  watch.run("advice", [&] {
+  watch.run("compare", [&] {
+    report.comparison = compare_ranks(ranks);
+    if (ranks.size() > kManyRanks) report.spread = spread_of(report.comparison->times, ranks);
+  });
+  watch.run("findings", [&] {
     report.findings = advise(ranks, report.comparison);
     for (Finding& finding : report.findings) {
       finding.trace = static_cast<size_t>(ranks[finding.trace] - report.traces.data());
     }
   });
   watch.append_to(report.times);
+}
+
+}  // namespace
+
+Report make_report(std::vector<RankSummary> summaries) {
+  Report report;
+  report.traces = std::move(summaries);
+  const auto place = [](const RankSummary& summary) {
+    return std::tuple(summary.facts.rank.value_or(INT32_MAX), std::string_view(summary.facts.path));
+  };
+  std::sort(report.traces.begin(), report.traces.end(),
+            [&](const RankSummary& left, const RankSummary& right) {
+              return place(left) < place(right);
+            });
+  if (!report.traces.empty()) compare(report, nullptr);
+  return report;
+}
+
+Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
+                   const std::atomic<bool>* cancel) {
+  Report report;
+  for (const auto& trace : traces) {
+    Analysis analysis = analyze(trace, cancel);
+    report.is_cancelled = analysis.is_cancelled;
+    report.analyses.push_back(analysis.is_cancelled ? std::move(analysis)
+                                                    : advised(std::move(analysis)));
+    report.traces.push_back(report.analyses.back());
+    if (report.is_cancelled) return report;
+  }
+  compare(report, cancel);
   report.is_cancelled = cancel != nullptr && cancel->load();
   return report;
 }
@@ -108,10 +139,10 @@ void add_hang(Report& report, const std::vector<std::string>& paths,
 
 std::vector<std::string> reason_lines(const Report& report) {
   std::vector<std::string> lines;
-  for (const Analysis& analysis : report.traces) {
-    const std::string reason = recording_reason(*analysis.trace);
+  for (const RankSummary& summary : report.traces) {
+    const std::string reason = summary.facts.reason;
     if (reason.empty()) continue;
-    const auto rank = analysis.trace->metadata().rank;
+    const auto rank = summary.facts.rank;
     lines.push_back((rank ? fmt::format("rank {}: ", *rank) : "") + reason);
   }
   return lines;
@@ -127,24 +158,62 @@ MeanStep mean_step(const Report& report) {
     return std::llround(sum);
   };
   MeanStep mean;
-  mean.mean_ns = mean_of([](const Analysis& each) { return each.step_times.mean_ns; });
-  mean.deviation_ns = mean_of([](const Analysis& each) { return each.step_times.deviation_ns; });
+  mean.mean_ns = mean_of([](const RankSummary& each) { return each.step_times.mean_ns; });
+  mean.deviation_ns = mean_of([](const RankSummary& each) { return each.step_times.deviation_ns; });
   for (size_t part = 0; part < kBreakdownPartCount; ++part) {
     mean.part_ns[part] =
-        mean_of([part](const Analysis& each) { return each.breakdown.part_ns[part]; });
+        mean_of([part](const RankSummary& each) { return each.breakdown.part_ns[part]; });
   }
   return mean;
 }
 
+std::vector<std::string> spread_lines(const Report& report) {
+  constexpr size_t kMostNamed = 5;
+  constexpr std::array kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  if (!report.spread) return {};
+  const RankSpread& spread = *report.spread;
+  const int64_t highest = *std::max_element(spread.bins.begin(), spread.bins.end());
+  std::string bars;
+  for (const int64_t ranks : spread.bins) {
+    bars += ranks == 0 ? " " : kHeights[static_cast<size_t>((ranks * 8 - 1) / highest)];
+  }
+  std::vector<std::string> lines = {
+      fmt::format("own work: {} {} {}, median {}", format_ns(spread.least_ns), bars,
+                  format_ns(spread.most_ns), format_ns(spread.median_ns))};
+  const auto more = [&](int64_t own_ns) {
+    return format_percent(static_cast<double>(own_ns - spread.median_ns) /
+                          static_cast<double>(std::max<int64_t>(1, spread.median_ns))) +
+           " more than the median";
+  };
+  for (size_t i = 0; i < std::min(kMostNamed, spread.slow_groups.size()); ++i) {
+    const RankGroup& group = spread.slow_groups[i];
+    lines.push_back(fmt::format("slow: {} {}, {}: {}, {}", group.is_host ? "host" : "process group",
+                                group.name, format_plural(group.members.size(), "rank"),
+                                format_ns(group.own_work_ns), more(group.own_work_ns)));
+  }
+  for (size_t i = 0; i < std::min(kMostNamed, spread.outliers.size()); ++i) {
+    const RankTime& time = report.comparison->times[spread.outliers[i]];
+    lines.push_back(fmt::format("slow: rank {}: {}, {}", time.rank, format_ns(time.own_work_ns),
+                                more(time.own_work_ns)));
+  }
+  const size_t unnamed = std::max(spread.slow_groups.size(), kMostNamed) +
+                         std::max(spread.outliers.size(), kMostNamed) - 2 * kMostNamed;
+  if (unnamed > 0) lines.push_back(fmt::format("… and {} more slow ones", unnamed));
+  if (spread.slow_groups.empty() && spread.outliers.empty()) {
+    lines.emplace_back("no rank, host or process group stands out");
+  }
+  return lines;
+}
+
 std::vector<std::string> rate_lines(const Report& report) {
   std::vector<std::string> lines;
-  const Trace& first = *report.traces.front().trace;
+  const TraceFacts& first = report.traces.front().facts;
   const int64_t step_ns = mean_step(report).mean_ns;
   const auto rate_of = [step_ns](double count) {
     return format_count(static_cast<int64_t>(count * 1e9 / static_cast<double>(step_ns)));
   };
-  if (const auto samples = samples_per_step(first); samples && step_ns > 0) {
-    const auto tokens = tokens_per_step(first);
+  if (const auto samples = first.samples_per_step; samples && step_ns > 0) {
+    const auto tokens = first.tokens_per_step;
     lines.push_back(rate_of(*samples) + " samples/s" +
                     (tokens ? ", " + rate_of(*tokens) + " tokens/s" : "") +
                     " of all ranks, by the steps recorded");
@@ -161,12 +230,12 @@ std::vector<std::string> rate_lines(const Report& report) {
 std::optional<PhaseTimes> mean_phases(const Report& report) {
   PhaseTimes mean{};
   int64_t count = 0;
-  for (const Analysis& analysis : report.traces) {
-    if (!analysis.phases) continue;
+  for (const RankSummary& summary : report.traces) {
+    if (!summary.phases) continue;
     ++count;
     for (size_t i = 0; i < kPhaseCount; ++i) {
-      mean[i].host_ns += (*analysis.phases)[i].host_ns;
-      mean[i].device_ns += (*analysis.phases)[i].device_ns;
+      mean[i].host_ns += (*summary.phases)[i].host_ns;
+      mean[i].device_ns += (*summary.phases)[i].device_ns;
     }
   }
   if (count == 0) return std::nullopt;

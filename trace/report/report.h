@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,14 +15,20 @@
 #include "trace/advice/advice.h"
 #include "trace/analysis/analysis.h"
 #include "trace/analysis/hang.h"
+#include "trace/analysis/rank_spread.h"
 #include "trace/analysis/ranks.h"
 #include "trace/run/verdict.h"
 
 namespace redline::trace {
 
+/// More ranks than this are told by their spread, because nobody reads so many rows.
+constexpr size_t kManyRanks = 32;
+
 struct Report {
-  /// In the order of read_traces(). At least one, unless `run` has a value.
-  std::vector<Analysis> traces;
+  /// By rank, those without one last, then by path. At least one, unless `run` has a value.
+  std::vector<RankSummary> traces;
+  /// One of each of `traces` if these stay loaded, else empty.
+  std::vector<Analysis> analyses;
   std::optional<RunVerdict> run;        ///< of the whole job, if there are step logs
   std::optional<Hang> hang;             ///< what the ranks said last, if they hung
   int64_t hang_seen_ns = 0;             ///< when they said so, unix time
@@ -29,14 +37,19 @@ struct Report {
   std::vector<std::string> unreadable;  ///< files that are left out, each with the reason
   int64_t rank_count = 1;
   std::optional<RankComparison> comparison;  ///< of the last trace of each rank
+  std::optional<RankSpread> spread;          ///< the same, if there are more than kManyRanks
   std::vector<Finding> findings;             ///< of the run
   double load_seconds = 0;                   ///< how long reading the files took; 0 if not measured
-  /// Of the parts that compare ranks; Analysis::times has the others.
+  /// Of the parts that compare ranks; RankSummary::times has the others.
   std::vector<AnalysisTime> times;
   bool is_cancelled = false;  ///< if so, other fields may be missing
 };
 
-/// Setting `cancel`, from any thread, makes it stop soon.
+/// Of traces that may be dropped. The order of the summaries does not matter.
+[[nodiscard]] Report make_report(std::vector<RankSummary> summaries);
+
+/// Of traces that stay loaded, in their order. Setting `cancel`, from any thread, makes it stop
+/// soon.
 [[nodiscard]] Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
                                  const std::atomic<bool>* cancel = nullptr);
 
@@ -59,8 +72,21 @@ struct TextScope {
 /// Schema "redline.report/1". Times are integer nanoseconds, shares 0..1, null = not applicable.
 [[nodiscard]] std::string report_json(const Report& report);
 
+/// Gives a trace of the report (by its index in Report::traces) for pictures of its events; null if
+/// it cannot be read any more.
+using TraceOf = std::function<std::shared_ptr<const Trace>(size_t index)>;
+
+/// Traces that stay loaded; null for others.
+[[nodiscard]] TraceOf loaded_traces(const Report& report);
+
+/// Ranks whose GPUs' states the page draws, at most.
+constexpr size_t kMostRankLanes = 16;
+
 /// One page without references to anything outside.
-[[nodiscard]] std::string report_html(const Report& report);
+[[nodiscard]] std::string report_html(const Report& report, const TraceOf& trace_of);
+[[nodiscard]] inline std::string report_html(const Report& report) {
+  return report_html(report, loaded_traces(report));
+}
 
 /// The average step of a run: the mean over ranks (rank_weights) of each rank's mean step.
 struct MeanStep {
@@ -73,6 +99,9 @@ struct MeanStep {
 
 /// Why flight recorders wrote the traces, a line for each rank: "rank 1: step 40 has not ended …".
 [[nodiscard]] std::vector<std::string> reason_lines(const Report& report);
+
+/// How the own work of many ranks is spread, and who is slow; empty for few ranks.
+[[nodiscard]] std::vector<std::string> spread_lines(const Report& report);
 
 /// One line for samples (and tokens) a second and one for the latency of inference, each only if it
 /// is known.

@@ -18,10 +18,10 @@ constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 std::string subtitle_of(const Report& report) {
-  const Analysis& first = report.traces.front();
+  const RankSummary& first = report.traces.front();
   int64_t events = 0;
-  for (const Analysis& analysis : report.traces) {
-    events += static_cast<int64_t>(analysis.trace->event_count());
+  for (const RankSummary& summary : report.traces) {
+    events += static_cast<int64_t>(summary.facts.events);
   }
   std::string text =
       fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
@@ -29,7 +29,7 @@ std::string subtitle_of(const Report& report) {
   if (!first.gpus.empty() && !first.gpus.front().name.empty()) {
     text = first.gpus.front().name + " · " + text;
   }
-  const int64_t merged = merged_ranks(*first.trace);
+  const int64_t merged = first.facts.merged_ranks;
   if (merged > 1) text = fmt::format("{} ranks in one file, mixed · {}", merged, text);
   return text;
 }
@@ -54,20 +54,26 @@ std::string reasons_html(const Report& report) {
              : hang + "<section class=card><h2>Why it was written</h2>" + items + "</section>\n";
 }
 
-std::string traces_html(const Report& report) {
-  const PageTimeline timeline = page_timeline(report);
+std::string traces_html(const Report& report, const TraceOf& trace_of) {
+  const PageTimeline timeline = page_timeline(report, trace_of);
   std::string page = reasons_html(report) + "<div class=columns><div>" + steps_html(report) +
                      phases_html(report) + memory_html(report) + "</div>" +
                      findings_html(report, timeline) + "</div>\n";
   page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + modules_html(report) +
           roofline_html(report) + paths_html(report) + tables_html(report) + files_html(report);
-  return page + "<script type=application/json id=data>" + timeline_json(report, timeline) +
+  return page + "<script type=application/json id=data>" + timeline_json(timeline) +
          "</script>\n<script>" + page_script() + "</script>\n";
 }
 
 }  // namespace
 
-std::string report_html(const Report& report) {
+TraceOf loaded_traces(const Report& report) {
+  return [&report](size_t index) {
+    return index < report.analyses.size() ? report.analyses[index].trace : nullptr;
+  };
+}
+
+std::string report_html(const Report& report, const TraceOf& trace_of) {
   const std::string title = html::escape(title_of(report));
   const std::string subtitle = report.traces.empty() ? "" : html::escape(subtitle_of(report));
   std::string page = fmt::format(
@@ -78,7 +84,8 @@ std::string report_html(const Report& report) {
       "<div class=top><h1>{}</h1><span class=dim>{}</span></div>\n",
       kPolicy, title, page_style(), title, subtitle);
   if (report.run) page += run_html(*report.run);
-  return page + (report.traces.empty() ? "" : traces_html(report)) + "</main></body></html>\n";
+  return page + (report.traces.empty() ? "" : traces_html(report, trace_of)) +
+         "</main></body></html>\n";
 }
 
 }  // namespace redline::trace

@@ -32,7 +32,8 @@ struct RankLane {
 };
 
 struct PageTimeline {
-  size_t trace = 0;  ///< of Report::traces
+  size_t index = 0;                    ///< of Report::traces
+  std::shared_ptr<const Trace> trace;  ///< null if it cannot be drawn; then all else is empty
   std::string title;
   Interval window;
   std::vector<DrawnLane> lanes;
@@ -44,10 +45,10 @@ struct PageTimeline {
 };
 
 /// The step that shows most of the findings.
-[[nodiscard]] PageTimeline page_timeline(const Report& report);
+[[nodiscard]] PageTimeline page_timeline(const Report& report, const TraceOf& trace_of);
 
 /// The timeline as JSON that may stand inside a script element, whatever the names contain.
-[[nodiscard]] std::string timeline_json(const Report& report, const PageTimeline& timeline);
+[[nodiscard]] std::string timeline_json(const PageTimeline& timeline);
 
 // report_html_overview.cc
 [[nodiscard]] std::string steps_html(const Report& report);

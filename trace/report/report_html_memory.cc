@@ -60,13 +60,17 @@ std::string holders_of(const MemoryPeak& peak) {
 }  // namespace
 
 std::string memory_html(const Report& report) {
-  constexpr size_t kMostCurves = 4;
+  constexpr size_t kMostCurves = 4, kMostPeaks = 32;
   std::string body;
   size_t curves = 0;
-  for (const Analysis& analysis : report.traces) {
-    const auto rank = analysis.trace->metadata().rank;
-    for (const MemoryPeak& peak : analysis.memory) {
-      if (!peak.is_gpu && !analysis.gpus.empty()) continue;
+  for (const RankSummary& summary : report.traces) {
+    const auto rank = summary.facts.rank;
+    for (const MemoryPeak& peak : summary.memory) {
+      if (!peak.is_gpu && !summary.gpus.empty()) continue;
+      if (curves >= kMostPeaks) {
+        ++curves;
+        continue;
+      }
       body += fmt::format(
           "<p><b>{}{}</b> <span class=dim>peak {} allocated{}</span></p>",
           peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host",
@@ -74,10 +78,12 @@ std::string memory_html(const Report& report) {
           format_bytes(peak.allocated_bytes),
           peak.reserved_bytes > 0 ? ", " + format_bytes(peak.reserved_bytes) + " reserved" : "");
       if (curves++ < kMostCurves) {
-        body += curve_of(peak, {analysis.trace->begin_ns(), analysis.trace->end_ns()}) +
-                holders_of(peak);
+        body += curve_of(peak, {summary.facts.begin_ns, summary.facts.end_ns}) + holders_of(peak);
       }
     }
+  }
+  if (curves > kMostPeaks) {
+    body += fmt::format("<p class=dim>… and {} more</p>", curves - kMostPeaks);
   }
   return body.empty() ? "" : "<section class=card><h2>Memory</h2>" + body + "</section>\n";
 }

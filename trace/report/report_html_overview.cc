@@ -26,8 +26,8 @@ template <typename Get>
 std::optional<double> mean_of(const Report& report, Get get) {
   double sum = 0;
   int count = 0;
-  for (const Analysis& analysis : report.traces) {
-    for (const GpuUse& gpu : analysis.gpus) {
+  for (const RankSummary& summary : report.traces) {
+    for (const GpuUse& gpu : summary.gpus) {
       const std::optional<double> value = get(gpu);
       if (!value) continue;
       sum += *value;
@@ -39,7 +39,7 @@ std::optional<double> mean_of(const Report& report, Get get) {
 
 std::string gauges_html(const Report& report) {
   const bool any = std::any_of(report.traces.begin(), report.traces.end(),
-                               [](const Analysis& analysis) { return !analysis.gpus.empty(); });
+                               [](const RankSummary& summary) { return !summary.gpus.empty(); });
   if (!any) return {};
   using Share = std::optional<double>;
   return "<div class=\"gauges ruled\">" +
@@ -94,7 +94,7 @@ std::string steps_html(const Report& report) {
   }
   std::string rates;
   for (const std::string& line : rate_lines(report)) rates += "<div class=dim>" + line + "</div>";
-  const Analysis& first = report.traces.front();
+  const RankSummary& first = report.traces.front();
   const bool marked = !first.steps.empty() && first.steps.front().number.has_value();
   return fmt::format(
       "<section class=card><h2>{}</h2><div class=step><b>{}</b><span class=dim>{}</span></div>"

@@ -11,15 +11,15 @@
 namespace redline::trace {
 namespace {
 
-std::string path_html(const Analysis& analysis, const std::string& rank) {
-  if (!analysis.critical_path || analysis.critical_path->steps == 0) return {};
-  const CriticalPath& path = *analysis.critical_path;
+std::string path_html(const RankSummary& summary, const std::string& rank) {
+  if (!summary.critical_path || summary.critical_path->steps == 0) return {};
+  const CriticalPath& path = *summary.critical_path;
   const auto step_ns = static_cast<double>(
       std::max<int64_t>(1, std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0})));
   std::vector<std::string> rows;
   for (const PathName& part : path.names) {
     const std::string_view name =
-        part.name ? analysis.trace->string(part.name) : std::string_view("outside operators");
+        part.name ? summary.string(part.name) : std::string_view("outside operators");
     const std::string_view what = part_name(part.kind);
     const bool on_device = part.kind <= BreakdownPart::kMemset;
     const int64_t part_ns = part.total_ns / path.steps;
@@ -35,13 +35,12 @@ std::string path_html(const Analysis& analysis, const std::string& rank) {
       rows, 8);
 }
 
-std::string sequences_html(const Analysis& analysis, const std::string& rank) {
+std::string sequences_html(const RankSummary& summary, const std::string& rank) {
   std::vector<std::string> rows;
-  for (const KernelSequence& sequence : analysis.sequences) {
+  for (const KernelSequence& sequence : summary.sequences) {
     std::string all;
     for (const StringId name : sequence.names) {
-      const std::string kernel =
-          short_kernel_name(analysis.trace->string(name), html::kNameLetters);
+      const std::string kernel = short_kernel_name(summary.string(name), html::kNameLetters);
       all += (all.empty() ? "" : " → ") + kernel;
     }
     rows.push_back(html::name_cell(all, all) +
@@ -57,12 +56,12 @@ std::string sequences_html(const Analysis& analysis, const std::string& rank) {
 }  // namespace
 
 std::string paths_html(const Report& report) {
-  const Analysis& analysis =
+  const RankSummary& summary =
       report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
-  const auto number = analysis.trace->metadata().rank;
+  const auto number = summary.facts.rank;
   const std::string rank =
       number && report.traces.size() > 1 ? fmt::format(" of rank {}", *number) : "";
-  return path_html(analysis, rank) + sequences_html(analysis, rank);
+  return path_html(summary, rank) + sequences_html(summary, rank);
 }
 
 }  // namespace redline::trace

@@ -116,7 +116,7 @@ std::string roofline_html(const Report& report) {
                       {"of peak"},
                       {"bound", false},
                       {"calls"},
-                      {report.traces.front().device_work.rows.empty() ? "CPU time" : "GPU time"},
+                      {!report.traces.front().has_device_work ? "CPU time" : "GPU time"},
                       {"TFLOP/s"},
                       {"memory"}},
                      cells);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/format.h"
 #include "trace/analysis/run_tables.h"
@@ -11,8 +12,8 @@
 namespace redline::trace {
 namespace {
 
-std::string rank_of(const Analysis& analysis) {
-  const auto rank = analysis.trace->metadata().rank;
+std::string rank_of(const RankSummary& summary) {
+  const auto rank = summary.facts.rank;
   return rank ? std::to_string(*rank) : "–";
 }
 
@@ -102,6 +103,18 @@ std::string copies_html(const Report& report) {
                      rows);
 }
 
+// Few ranks in their order; of many those with the longest own work first.
+std::vector<size_t> ranks_in_order(const Report& report) {
+  const std::vector<RankTime>& times = report.comparison->times;
+  std::vector<size_t> order(times.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (!report.spread) return order;
+  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return times[left].own_work_ns > times[right].own_work_ns;
+  });
+  return order;
+}
+
 }  // namespace
 
 std::string ranks_html(const Report& report) {
@@ -110,7 +123,7 @@ std::string ranks_html(const Report& report) {
   int64_t longest_ns = 1;
   for (const RankTime& time : ranks.times) longest_ns = std::max(longest_ns, time.step_ns);
   std::vector<std::string> rows;
-  for (size_t i = 0; i < ranks.times.size(); ++i) {
+  for (const size_t i : ranks_in_order(report)) {
     const RankTime& time = ranks.times[i];
     const std::string late = straggler_mark(ranks, time.rank);
     const auto clock = i < ranks.clocks.size() ? ranks.clocks[i] : std::nullopt;
@@ -129,8 +142,9 @@ std::string ranks_html(const Report& report) {
         (clock ? html::number_cell(static_cast<double>(clock->offset_ns), offset_text(*clock))
                : "<td class=number>unknown</td>"));
   }
-  return html::table("Ranks",
-                     fmt::format("own work differs by {} a step", format_ns(ranks.skew_ns)),
+  std::string note = fmt::format("own work differs by {} a step", format_ns(ranks.skew_ns));
+  for (const std::string& line : spread_lines(report)) note += " · " + line;
+  return html::table("Ranks", note,
                      {{"rank", false},
                       {"own work and collectives", false, true},
                       {"step"},
@@ -143,10 +157,10 @@ std::string ranks_html(const Report& report) {
 
 std::string gpus_html(const Report& report) {
   std::vector<std::string> rows;
-  for (const Analysis& analysis : report.traces) {
-    for (const GpuUse& gpu : analysis.gpus) {
+  for (const RankSummary& summary : report.traces) {
+    for (const GpuUse& gpu : summary.gpus) {
       rows.push_back(html::name_cell(gpu.name, fmt::format("GPU {} {}", gpu.device, gpu.name)) +
-                     html::text_cell(rank_of(analysis)) + html::share_cell(gpu.utilization) +
+                     html::text_cell(rank_of(summary)) + html::share_cell(gpu.utilization) +
                      html::share_cell(gpu.sm_efficiency) + html::share_cell(gpu.occupancy) +
                      html::share_cell(gpu.tensor_core_share) + html::time_cell(gpu.compute_ns) +
                      html::time_cell(gpu.communication_ns) +
@@ -174,23 +188,23 @@ std::string tables_html(const Report& report) {
 
 std::string files_html(const Report& report) {
   std::vector<std::string> files, issues;
-  for (const Analysis& analysis : report.traces) {
-    const Trace& trace = *analysis.trace;
+  for (const RankSummary& summary : report.traces) {
+    const TraceFacts& facts = summary.facts;
     uint64_t skipped = 0, repaired = 0;
-    for (const LoadIssue& issue : trace.issues()) {
+    for (const LoadIssue& issue : facts.issues) {
       (issue.info().lost_data ? skipped : repaired) += issue.count;
       issues.push_back(html::text_cell(issue.info().lost_data ? "skipped" : "repaired") +
                        html::text_cell(issue.info().name) + html::text_cell(issue.info().sentence) +
                        html::text_cell(issue.info().advice) +
                        html::count_cell(static_cast<int64_t>(issue.count)) +
                        html::count_cell(static_cast<int64_t>(issue.first_offset)) +
-                       html::name_cell(trace.path(), trace.path()));
+                       html::name_cell(facts.path, facts.path));
     }
-    files.push_back(
-        html::name_cell(trace.path(), trace.path()) + html::text_cell(rank_of(analysis)) +
-        html::count_cell(static_cast<int64_t>(trace.event_count())) +
-        html::count_cell(static_cast<int64_t>(skipped)) +
-        html::count_cell(static_cast<int64_t>(repaired)) + html::count_cell(dropped_events(trace)));
+    files.push_back(html::name_cell(facts.path, facts.path) + html::text_cell(rank_of(summary)) +
+                    html::count_cell(static_cast<int64_t>(facts.events)) +
+                    html::count_cell(static_cast<int64_t>(skipped)) +
+                    html::count_cell(static_cast<int64_t>(repaired)) +
+                    html::count_cell(facts.dropped));
   }
   std::vector<std::string> left_out;
   for (const std::string& message : report.unreadable) {

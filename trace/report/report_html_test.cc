@@ -162,7 +162,7 @@ TEST(PageTimeline, DrawsTheLongestSlicesOfALargeStep) {
     text.cpu_op("op", i * 2'000, i * 2'000 + (i % 2 == 0 ? 1'000 : 500));
   }
   const Report report = report_of({text.str()});
-  const PageTimeline timeline = page_timeline(report);
+  const PageTimeline timeline = page_timeline(report, loaded_traces(report));
   EXPECT_EQ(timeline.slice_count, 20'001);
   EXPECT_LE(timeline.drawn_count, kMostDrawnSlices);
   EXPECT_GE(timeline.drawn_count, 1);
@@ -177,7 +177,7 @@ TEST(PageTimeline, ARanksLanePartsComputationFromCommunication) {
                                        .kernel("k", 100, 400, on_stream(7, 1))
                                        .kernel("ncclDevKernel_AllReduce", 300, 600, on_stream(8))
                                        .str()});
-  const PageTimeline timeline = page_timeline(report);
+  const PageTimeline timeline = page_timeline(report, loaded_traces(report));
   ASSERT_EQ(timeline.ranks.size(), 1);
   std::map<DeviceState, int64_t> times;
   for (const DeviceSpan& span : timeline.ranks[0].spans) {

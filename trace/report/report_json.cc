@@ -12,26 +12,26 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json events_by_phase_json(const Trace& trace) {
+json events_by_phase_json(const TraceFacts& facts) {
   json counts = json::object();
-  for (const PhaseCount& phase : trace.phase_counts()) {
+  for (const PhaseCount& phase : facts.phase_counts) {
     counts[phase.phase.empty() ? "none" : phase.phase] = phase.count;
   }
   return counts;
 }
 
-json issues_json(const Trace& trace, bool lost_data) {
+json issues_json(const TraceFacts& facts, bool lost_data) {
   json counts = json::object();
-  for (const LoadIssue& issue : trace.issues()) {
+  for (const LoadIssue& issue : facts.issues) {
     if (issue.info().lost_data == lost_data) counts[std::string(issue.info().name)] = issue.count;
   }
   return counts;
 }
 
-json breakdown_json(const Analysis& analysis) {
+json breakdown_json(const RankSummary& summary) {
   json parts = json::object();
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {
-    parts[std::string(kBreakdownPartNames[i])] = analysis.breakdown.part_ns[i];
+    parts[std::string(kBreakdownPartNames[i])] = summary.breakdown.part_ns[i];
   }
   return parts;
 }
@@ -46,10 +46,10 @@ json phases_json(const std::optional<PhaseTimes>& phases) {
   return parts;
 }
 
-json steps_json(const Analysis& analysis) {
-  const StepTimes& times = analysis.step_times;
+json steps_json(const RankSummary& summary) {
+  const StepTimes& times = summary.step_times;
   json durations = json::array();
-  for (const Step& step : analysis.steps) durations.push_back(step.window.length_ns());
+  for (const Step& step : summary.steps) durations.push_back(step.window.length_ns());
   return {{"count", times.count},
           {"mean_ns", times.mean_ns},
           {"deviation_ns", times.deviation_ns},
@@ -177,11 +177,11 @@ json gaps_json(const IdleGaps& gaps) {
           {"other_ns", gaps.other_ns}};
 }
 
-json idle_json(const Analysis& analysis) {
-  if (!analysis.idle) return nullptr;
-  json idle = gaps_json(*analysis.idle);
+json idle_json(const RankSummary& summary) {
+  if (!summary.idle) return nullptr;
+  json idle = gaps_json(*summary.idle);
   json streams = json::array();
-  for (const StreamIdle& stream : analysis.stream_idle) {
+  for (const StreamIdle& stream : summary.stream_idle) {
     json row = {{"device", stream.device}, {"stream", stream.stream}};
     row.update(gaps_json(stream.gaps));
     streams.push_back(std::move(row));
@@ -212,13 +212,13 @@ json memory_device_json(const MemoryPeak& peak, int64_t begin_ns) {
 }
 
 // The memory peaks of the process's GPUs, or of the host if no GPU allocates.
-json memory_json(const Analysis& analysis) {
-  const std::vector<MemoryPeak>& peaks = analysis.memory;
+json memory_json(const RankSummary& summary) {
+  const std::vector<MemoryPeak>& peaks = summary.memory;
   if (peaks.empty()) return nullptr;
   int64_t allocated = 0, reserved = 0;
   json devices = json::array();
   for (const MemoryPeak& peak : peaks) {
-    devices.push_back(memory_device_json(peak, analysis.trace->begin_ns()));
+    devices.push_back(memory_device_json(peak, summary.facts.begin_ns));
     if (peak.is_gpu != peaks.front().is_gpu) continue;
     allocated += peak.allocated_bytes;
     reserved += peak.reserved_bytes;
@@ -260,54 +260,52 @@ json list_json(const Rows& rows, ToJson to_json) {
   return list;
 }
 
-json trace_json(const Analysis& analysis, const std::vector<Finding>& findings, size_t index) {
-  const Trace& trace = *analysis.trace;
+json trace_json(const RankSummary& summary, size_t index) {
+  const TraceFacts& facts = summary.facts;
   json object;
-  object["path"] = trace.path();
-  object["rank"] = or_null(trace.metadata().rank);
-  object["world_size"] = or_null(trace.metadata().world_size);
-  object["events"] = trace.event_count();
+  object["path"] = facts.path;
+  object["rank"] = or_null(facts.rank);
+  object["world_size"] = or_null(facts.world_size);
+  object["events"] = facts.events;
   object["issues"] = json::array();
-  for (const LoadIssue& issue : trace.issues()) {
+  for (const LoadIssue& issue : facts.issues) {
     object["issues"].push_back({{"name", issue.info().name},
                                 {"count", issue.count},
                                 {"first_offset", issue.first_offset},
                                 {"lost", issue.info().lost_data}});
   }
-  object["events_by_phase"] = events_by_phase_json(trace);
-  object["skipped"] = issues_json(trace, true);
-  object["repaired"] = issues_json(trace, false);
-  object["dropped"] = dropped_events(trace);
-  const int64_t merged = merged_ranks(trace);
-  object["merged_ranks"] = merged > 1 ? json(merged) : json();
-  const std::string reason = recording_reason(trace);
-  object["reason"] = reason.empty() ? json() : json(reason);
-  object["span_ns"] = trace.end_ns() - trace.begin_ns();
-  object["steps"] = steps_json(analysis);
-  object["samples_per_step"] = or_null(samples_per_step(trace));
-  object["tokens_per_step"] = or_null(tokens_per_step(trace));
-  const auto latency = batch_latency({&analysis, 1});
+  object["events_by_phase"] = events_by_phase_json(facts);
+  object["skipped"] = issues_json(facts, true);
+  object["repaired"] = issues_json(facts, false);
+  object["dropped"] = facts.dropped;
+  object["merged_ranks"] = facts.merged_ranks > 1 ? json(facts.merged_ranks) : json();
+  object["reason"] = text_or_null(facts.reason);
+  object["span_ns"] = facts.end_ns - facts.begin_ns;
+  object["steps"] = steps_json(summary);
+  object["samples_per_step"] = or_null(facts.samples_per_step);
+  object["tokens_per_step"] = or_null(facts.tokens_per_step);
+  const auto latency = batch_latency({&summary, 1});
   object["latency_ns"] = latency ? json{{"p50", latency->p50_ns},
                                         {"p90", or_null(latency->p90_ns)},
                                         {"p99", or_null(latency->p99_ns)}}
                                  : json();
-  object["step_breakdown_ns"] = breakdown_json(analysis);
-  object["phases"] = phases_json(analysis.phases);
-  object["gpus"] = list_json(analysis.gpus, gpu_json);
-  object["kernels"] = list_json(analysis.kernels, kernel_json);
-  object["operators"] = list_json(analysis.operators, operator_json);
-  object["operators_by_shape"] = operators_by_shape_json(analysis);
-  object["roofline"] = roofline_json(analysis);
-  object["modules"] = modules_json(analysis);
-  object["copies"] = list_json(analysis.copies, copy_json);
-  object["launches"] = launches_json(analysis.launches);
-  object["queue"] = queue_json(analysis.queues);
-  object["idle"] = idle_json(analysis);
-  object["collectives"] = collectives_json(analysis.communication);
-  object["critical_path"] = critical_path_json(trace, analysis.critical_path);
-  object["sequences"] = sequences_json(trace, analysis.sequences);
-  object["memory"] = memory_json(analysis);
-  object["advice"] = advice_json(findings, index);
+  object["step_breakdown_ns"] = breakdown_json(summary);
+  object["phases"] = phases_json(summary.phases);
+  object["gpus"] = list_json(summary.gpus, gpu_json);
+  object["kernels"] = list_json(summary.kernels, kernel_json);
+  object["operators"] = list_json(summary.operators, operator_json);
+  object["operators_by_shape"] = operators_by_shape_json(summary);
+  object["roofline"] = roofline_json(summary);
+  object["modules"] = modules_json(summary);
+  object["copies"] = list_json(summary.copies, copy_json);
+  object["launches"] = launches_json(summary.launches);
+  object["queue"] = queue_json(summary.queues);
+  object["idle"] = idle_json(summary);
+  object["collectives"] = collectives_json(summary.collectives);
+  object["critical_path"] = critical_path_json(*summary.names, summary.critical_path);
+  object["sequences"] = sequences_json(*summary.names, summary.sequences);
+  object["memory"] = memory_json(summary);
+  object["advice"] = advice_json(summary.findings, index);
   return object;
 }
 
@@ -332,10 +330,7 @@ std::string report_json(const Report& report) {
   object["schema"] = "redline.report/1";
   object["traces"] = json::array();
   for (size_t i = 0; i < report.traces.size(); ++i) {
-    const Analysis& analysis = report.traces[i];
-    object["traces"].push_back(report.traces.size() == 1  // then its tables are those of the run
-                                   ? trace_json(analysis, report.findings, i)
-                                   : trace_json(analysis, advise(analysis), i));
+    object["traces"].push_back(trace_json(report.traces[i], i));
   }
   object["hang"] = hang_json(report.hang);
   object["unreadable"] = report.unreadable;

@@ -14,13 +14,13 @@
 namespace redline::trace {
 
 /// null without steps.
-[[nodiscard]] nlohmann::ordered_json critical_path_json(const Trace& trace,
+[[nodiscard]] nlohmann::ordered_json critical_path_json(const StringTable& strings,
                                                         const std::optional<CriticalPath>& path);
 
-[[nodiscard]] nlohmann::ordered_json sequences_json(const Trace& trace,
+[[nodiscard]] nlohmann::ordered_json sequences_json(const StringTable& strings,
                                                     std::span<const KernelSequence> sequences);
 
-[[nodiscard]] nlohmann::ordered_json collectives_json(const Communication& communication);
+[[nodiscard]] nlohmann::ordered_json collectives_json(std::span<const Collective> collectives);
 
 [[nodiscard]] nlohmann::ordered_json ranks_json(const RankComparison& comparison);
 

@@ -1,7 +1,5 @@
 #include "trace/report/report_json_parts.h"
 
-#include "trace/model/slice_view.h"
-
 namespace redline::trace {
 namespace {
 
@@ -12,21 +10,21 @@ constexpr size_t kNamesShown = 32;
 
 }  // namespace
 
-json critical_path_json(const Trace& trace, const std::optional<CriticalPath>& path) {
+json critical_path_json(const StringTable& strings, const std::optional<CriticalPath>& path) {
   if (!path) return nullptr;
   json mean = json::object(), names = json::array(), longest = json::array();
   for (size_t i = 0; i < kStepPartCount; ++i) {
     mean[std::string(kBreakdownPartNames[i])] = path->mean_ns[i];
   }
   for (const PathName& row : path->names) {
-    names.push_back({{"name", trace.string(row.name)},
+    names.push_back({{"name", strings.at(row.name)},
                      {"class", part_name(row.kind)},
                      {"parts", row.count},
                      {"total_ns", row.total_ns}});
   }
   for (const PathPart& part : path->longest) {
     longest.push_back({{"event", part.slice ? json(part.slice.value) : json()},
-                       {"name", part.slice ? json(name_of(trace, part.slice)) : json()},
+                       {"name", part.slice ? json(strings.at(part.name)) : json()},
                        {"class", part_name(part.kind)},
                        {"begin_ns", part.interval.begin_ns},
                        {"ns", part.interval.length_ns()}});
@@ -34,12 +32,12 @@ json critical_path_json(const Trace& trace, const std::optional<CriticalPath>& p
   return {{"steps", path->steps}, {"mean_ns", mean}, {"names", names}, {"longest", longest}};
 }
 
-json sequences_json(const Trace& trace, std::span<const KernelSequence> sequences) {
+json sequences_json(const StringTable& strings, std::span<const KernelSequence> sequences) {
   json list = json::array();
   for (const KernelSequence& sequence : sequences) {
     json names = json::array();
     for (size_t i = 0; i < std::min(kNamesShown, sequence.names.size()); ++i) {
-      names.push_back(trace.string(sequence.names[i]));
+      names.push_back(strings.at(sequence.names[i]));
     }
     list.push_back({{"length", sequence.names.size()},
                     {"kernels", names},

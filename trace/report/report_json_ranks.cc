@@ -62,9 +62,9 @@ json straggler_json(const RankComparison& comparison) {
 
 }  // namespace
 
-json collectives_json(const Communication& communication) {
+json collectives_json(std::span<const Collective> collectives) {
   json list = json::array();
-  for (const Collective& row : communication.table) list.push_back(collective_json(row));
+  for (const Collective& row : collectives) list.push_back(collective_json(row));
   return list;
 }
 

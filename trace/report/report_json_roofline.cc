@@ -15,9 +15,8 @@ json as_in_trace(const std::string& text) {
 json shape_json(const RooflineRow& row) {
   const OperatorShape& shape = *row.shape;
   const RooflinePoint& point = row.point;
-  const Trace& trace = *row.analysis->trace;
   return {
-      {"name", trace.string(shape.name)},
+      {"name", row.summary->string(shape.name)},
       {"input_dims", as_in_trace(shape.input_dims)},
       {"input_types", as_in_trace(shape.input_types)},
       {"count", shape.count},
@@ -34,7 +33,7 @@ json shape_json(const RooflineRow& row) {
       {"percent_of_peak", or_null(point.percent_of_peak)},
       {"bound", point.bound ? json(bound_name(*point.bound)) : json()},
       {"lost_ns", or_null(point.lost_ns)},
-      {"kernels", shape_kernels_json(trace, shape.kernels)}};
+      {"kernels", shape_kernels_json(*row.summary->names, shape.kernels)}};
 }
 
 json peaks_json(const DevicePeaks& peaks) {
@@ -49,31 +48,31 @@ json peaks_json(const DevicePeaks& peaks) {
 
 }  // namespace
 
-json shape_kernels_json(const Trace& trace, std::span<const ShapeKernel> kernels) {
+json shape_kernels_json(const StringTable& strings, std::span<const ShapeKernel> kernels) {
   json list = json::array();
   for (const ShapeKernel& kernel : kernels) {
-    list.push_back({{"name", trace.string(kernel.name)},
+    list.push_back({{"name", strings.at(kernel.name)},
                     {"count", kernel.count},
                     {"total_ns", kernel.total_ns}});
   }
   return list;
 }
 
-json operators_by_shape_json(const Analysis& analysis) {
+json operators_by_shape_json(const RankSummary& summary) {
   json list = json::array();
-  for (const RooflineRow& row : roofline_rows({&analysis, 1})) list.push_back(shape_json(row));
+  for (const RooflineRow& row : roofline_rows({&summary, 1})) list.push_back(shape_json(row));
   return list;
 }
 
-json roofline_json(const Analysis& analysis) {
-  if (analysis.shapes.rows.empty()) return nullptr;
-  const ModelUse use = model_use(*analysis.trace, analysis.shapes, analysis.steps, analysis.peaks);
+json roofline_json(const RankSummary& summary) {
+  if (summary.shapes.rows.empty()) return nullptr;
+  const ModelUse use = model_use(*summary.names, summary.shapes, summary.steps, summary.peaks);
   return {{"flops_per_step", or_null(use.flops_per_step)},
           {"recomputed_flops_per_step", or_null(use.recomputed_flops_per_step)},
           {"mfu", or_null(use.mfu)},
           {"hfu", or_null(use.hfu)},
           {"modelled_share", or_null(use.modelled_share)},
-          {"peaks", peaks_json(analysis.peaks)}};
+          {"peaks", peaks_json(summary.peaks)}};
 }
 
 }  // namespace redline::trace

@@ -16,6 +16,6 @@ namespace redline::trace {
 [[nodiscard]] std::vector<std::string> module_notes(const ModuleRows& modules);
 
 /// traces[].modules[]
-[[nodiscard]] nlohmann::ordered_json modules_json(const Analysis& analysis);
+[[nodiscard]] nlohmann::ordered_json modules_json(const RankSummary& summary);
 
 }  // namespace redline::trace

@@ -29,15 +29,15 @@ std::string not_modelled(const Report& report) {
   constexpr size_t kMost = 3;
   std::map<std::string_view, int64_t> by_name;
   int64_t all_ns = 0;
-  for (const Analysis& analysis : report.traces) {
-    if (analysis.shapes.rows.empty()) continue;
-    if (analysis.shapes.outside_ns > 0) {
-      by_name["outside operators"] += analysis.shapes.outside_ns;
-      all_ns += analysis.shapes.outside_ns;
+  for (const RankSummary& summary : report.traces) {
+    if (summary.shapes.rows.empty()) continue;
+    if (summary.shapes.outside_ns > 0) {
+      by_name["outside operators"] += summary.shapes.outside_ns;
+      all_ns += summary.shapes.outside_ns;
     }
-    for (const OperatorShape& shape : analysis.shapes.rows) {
+    for (const OperatorShape& shape : summary.shapes.rows) {
       if (shape.work.bytes && shape.work.is_modelled()) continue;
-      by_name[analysis.trace->string(shape.name)] += shape.taken_ns();
+      by_name[summary.string(shape.name)] += shape.taken_ns();
       all_ns += shape.taken_ns();
     }
   }
@@ -45,9 +45,8 @@ std::string not_modelled(const Report& report) {
   std::vector<std::pair<int64_t, std::string_view>> longest;
   for (const auto& [name, total_ns] : by_name) longest.emplace_back(total_ns, name);
   std::sort(longest.begin(), longest.end(), std::greater<>());
-  std::string text =
-      "not modelled: " + format_ns(all_ns) +
-      (report.traces.front().device_work.rows.empty() ? " of CPU time (" : " of GPU time (");
+  std::string text = "not modelled: " + format_ns(all_ns) +
+                     (!report.traces.front().has_device_work ? " of CPU time (" : " of GPU time (");
   for (size_t i = 0; i < std::min(kMost, longest.size()); ++i) {
     text += (i > 0 ? ", " : "") + without_library(longest[i].second) + " " +
             format_ns(longest[i].first);
@@ -59,16 +58,15 @@ std::string not_modelled(const Report& report) {
 
 std::string roofline_name(const RooflineRow& row) {
   const std::string sizes = short_dims(row.shape->input_dims);
-  const std::string name = without_library(row.analysis->trace->string(row.shape->name));
+  const std::string name = without_library(row.summary->string(row.shape->name));
   return sizes.empty() ? name : name + " " + sizes;
 }
 
-std::string model_use_line(const std::vector<Analysis>& traces) {
+std::string model_use_line(const std::vector<RankSummary>& traces) {
   double sum = 0, with_again = 0, flops = 0, again = 0;
   int count = 0;
-  for (const Analysis& analysis : traces) {
-    const ModelUse use =
-        model_use(*analysis.trace, analysis.shapes, analysis.steps, analysis.peaks);
+  for (const RankSummary& summary : traces) {
+    const ModelUse use = model_use(*summary.names, summary.shapes, summary.steps, summary.peaks);
     if (!use.mfu || !use.flops_per_step) continue;
     sum += *use.mfu;
     with_again += *use.hfu;
@@ -77,7 +75,7 @@ std::string model_use_line(const std::vector<Analysis>& traces) {
     ++count;
   }
   if (count == 0) return "";
-  const std::string of = traces.front().device_work.rows.empty() ? "process" : "GPU";
+  const std::string of = !traces.front().has_device_work ? "process" : "GPU";
   std::string line = "MFU " + format_percent(sum / count) + ": " +
                      format_number(flops / count / 1e12) + " TFLOP a step and " + of +
                      ", against the peak of their types";
@@ -90,10 +88,10 @@ std::string model_use_line(const std::vector<Analysis>& traces) {
 
 std::vector<std::string> roofline_notes(const Report& report) {
   std::vector<std::string> notes;
-  const Analysis& first = report.traces.front();
+  const RankSummary& first = report.traces.front();
   if (first.peaks.source.empty()) {
     notes.emplace_back(
-        first.device_work.rows.empty()
+        !first.has_device_work
             ? "no peaks of this CPU are known: run redline doctor --measure on it, or give them "
               "with --peak-tflops and --peak-gbs"
             : "no peaks are known for this device: give them with --peak-tflops and --peak-gbs");
@@ -113,11 +111,11 @@ std::vector<std::string> roofline_notes(const Report& report) {
   return notes;
 }
 
-std::vector<RooflineRow> roofline_rows(std::span<const Analysis> traces) {
+std::vector<RooflineRow> roofline_rows(std::span<const RankSummary> traces) {
   std::vector<RooflineRow> rows;
-  for (const Analysis& analysis : traces) {
-    for (const OperatorShape& shape : analysis.shapes.rows) {
-      rows.push_back({&analysis, &shape, roofline_point(*analysis.trace, shape, analysis.peaks)});
+  for (const RankSummary& summary : traces) {
+    for (const OperatorShape& shape : summary.shapes.rows) {
+      rows.push_back({&summary, &shape, roofline_point(*summary.names, shape, summary.peaks)});
     }
   }
   sort_by_loss(rows);

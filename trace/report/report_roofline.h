@@ -14,13 +14,13 @@ namespace redline::trace {
 
 /// A row of the table of operators by shapes.
 struct RooflineRow {
-  const Analysis* analysis = nullptr;
+  const RankSummary* summary = nullptr;
   const OperatorShape* shape = nullptr;
   RooflinePoint point;
 };
 
 /// All rows of the traces: the most lost time first, then those without a roof by GPU time.
-[[nodiscard]] std::vector<RooflineRow> roofline_rows(std::span<const Analysis> traces);
+[[nodiscard]] std::vector<RooflineRow> roofline_rows(std::span<const RankSummary> traces);
 
 /// "[[16, 559, 1024], [1024]]" as "16x559x1024, 1024"; lists of tensors in brackets.
 [[nodiscard]] std::string short_dims(const std::string& input_dims);
@@ -29,16 +29,16 @@ struct RooflineRow {
 [[nodiscard]] std::string roofline_name(const RooflineRow& row);
 
 /// The step's use of the device's peak, a mean of the traces that know theirs; "" if none does.
-[[nodiscard]] std::string model_use_line(const std::vector<Analysis>& traces);
+[[nodiscard]] std::string model_use_line(const std::vector<RankSummary>& traces);
 
 /// What the table's figures rest on, and what they leave out.
 [[nodiscard]] std::vector<std::string> roofline_notes(const Report& report);
 
-[[nodiscard]] nlohmann::ordered_json shape_kernels_json(const Trace& trace,
+[[nodiscard]] nlohmann::ordered_json shape_kernels_json(const StringTable& strings,
                                                         std::span<const ShapeKernel> kernels);
 /// traces[].operators_by_shape[], in the order of roofline_rows().
-[[nodiscard]] nlohmann::ordered_json operators_by_shape_json(const Analysis& analysis);
+[[nodiscard]] nlohmann::ordered_json operators_by_shape_json(const RankSummary& summary);
 /// traces[].roofline: peaks, the model's use of them; null without shapes.
-[[nodiscard]] nlohmann::ordered_json roofline_json(const Analysis& analysis);
+[[nodiscard]] nlohmann::ordered_json roofline_json(const RankSummary& summary);
 
 }  // namespace redline::trace

@@ -22,9 +22,9 @@ struct DevicePeak {
 };
 
 /// The share by what the allocator held or, if the trace does not know that, by what was in use.
-double share_of_gpu(const Analysis& analysis, const MemoryPeak& peak) {
+double share_of_gpu(const RankSummary& summary, const MemoryPeak& peak) {
   const int64_t bytes = peak.reserved_bytes > 0 ? peak.reserved_bytes : peak.allocated_bytes;
-  for (const DeviceProperties& device : analysis.devices) {
+  for (const DeviceProperties& device : summary.devices) {
     if (!peak.is_gpu || device.device != peak.device || device.memory_bytes <= 0) continue;
     return static_cast<double>(bytes) / static_cast<double>(device.memory_bytes);
   }
@@ -40,14 +40,14 @@ const MemoryPeak* fullest_of(const std::vector<DevicePeak>& peaks) {
 
 std::vector<DevicePeak> peaks_of(const Report& report) {
   std::vector<DevicePeak> peaks;
-  for (const Analysis& analysis : report.traces) {
-    const auto rank = analysis.trace->metadata().rank;
-    for (const MemoryPeak& peak : analysis.memory) {
+  for (const RankSummary& summary : report.traces) {
+    const auto rank = summary.facts.rank;
+    for (const MemoryPeak& peak : summary.memory) {
       // In a job with GPUs, the little that is allocated on the host tells nothing.
-      if (!peak.is_gpu && !analysis.gpus.empty() && peak.allocated_bytes < kLittle) continue;
+      if (!peak.is_gpu && !summary.gpus.empty() && peak.allocated_bytes < kLittle) continue;
       peaks.push_back({&peak,
                        rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "",
-                       share_of_gpu(analysis, peak)});
+                       share_of_gpu(summary, peak)});
     }
   }
   return peaks;
@@ -58,7 +58,7 @@ std::vector<DevicePeak> peaks_of(const Report& report) {
 void write_gpus(TextPage& page) {
   const auto& traces = page.report.traces;
   size_t count = 0, shown = 0;
-  for (const Analysis& analysis : traces) count += analysis.gpus.size();
+  for (const RankSummary& summary : traces) count += summary.gpus.size();
   if (count == 0) return;
   page.canvas.left("GPUS", 26, Hue::kBold)
       .right("busy", 9, Hue::kDim)
@@ -66,9 +66,9 @@ void write_gpus(TextPage& page) {
       .right("occupancy", 13, Hue::kDim)
       .right("Tensor Cores", 16, Hue::kDim)
       .end_line();
-  for (const Analysis& analysis : traces) {
-    const auto rank = analysis.trace->metadata().rank;
-    for (const GpuUse& gpu : analysis.gpus) {
+  for (const RankSummary& summary : traces) {
+    const auto rank = summary.facts.rank;
+    for (const GpuUse& gpu : summary.gpus) {
       if (shown == page.shown(count)) break;
       ++shown;
       page.canvas.left("  ")
@@ -86,8 +86,8 @@ void write_gpus(TextPage& page) {
   if (count > shown) {
     page.canvas.left(fmt::format("  … and {} more", count - shown), 0, Hue::kDim).end_line();
   }
-  const bool any_amd = std::any_of(traces.begin(), traces.end(), [](const Analysis& analysis) {
-    return !analysis.gpus.empty() && is_amd(*analysis.trace);
+  const bool any_amd = std::any_of(traces.begin(), traces.end(), [](const RankSummary& summary) {
+    return !summary.gpus.empty() && summary.facts.is_amd;
   });
   if (any_amd) {
     page.canvas

@@ -29,10 +29,10 @@ void write_phases(TextPage& page) {
 
 void write_launches(TextPage& page) {
   if (page.scope.top < TextScope::kAll) return;  // the advice has what matters in it
-  for (const Analysis& analysis : page.report.traces) {
-    if (!analysis.launches) continue;
-    const LaunchStatistics& launches = *analysis.launches;
-    const auto rank = analysis.trace->metadata().rank;
+  for (const RankSummary& summary : page.report.traces) {
+    if (!summary.launches) continue;
+    const LaunchStatistics& launches = *summary.launches;
+    const auto rank = summary.facts.rank;
     page.canvas
         .left(
             "LAUNCHES" + (rank && page.report.traces.size() > 1 ? fmt::format(" of rank {}", *rank)
@@ -51,12 +51,12 @@ void write_launches(TextPage& page) {
         .left(fmt::format("  shorter than the call that launched it: {}",
                           share_text(launches.short_count, launches.count)))
         .end_line();
-    if (analysis.idle) {
+    if (summary.idle) {
       page.canvas
           .left(fmt::format("  streams idle: {} for the host, {} between kernels, {} else",
-                            format_ns(analysis.idle->host_wait_ns),
-                            format_ns(analysis.idle->kernel_wait_ns),
-                            format_ns(analysis.idle->other_ns)))
+                            format_ns(summary.idle->host_wait_ns),
+                            format_ns(summary.idle->kernel_wait_ns),
+                            format_ns(summary.idle->other_ns)))
           .end_line();
     }
     page.canvas.end_line();

@@ -35,13 +35,13 @@ Hue hue_of(BreakdownPart part) {
 }
 
 // "2 x Tesla V100 · 31.7 GiB · sm_70"
-std::string machine(const Analysis& analysis, int64_t ranks) {
-  if (analysis.gpus.empty()) {
-    const Metadata& metadata = analysis.trace->metadata();
-    return "CPU only" + (metadata.backend.empty() ? "" : " · " + metadata.backend);
+std::string machine(const RankSummary& summary, int64_t ranks) {
+  if (summary.gpus.empty()) {
+    const std::string& backend = summary.facts.backend;
+    return "CPU only" + (backend.empty() ? "" : " · " + backend);
   }
-  for (const DeviceProperties& device : analysis.devices) {
-    if (device.device != analysis.gpus.front().device) continue;
+  for (const DeviceProperties& device : summary.devices) {
+    if (device.device != summary.gpus.front().device) continue;
     std::string what = (ranks > 1 ? fmt::format("{} x ", ranks) : "") + device.name;
     if (device.memory_bytes > 0) what += " · " + format_bytes(device.memory_bytes);
     if (device.compute_major > 0) {
@@ -50,13 +50,13 @@ std::string machine(const Analysis& analysis, int64_t ranks) {
     return what;
   }
   return ranks > 1 ? fmt::format("{} GPUs", ranks)
-                   : fmt::format("GPU {}", analysis.gpus.front().device);
+                   : fmt::format("GPU {}", summary.gpus.front().device);
 }
 
 std::string loaded(const Report& report) {
   uint64_t skipped = 0;
-  for (const Analysis& analysis : report.traces) {
-    for (const LoadIssue& issue : analysis.trace->issues()) {
+  for (const RankSummary& summary : report.traces) {
+    for (const LoadIssue& issue : summary.facts.issues) {
       if (issue.info().lost_data) skipped += issue.count;
     }
   }
@@ -70,16 +70,16 @@ std::string loaded(const Report& report) {
 }
 
 struct ShownIssue {
-  const Trace* trace;
+  const std::string* path;
   const LoadIssue* issue;
 };
 
 // All issues: those that lost data before those that were repaired, the most frequent first.
 std::vector<ShownIssue> all_issues(const Report& report) {
   std::vector<ShownIssue> shown;
-  for (const Analysis& analysis : report.traces) {
-    for (const LoadIssue& issue : analysis.trace->issues()) {
-      shown.push_back({analysis.trace.get(), &issue});
+  for (const RankSummary& summary : report.traces) {
+    for (const LoadIssue& issue : summary.facts.issues) {
+      shown.push_back({&summary.facts.path, &issue});
     }
   }
   std::stable_sort(shown.begin(), shown.end(), [](const ShownIssue& left, const ShownIssue& right) {
@@ -112,9 +112,8 @@ void write_issues(TextPage& page) {
   const std::vector<ShownIssue> issues = all_issues(page.report);
   const size_t most = page.scope.top == TextScope::kAll ? issues.size() : kFewIssues;
   for (size_t i = 0; i < std::min(most, issues.size()); ++i) {
-    const auto [trace, issue] = issues[i];
-    const std::string file =
-        page.report.traces.size() == 1 ? "" : " in " + file_name(trace->path());
+    const auto [path, issue] = issues[i];
+    const std::string file = page.report.traces.size() == 1 ? "" : " in " + file_name(*path);
     write_issue(page, *issue, file);
   }
   if (issues.size() > most) {
@@ -123,16 +122,16 @@ void write_issues(TextPage& page) {
               Hue::kDim)
         .end_line();
   }
-  for (const Analysis& analysis : page.report.traces) {
-    const int64_t dropped = dropped_events(*analysis.trace);
+  for (const RankSummary& summary : page.report.traces) {
+    const int64_t dropped = summary.facts.dropped;
     if (dropped == 0) continue;
     page.canvas.left("! dropped  ", 0, Hue::kYellow)
         .left(fmt::format("{} events while recording rank {}", format_count(dropped),
-                          analysis.trace->metadata().rank.value_or(0)))
+                          summary.facts.rank.value_or(0)))
         .end_line();
   }
-  for (const Analysis& analysis : page.report.traces) {
-    const int64_t merged = merged_ranks(*analysis.trace);
+  for (const RankSummary& summary : page.report.traces) {
+    const int64_t merged = summary.facts.merged_ranks;
     if (merged < 2) continue;
     page.canvas.left("! merged   ", 0, Hue::kYellow)
         .left(fmt::format("{} ranks in one file: steps and sums mix them; report on their folder",
@@ -184,10 +183,10 @@ void write_hang(TextPage& page) {
 
 void write_header(TextPage& page) {
   const Report& report = page.report;
-  const Analysis& first = report.traces.front();
+  const RankSummary& first = report.traces.front();
   int64_t events = 0;
-  for (const Analysis& analysis : report.traces) {
-    events += static_cast<int64_t>(analysis.trace->event_count());
+  for (const RankSummary& summary : report.traces) {
+    events += static_cast<int64_t>(summary.facts.events);
   }
   const std::string what = title_of(report);
   const std::string counts =
@@ -205,14 +204,14 @@ void write_header(TextPage& page) {
 
 void write_steps(TextPage& page) {
   const Report& report = page.report;
-  const Analysis& first = report.traces.front();
+  const RankSummary& first = report.traces.front();
   const MeanStep step = mean_step(report);
   const bool marked = !first.steps.empty() && first.steps.front().number.has_value();
   page.canvas.left(marked ? "STEP  " : "TRACE  ", 0, Hue::kBold)
       .left(with_deviation(step, first.step_times.count), 36 - (marked ? 6 : 7))
-      .left(marked                            ? "where an average step" + of_ranks(report) + " goes"
-            : first.trace->slice_count() == 0 ? "the file holds no slices"
-                                              : "no marked steps: the trace counts as one",
+      .left(marked                    ? "where an average step" + of_ranks(report) + " goes"
+            : first.facts.slices == 0 ? "the file holds no slices"
+                                      : "no marked steps: the trace counts as one",
             0, Hue::kDim)
       .end_line();
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {

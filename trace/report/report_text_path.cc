@@ -11,20 +11,20 @@ namespace redline::trace {
 namespace {
 
 // The rank that the advice is about.
-const Analysis& advised_rank(const Report& report) {
+const RankSummary& advised_rank(const Report& report) {
   return report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
 }
 
-std::string of_rank(const Report& report, const Analysis& analysis) {
-  const auto rank = analysis.trace->metadata().rank;
+std::string of_rank(const Report& report, const RankSummary& summary) {
+  const auto rank = summary.facts.rank;
   return rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "";
 }
 
 bool is_device_part(BreakdownPart kind) { return kind <= BreakdownPart::kMemset; }
 
-std::string path_name(const Trace& trace, const PathName& part, size_t width) {
+std::string path_name(const RankSummary& summary, const PathName& part, size_t width) {
   if (!part.name) return part.kind == BreakdownPart::kOther ? "outside operators" : "";
-  const std::string_view name = trace.string(part.name);
+  const std::string_view name = summary.string(part.name);
   return is_device_part(part.kind) ? short_kernel_name(name, width)
                                    : short_operator_name(name, width);
 }
@@ -53,12 +53,12 @@ std::string classes_of(const CriticalPath& path, int64_t step_ns) {
 
 void write_critical_path(TextPage& page) {
   constexpr size_t kPathColumns = 33;
-  const Analysis& analysis = advised_rank(page.report);
-  if (!analysis.critical_path || analysis.critical_path->steps == 0) return;
-  const CriticalPath& path = *analysis.critical_path;
+  const RankSummary& summary = advised_rank(page.report);
+  if (!summary.critical_path || summary.critical_path->steps == 0) return;
+  const CriticalPath& path = *summary.critical_path;
   const int64_t step_ns = std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0});
   if (step_ns == 0 || path.names.empty()) return;
-  page.write_title("CRITICAL PATH" + of_rank(page.report, analysis), path.names.size(), 52);
+  page.write_title("CRITICAL PATH" + of_rank(page.report, summary), path.names.size(), 52);
   page.canvas.right("parts", 8, Hue::kDim)
       .right("a step", 10, Hue::kDim)
       .right("share", 10, Hue::kDim)
@@ -69,7 +69,7 @@ void write_critical_path(TextPage& page) {
     const int64_t part_ns = part.total_ns / path.steps;
     page.canvas.left("  ")
         .left(part_name(part.kind), 15, Hue::kDim)
-        .left(path_name(*analysis.trace, part, kPathColumns), kPathColumns + 2)
+        .left(path_name(summary, part, kPathColumns), kPathColumns + 2)
         .right(format_count(part.count), 8)
         .right(format_ns(part_ns), 10)
         .right(share_text(part_ns, step_ns), 10)
@@ -81,19 +81,18 @@ void write_critical_path(TextPage& page) {
 // Only written if the user asks for everything; the advice has what matters in them.
 void write_sequences(TextPage& page) {
   constexpr size_t kSequenceColumns = 19;
-  const Analysis& analysis = advised_rank(page.report);
-  if (page.scope.top != TextScope::kAll || analysis.sequences.empty()) return;
-  const Trace& trace = *analysis.trace;
-  page.write_title("SEQUENCES that repeat" + of_rank(page.report, analysis),
-                   analysis.sequences.size(), 44);
+  const RankSummary& summary = advised_rank(page.report);
+  if (page.scope.top != TextScope::kAll || summary.sequences.empty()) return;
+  page.write_title("SEQUENCES that repeat" + of_rank(page.report, summary),
+                   summary.sequences.size(), 44);
   page.canvas.right("kernels", 8, Hue::kDim)
       .right("times", 8, Hue::kDim)
       .right("busy", 10, Hue::kDim)
       .right("idle", 10, Hue::kDim)
       .end_line();
-  for (const KernelSequence& sequence : analysis.sequences) {
+  for (const KernelSequence& sequence : summary.sequences) {
     const auto name = [&](StringId id) {
-      return short_kernel_name(trace.string(id), kSequenceColumns);
+      return short_kernel_name(summary.string(id), kSequenceColumns);
     };
     page.canvas.left("  ")
         .left(name(sequence.names.front()) + " … " + name(sequence.names.back()), 42)

@@ -60,6 +60,9 @@ void write_ranks(TextPage& page) {
             0, Hue::kDim)
         .end_line();
   }
+  for (const std::string& line : spread_lines(page.report)) {
+    canvas.left("  ").left(elide(line, kTerminalColumns - 2)).end_line();
+  }
   if (ranks.straggler) {
     canvas
         .left(fmt::format("  rank {} has the longest own work, {} a step more than the shortest",

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kRooflineColumns = 34;
 
-bool has_device(const Report& report) { return !report.traces.front().device_work.rows.empty(); }
+bool has_device(const Report& report) { return report.traces.front().has_device_work; }
 
 void write_roofline_row(TextPage& page, const RooflineRow& row) {
   const RooflinePoint& point = row.point;

@@ -43,7 +43,7 @@ std::set<double> peaks_in_use(const std::vector<RooflineRow>& rows) {
   std::set<double> peaks;
   for (const RooflineRow& row : rows) {
     if (!row.shape->work.is_product || !row.point.type) continue;
-    if (const auto peak = row.analysis->peaks.of(*row.point.type)) peaks.insert(*peak);
+    if (const auto peak = row.summary->peaks.of(*row.point.type)) peaks.insert(*peak);
   }
   return peaks;
 }
@@ -67,7 +67,7 @@ RooflinePlot roofline_plot(const std::vector<RooflineRow>& rows) {
   const std::vector<size_t> chosen = longest_rows(rows);
   const std::set<double> peaks = peaks_in_use(rows);
   if (chosen.empty() || peaks.empty()) return plot;
-  const double gb_per_s = rows.front().analysis->peaks.gb_per_s.value_or(0);
+  const double gb_per_s = rows.front().summary->peaks.gb_per_s.value_or(0);
   if (gb_per_s <= 0) return plot;
   LogAxis intensity, rate;
   for (const size_t index : chosen) {

@@ -69,15 +69,15 @@ RunDiff make_run_diff(std::string before, std::string after, RunComparison runs,
 }
 
 std::optional<RunFigures> run_figures(const Report& report) {
-  const RunSamples samples = sample_steps(report.traces);
+  const RunSamples samples = sample_steps(report.analyses);
   const Distribution steps = distribution_of(samples.step_ns);
   if (steps.count < 2 || steps.mean <= 0) return std::nullopt;
   RunFigures run;
-  run.path = report.traces.front().trace->path();
+  run.path = report.traces.front().facts.path;
   run.ranks = report.rank_count;
   run.steps = steps.count;
   run.step = {steps.mean, steps.deviation / std::sqrt(static_cast<double>(steps.count))};
-  run.samples = samples_per_step(*report.traces.front().trace);
+  run.samples = report.traces.front().facts.samples_per_step;
   return run;
 }
 

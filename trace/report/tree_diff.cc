@@ -173,7 +173,7 @@ TreeDiff compare_trees(const CallTree& before, const CallTree& after) {
 }
 
 TreeDiff compare_trees(const Report& before, const Report& after) {
-  return compare_trees(call_tree(before.traces), call_tree(after.traces));
+  return compare_trees(call_tree(before.analyses), call_tree(after.analyses));
 }
 
 }  // namespace redline::trace

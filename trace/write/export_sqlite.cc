@@ -348,7 +348,7 @@ void Export::add_steps(const std::vector<Step>& steps) {
 void Export::add_shapes(const Trace& trace, const OperatorShapes& shapes,
                         const DevicePeaks& peaks) {
   for (const OperatorShape& row : shapes.rows) {
-    const RooflinePoint point = roofline_point(trace, row, peaks);
+    const RooflinePoint point = roofline_point(trace.strings(), row, peaks);
     shapes_.add(trace_id_).add(id_of(row.name)).add(std::string_view(row.input_dims));
     shapes_.add(std::string_view(row.input_types)).add(row.count).add(row.recomputed_count);
     shapes_.add(row.work.flops).add(row.work.bytes).add(row.device_ns).add(row.host_ns);

@@ -20,26 +20,26 @@ using json = nlohmann::ordered_json;
 using RankTraces = std::span<const std::shared_ptr<const Trace>>;
 
 std::vector<std::optional<ClockOffset>> clocks_of(RankTraces traces) {
-  std::vector<CollectiveCalls> collectives;
+  std::vector<RankCollectives> collectives;
   for (const auto& trace : traces) {
     const NameKinds names(*trace);
-    collectives.push_back(find_collective_calls(*trace, names, find_device_work(*trace, names),
-                                                build_host_tree(*trace, names)));
+    collectives.push_back(rank_collectives(
+        *trace, find_collective_calls(*trace, names, find_device_work(*trace, names),
+                                      build_host_tree(*trace, names))));
   }
   // A rank has one clock in all its recordings; its offset comes from the last one that has
   // collectives.
-  std::vector<RankTrace> ranks;
+  std::vector<const RankCollectives*> ranks;
   std::vector<size_t> rank_of;
   std::map<int, size_t> known;
   for (size_t i = 0; i < traces.size(); ++i) {
     const auto number = traces[i]->metadata().rank;
     const size_t rank = number ? known.emplace(*number, ranks.size()).first->second : ranks.size();
     rank_of.push_back(rank);
-    const RankTrace trace{traces[i].get(), &collectives[i]};
     if (rank == ranks.size()) {
-      ranks.push_back(trace);
+      ranks.push_back(&collectives[i]);
     } else if (!collectives[i].calls.empty()) {
-      ranks[rank] = trace;
+      ranks[rank] = &collectives[i];
     }
   }
   const auto of_ranks = align_clocks(ranks, match_collectives(ranks));

@@ -101,8 +101,8 @@ Table collective_rows(const Session& session, const trace::Report& report) {
                {"Exposed", Unit::kDuration, "While no kernel computed beside it"},
                {"Bus bandwidth", Unit::kBytesPerSecond}},
               {}};
-  for (size_t t = 0; t < report.traces.size(); ++t) {
-    const Analysis& analysis = report.traces[t];
+  for (size_t t = 0; t < report.analyses.size(); ++t) {
+    const Analysis& analysis = report.analyses[t];
     const auto index = trace_of(session, analysis);
     std::map<CallKey, SliceRef> longest;
     if (index) longest = longest_calls(session, analysis, *index);
@@ -123,8 +123,8 @@ Table collective_rows(const Session& session, const trace::Report& report) {
 
 std::function<bool(const TableRow& row)> row_of_call(const Session& session,
                                                      const trace::Report& report, SliceRef slice) {
-  for (size_t t = 0; t < report.traces.size(); ++t) {
-    const Analysis& analysis = report.traces[t];
+  for (size_t t = 0; t < report.analyses.size(); ++t) {
+    const Analysis& analysis = report.analyses[t];
     if (trace_of(session, analysis) != slice.trace) continue;
     const trace::CollectiveCalls& all = analysis.communication.collectives;
     const auto call = std::find_if(
@@ -146,7 +146,7 @@ std::function<bool(const TableRow& row)> row_of_call(const Session& session,
 SliceRef longest_of_kind(const Session& session, const trace::Report& report,
                          std::string_view kind) {
   SliceRef longest;
-  for (const Analysis& analysis : report.traces) {
+  for (const Analysis& analysis : report.analyses) {
     const auto index = trace_of(session, analysis);
     if (!index) continue;
     for (const trace::CollectiveCall& call : analysis.communication.collectives.calls) {

@@ -138,7 +138,7 @@ std::string gpu_title(const Session& session, uint32_t trace, int32_t device) {
 
 DerivedTracks derive_tracks(const Session& session, const trace::Report& report) {
   DerivedTracks derived;
-  for (const Analysis& analysis : report.traces) {
+  for (const Analysis& analysis : report.analyses) {
     const auto index = trace_of(session, analysis);
     if (!index) continue;
     const trace::Trace& trace = *analysis.trace;

@@ -84,7 +84,7 @@ TEST_F(Derived, AGpusHeaderSaysHowBusyItWasAsTheReportDoes) {
   // 45 µs of the first step, where the broadcast bridges the gap, and 40 µs of the second, of 199.
   EXPECT_EQ(header_note(groups[1]), "busy 42.7 %");
   EXPECT_EQ(groups[1].busy,
-            "busy " + format_percent(analysed_.report->traces[0].gpus[0].utilization));
+            "busy " + format_percent(analysed_.report->analyses[0].gpus[0].utilization));
   EXPECT_EQ(header_note(groups[0]), "pid 100");
   EXPECT_EQ(contents_of(groups[0]), "3 tracks · 14 slices") << "seven a step, and the runtime";
   EXPECT_EQ(contents_of(groups[2]), "1 track");

@@ -173,10 +173,10 @@ class LinkFinder {
 std::optional<uint32_t> trace_of_rank(const Session& session, const trace::Report& report,
                                       size_t rank) {
   const auto& times = report.comparison->times;
-  if (times.size() == report.traces.size()) return trace_of(session, report.traces[rank]);
-  for (size_t t = report.traces.size(); t-- > 0;) {
-    if (report.traces[t].trace->metadata().rank == times[rank].rank) {
-      return trace_of(session, report.traces[t]);
+  if (times.size() == report.analyses.size()) return trace_of(session, report.analyses[rank]);
+  for (size_t t = report.analyses.size(); t-- > 0;) {
+    if (report.analyses[t].trace->metadata().rank == times[rank].rank) {
+      return trace_of(session, report.analyses[t]);
     }
   }
   return std::nullopt;

@@ -82,7 +82,7 @@ TEST_F(Comparison, RowsSayWhatChanged) {
   ASSERT_TRUE(loaded);
   const AnalysedSession analysed = analyse_session(*loaded->session);
   ASSERT_TRUE(analysed.diff);
-  EXPECT_EQ(analysed.report->traces.size(), 1U) << "the report is of the run after";
+  EXPECT_EQ(analysed.report->analyses.size(), 1U) << "the report is of the run after";
   EXPECT_EQ(analysed.derived->devices.size(), 2U);
   for (const TableRow& row : diff_rows(*loaded->session, *analysed.report, *analysed.diff).rows) {
     if (row.name != "gemm") continue;

@@ -125,7 +125,7 @@ Table gap_rows(const Session& session, const trace::Report& report, const Derive
                {"GPU", Unit::kText}},
               {}};
   for (const DeviceLane& lane : derived.devices) {
-    for (const Analysis& analysis : report.traces) {
+    for (const Analysis& analysis : report.analyses) {
       if (trace_of(session, analysis) != lane.trace()) continue;
       for (const Interval& gap : longest_gaps(lane)) {
         table.rows.push_back(row_of(session, analysis, lane, gap));

@@ -31,7 +31,7 @@ void count(const trace::Analysis& analysis, Counts& counts) {
 
 KernelOrigins kernel_origins(const trace::Report& report) {
   Counts counts;
-  for (const trace::Analysis& analysis : report.traces) count(analysis, counts);
+  for (const trace::Analysis& analysis : report.analyses) count(analysis, counts);
   KernelOrigins origins;
   for (const auto& [kernel, operators] : counts) {
     int64_t all = 0;

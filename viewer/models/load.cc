@@ -165,7 +165,7 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
   analysed.origins = std::make_shared<const KernelOrigins>(kernel_origins(*report));
   analysed.step_bars = step_bars(session, *report);
   analysed.roofline = roofline_picture(*report);
-  if (!before.traces.empty() && !report->traces.empty()) {
+  if (!before.analyses.empty() && !report->analyses.empty()) {
     analysed.diff = std::make_shared<const trace::Diff>(trace::compare_runs(before, *report));
   }
   analysed.tables = std::make_shared<const ReportTables>(tables_of(session, analysed));

@@ -105,10 +105,10 @@ Table critical_path_rows(const Session& session, const trace::Report& report) {
     table.columns[3].meaning = "Pieces of the path";
     table.columns[4] = {"Time", Unit::kDuration, "The rows sum to the path"};
   }
-  for (const trace::Analysis& analysis : report.traces) {
+  for (const trace::Analysis& analysis : report.analyses) {
     const auto index = trace_of(session, analysis);
     if (!analysis.critical_path || analysis.critical_path->steps == 0) continue;
-    const bool is_alone = report.traces.size() < 2 || !index;
+    const bool is_alone = report.analyses.size() < 2 || !index;
     Rows(analysis, is_alone ? "" : session.traces()[*index].title, index).add_to(table);
   }
   return table;

@@ -18,7 +18,7 @@ TEST(CriticalPathRows, SumToTheStepAndLeadToTheirParts) {
   const AnalysedSession analysed = analyse_session(session);
   const Table table = critical_path_rows(session, *analysed.report);
   for (size_t t = 0; t < 2; ++t) {
-    const trace::Analysis& analysis = analysed.report->traces[t];
+    const trace::Analysis& analysis = analysed.report->analyses[t];
     int64_t step_ns = 0;
     double share = 0;
     size_t leading = 0;

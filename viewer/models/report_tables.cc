@@ -17,9 +17,9 @@ double share_of(int64_t part, int64_t whole) {
 
 // The longest step of the rank's last trace, which the comparison of ranks uses.
 SliceRef longest_step(const Session& session, const trace::Report& report, int rank) {
-  for (size_t t = report.traces.size(); t-- > 0;) {
-    const auto& metadata = report.traces[t].trace->metadata();
-    const auto index = trace_of(session, report.traces[t]);
+  for (size_t t = report.analyses.size(); t-- > 0;) {
+    const auto& metadata = report.analyses[t].trace->metadata();
+    const auto index = trace_of(session, report.analyses[t]);
     if (!index || metadata.rank.value_or(static_cast<int>(t)) != rank) continue;
     const std::vector<Step>& steps = session.traces()[*index].steps;
     const auto longest = std::max_element(
@@ -214,12 +214,12 @@ Table memory_rows(const Session& session, const trace::Report& report) {
                {"Allocations", Unit::kCount},
                {"Share", Unit::kShare}},
               {}};
-  for (size_t t = 0; t < report.traces.size(); ++t) {
-    const auto index = trace_of(session, report.traces[t]);
-    for (const trace::MemoryPeak& peak : report.traces[t].memory) {
+  for (size_t t = 0; t < report.analyses.size(); ++t) {
+    const auto index = trace_of(session, report.analyses[t]);
+    for (const trace::MemoryPeak& peak : report.analyses[t].memory) {
       std::string device = peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host";
-      if (report.traces.size() > 1) {
-        device = rank_name(*report.traces[t].trace, t) + " · " + device;
+      if (report.analyses.size() > 1) {
+        device = rank_name(*report.analyses[t].trace, t) + " · " + device;
       }
       for (TableRow& row : peak_rows(peak, device)) {
         if (index) row.time = TimeRef{*index, peak.peak_time_ns, peak.peak_time_ns};

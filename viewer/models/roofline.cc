@@ -17,14 +17,16 @@ std::vector<RooflineRow> timed_rows(const trace::Report& report) {
 }
 
 // The longest call of the row.
-SliceRef longest_call(const Session& session, const RooflineRow& row) {
-  const auto trace = trace_of(session, *row.analysis);
+SliceRef longest_call(const Session& session, const trace::Report& report, const RooflineRow& row) {
+  const trace::Analysis& analysis =
+      report.analyses[static_cast<size_t>(row.summary - report.traces.data())];
+  const auto trace = trace_of(session, analysis);
   if (!trace) return {};
-  const auto& slices = row.analysis->trace->slices();
-  const auto index = static_cast<uint32_t>(row.shape - row.analysis->shapes.rows.data());
+  const auto& slices = analysis.trace->slices();
+  const auto index = static_cast<uint32_t>(row.shape - row.summary->shapes.rows.data());
   SliceRef longest;
   int64_t longest_ns = -1;
-  for (const trace::ShapeCall& call : row.analysis->shapes.calls) {
+  for (const trace::ShapeCall& call : analysis.shapes.calls) {
     if (call.row != index) continue;
     const int64_t ns = slices.end_ns[call.slice.value] - slices.begin_ns[call.slice.value];
     if (ns <= longest_ns) continue;
@@ -55,7 +57,7 @@ Table roofline_table(const Session& session, const trace::Report& report) {
   for (const RooflineRow& row : timed_rows(report)) {
     const trace::RooflinePoint& point = row.point;
     TableRow line;
-    line.slice = longest_call(session, row);
+    line.slice = longest_call(session, report, row);
     line.name = trace::roofline_name(row);
     line.values = {
         line.name,

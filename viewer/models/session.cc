@@ -291,13 +291,13 @@ std::string signed_duration(int64_t ns) { return (ns > 0 ? "+" : "") + format_du
 std::vector<uint32_t> traces_of_rank(const Session& session, const trace::Report& report,
                                      size_t rank) {
   const auto& times = report.comparison->times;
-  const bool one_each = times.size() == report.traces.size();
+  const bool one_each = times.size() == report.analyses.size();
   std::vector<uint32_t> traces;
-  for (size_t t = 0; t < report.traces.size(); ++t) {
+  for (size_t t = 0; t < report.analyses.size(); ++t) {
     const bool is_of_rank =
-        one_each ? t == rank : report.traces[t].trace->metadata().rank == times[rank].rank;
+        one_each ? t == rank : report.analyses[t].trace->metadata().rank == times[rank].rank;
     if (!is_of_rank) continue;
-    if (const auto index = trace_of(session, report.traces[t])) traces.push_back(*index);
+    if (const auto index = trace_of(session, report.analyses[t])) traces.push_back(*index);
   }
   return traces;
 }

@@ -10,7 +10,7 @@ namespace redline::viewer {
 ReportTables tables_of_step(const Session& session, const trace::Report& report,
                             const KernelOrigins& origins, TimeRef step) {
   trace::Report scoped;
-  for (const trace::Analysis& analysis : report.traces) {
+  for (const trace::Analysis& analysis : report.analyses) {
     if (trace_of(session, analysis) != step.trace) continue;
     const auto found = std::find_if(
         analysis.steps.begin(), analysis.steps.end(), [&step](const trace::Step& each) {
@@ -18,7 +18,7 @@ ReportTables tables_of_step(const Session& session, const trace::Report& report,
         });
     if (found == analysis.steps.end()) continue;
     const trace::Trace& trace = *analysis.trace;
-    trace::Analysis& part = scoped.traces.emplace_back();
+    trace::Analysis& part = scoped.analyses.emplace_back();
     part.trace = analysis.trace;
     part.kernels = trace::kernel_table_within(trace, analysis.device_work, found->window);
     part.operators = trace::operator_table_within(
@@ -26,6 +26,7 @@ ReportTables tables_of_step(const Session& session, const trace::Report& report,
     part.communication = trace::communication_within(trace, analysis.communication.collectives,
                                                      analysis.host_tree, found->window);
     part.memory = trace::memory_peaks_within(trace, analysis.host_tree, found->host);
+    scoped.traces.push_back(part);
   }
   ReportTables tables;
   tables.kernels = kernel_rows(scoped, origins);

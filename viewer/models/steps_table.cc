@@ -83,11 +83,11 @@ std::string note_of(const Analysis& analysis, const trace::Step& step) {
 /// that has marked steps.
 template <typename Visit>
 void for_each_marked(const Session& session, const trace::Report& report, const Visit& visit) {
-  for (const Analysis& analysis : report.traces) {
+  for (const Analysis& analysis : report.analyses) {
     const auto index = trace_of(session, analysis);
     const bool is_marked = !analysis.steps.empty() && analysis.steps.front().number.has_value();
     if (!index || !is_marked) continue;
-    const std::string title = report.traces.size() > 1 ? session.traces()[*index].title : "";
+    const std::string title = report.analyses.size() > 1 ? session.traces()[*index].title : "";
     visit(analysis, *index, title.empty() ? title : title + " · ");
   }
 }

@@ -51,7 +51,7 @@ TEST_F(Steps, EachHasItsTimeItsPartsAndItsLongestKernel) {
 TEST(StepsOfATraining, SayWhatTheHostDidInEach) {
   const Session session({testing::TrainingRun(0, 2000, 2000).read()});
   const AnalysedSession analysed = analyse_session(session);
-  const trace::Analysis& analysis = analysed.report->traces[0];
+  const trace::Analysis& analysis = analysed.report->analyses[0];
   ASSERT_TRUE(analysis.phases);
   const auto mean_of = [&](std::string_view title) {
     const Table& table = analysed.tables->steps;
@@ -88,7 +88,7 @@ TEST_F(Steps, BarsAreAsLongAndAsSlowAsTheirRows) {
     EXPECT_EQ(parts_ns, bars[i].length_ns());
   }
   for (size_t p = 0; p < sums.size(); ++p) {
-    EXPECT_EQ(sums[p] / 3, analysed_.report->traces[0].breakdown.part_ns[p])
+    EXPECT_EQ(sums[p] / 3, analysed_.report->analyses[0].breakdown.part_ns[p])
         << "as the report's average step: " << trace::kBreakdownPartNames[p];
   }
   EXPECT_EQ(text_of(bars[2]),
@@ -126,7 +126,7 @@ TEST_F(Steps, WhatTheGpuDidSumsToTheStep) {
 TEST_F(Steps, ARowLeadsToItsTime) {
   ASSERT_TRUE(analysed_.tables->steps.rows[1].time);
   EXPECT_EQ(session_.range_of(*analysed_.tables->steps.rows[1].time).span_ns(),
-            analysed_.report->traces[0].steps[1].window.length_ns());
+            analysed_.report->analyses[0].steps[1].window.length_ns());
 }
 
 TEST_F(Steps, TheTablesOfEachStepSumToThoseOfAll) {

@@ -42,7 +42,7 @@ constexpr double kSmallestShare = 0.0005;
 std::vector<SummaryPart> parts_of(const trace::Report& report) {
   std::array<double, trace::kBreakdownPartCount> sums{};
   double whole = 0;
-  for (const trace::Analysis& analysis : report.traces) {
+  for (const trace::Analysis& analysis : report.analyses) {
     for (size_t p = 0; p < sums.size(); ++p) {
       const double ns = static_cast<double>(analysis.breakdown.part_ns[p]);
       sums[p] += ns;
@@ -64,7 +64,7 @@ template <typename Get>
 void add_figure(Summary& summary, const trace::Report& report, const char* label, const Get& get) {
   double sum = 0;
   int count = 0;
-  for (const trace::Analysis& analysis : report.traces) {
+  for (const trace::Analysis& analysis : report.analyses) {
     for (const trace::GpuUse& gpu : analysis.gpus) {
       const std::optional<double> value = get(gpu);
       if (!value) continue;
@@ -104,7 +104,7 @@ SummaryCard card_of(const trace::Finding& finding, const trace::Report& report) 
   for (const trace::EvidenceEvent& event : finding.events) {
     if (!card.slice) card.slice = event.slice;
   }
-  const trace::Analysis& analysis = report.traces[finding.trace];
+  const trace::Analysis& analysis = report.analyses[finding.trace];
   if (!finding.events.empty()) {
     card.time = {finding.events.front().begin_ns, finding.events.front().end_ns};
     card.is_idle = !card.slice && card.time.length_ns() > 0;
@@ -133,13 +133,13 @@ Summary summarize(const trace::Report& report) {
   double mean = 0;
   double deviation = 0;
   int64_t count = 0;
-  for (const trace::Analysis& analysis : report.traces) {
+  for (const trace::Analysis& analysis : report.analyses) {
     mean += static_cast<double>(analysis.step_times.mean_ns);
     deviation += static_cast<double>(analysis.step_times.deviation_ns);
     count = std::max(count, analysis.step_times.count);
   }
-  if (report.traces.empty() || count == 0) return summary;
-  const double traces = static_cast<double>(report.traces.size());
+  if (report.analyses.empty() || count == 0) return summary;
+  const double traces = static_cast<double>(report.analyses.size());
   summary.step = format_duration(std::llround(mean / traces));
   if (count > 1) {
     summary.spread = fmt::format("± {} · ", format_duration(std::llround(deviation / traces)));

@@ -46,7 +46,7 @@ TEST(Summary, EachCardHasEvidenceToLookAt) {
   ASSERT_EQ(summary.cards.size(), 2U);
   EXPECT_EQ(summary.cards[0].time.begin_ns, 1'000'010'000);
   EXPECT_EQ(summary.cards[0].time.length_ns(), 20'000);
-  EXPECT_EQ(summary.cards[1].time.begin_ns, report.traces[0].steps[0].window.begin_ns)
+  EXPECT_EQ(summary.cards[1].time.begin_ns, report.analyses[0].steps[0].window.begin_ns)
       << "what is true of all steps is shown by one";
 }
 

@@ -125,7 +125,7 @@ QString MainWindow::status_of(const LoadedSession& loaded_session) const {
   for (const auto& each : session.traces()) traces.push_back(each.trace);
   for (const auto& paths : {paths_, before_}) {
     const auto& unreadable = loaded_session.unreadable;
-    for (const auto& note : trace::notes_on_left_out(paths, traces, unreadable)) {
+    for (const auto& note : trace::notes_on_left_out(paths, trace::paths_of(traces), unreadable)) {
       parts << text(note);
     }
   }

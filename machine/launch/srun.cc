@@ -1,0 +1,101 @@
+#include "machine/launch/srun.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "machine/launch/command.h"
+#include "machine/launch/environment.h"
+#include "machine/launch/output_tail.h"
+
+namespace redline::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that ends with this object.
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_((fs::temp_directory_path() / "redline-nodes.XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  [[nodiscard]] std::string file(size_t node, const char* suffix) const {
+    return path_ + "/" + std::to_string(node) + suffix;
+  }
+
+ private:
+  std::string path_;
+};
+
+std::vector<std::string> under_srun(size_t node, const std::vector<std::string>& command) {
+  std::vector<std::string> words = {"srun",
+                                    "--nodes=1",
+                                    "--ntasks=1",
+                                    "--relative=" + std::to_string(node),
+                                    "--cpu-bind=none",
+                                    "--input=none"};
+  // A step that this process runs in holds what the steps on its nodes need.
+  if (std::getenv("SLURM_STEP_ID") != nullptr) words.emplace_back("--overlap");
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+NodeOutput output_of(tl::expected<pid_t, std::string> srun, const std::string& out,
+                     const std::string& err) {
+  if (!srun) return tl::unexpected("did not start: " + srun.error());
+  int status = 0;
+  while (::waitpid(*srun, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return read_file(out);
+  const std::string why = last_lines(tail_of(err, 4096), 1);
+  return tl::unexpected(
+      "ended with status " +
+      std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)) +
+      (why.empty() ? "" : ": " + why));
+}
+
+}  // namespace
+
+tl::expected<size_t, std::string> slurm_nodes() {
+  for (const char* name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}) {
+    const char* value = std::getenv(name);
+    const long nodes = value == nullptr ? 0 : std::strtol(value, nullptr, 10);
+    if (nodes > 0 && std::getenv("SLURM_JOB_ID") != nullptr) return static_cast<size_t>(nodes);
+  }
+  return tl::unexpected(std::string(
+      "--launcher slurm: this is no Slurm job. Start it in one: salloc --nodes 4, or sbatch"));
+}
+
+void run_on_nodes(size_t nodes,
+                  const std::function<std::vector<std::string>(size_t node)>& command_of,
+                  const std::function<void(size_t node, NodeOutput output)>& take) {
+  const ScratchFolder folder;
+  const std::vector<std::string> environment = Environment::current().strings();
+  std::vector<tl::expected<pid_t, std::string>> started;
+  for (size_t node = 0; node < nodes; ++node) {
+    const std::string out = folder.file(node, ".out"), err = folder.file(node, ".err");
+    started.push_back(start_command(under_srun(node, command_of(node)), environment, [&] {
+      constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC;
+      return redirect(out.c_str(), kNew, STDOUT_FILENO) &&
+             redirect(err.c_str(), kNew, STDERR_FILENO);
+    }));
+  }
+  for (size_t node = 0; node < nodes; ++node) {
+    take(node, output_of(started[node], folder.file(node, ".out"), folder.file(node, ".err")));
+  }
+}
+
+}  // namespace redline::launch

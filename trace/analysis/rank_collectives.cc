@@ -1,0 +1,84 @@
+#include "trace/analysis/rank_collectives.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "trace/analysis/steps.h"
+#include "trace/emit/name_kinds.h"
+#include "trace/model/slice_view.h"
+
+namespace redline::trace {
+namespace {
+
+/// The steps that the trace numbers, all of them, by `host`.
+std::vector<Step> numbered_steps(const Trace& trace) {
+  constexpr size_t kPrefix = std::string_view("ProfilerStep#").size();
+  std::vector<Step> steps;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (category != Category::kUserAnnotation) return;
+    const std::string_view name = name_of(trace, slice);
+    if (!is_step_name(name)) return;
+    int64_t number = 0;
+    const auto parsed = std::from_chars(name.data() + kPrefix, name.data() + name.size(), number);
+    const Interval host = interval_of(trace, slice);
+    if (parsed.ec == std::errc()) steps.push_back({number, host, host});
+  });
+  std::sort(steps.begin(), steps.end(), [](const Step& left, const Step& right) {
+    return left.host.begin_ns < right.host.begin_ns;
+  });
+  return steps;
+}
+
+bool is_timed(const Trace& trace, const CollectiveCall& call) {
+  if (call.device != kHostDevice) return true;
+  return is_host_collective(name_of(trace, call.slice));
+}
+
+}  // namespace
+
+HostClock host_clock(const Metadata& metadata) {
+  constexpr int64_t kMostNs = INT64_MAX / 4;  // 73 years; differences do not overflow
+  HostClock clock{metadata.host, std::nullopt};
+  // The recorder's two clocks at the begin of the window, from which it makes all times.
+  const auto top = nlohmann::json::parse(metadata.top_level_json, nullptr, false);
+  const nlohmann::json::json_pointer first("/redline/clocks/0");
+  if (!top.is_object() || !top.contains(first) || !top[first].is_object()) return clock;
+  const nlohmann::json& clocks = top[first];
+  int64_t times_ns[2];
+  for (const size_t i : {0U, 1U}) {
+    const auto found = clocks.find(i == 0 ? "realtime_ns" : "monotonic_ns");
+    if (found == clocks.end() || !found->is_number_integer()) return clock;
+    times_ns[i] = found->get<int64_t>();
+    if (times_ns[i] < 0 || times_ns[i] > kMostNs) return clock;
+  }
+  clock.offset_ns = times_ns[0] - times_ns[1];
+  return clock;
+}
+
+RankCollectives rank_collectives(const Trace& trace, const CollectiveCalls& collectives) {
+  RankCollectives all;
+  all.groups = collectives.groups;
+  all.clock = host_clock(trace.metadata());
+  const std::vector<Step> steps = numbered_steps(trace);
+  all.has_numbered_steps = !steps.empty();
+  for (const CollectiveCall& call : collectives.calls) {
+    all.has_seqs = all.has_seqs && call.seq_recorded;
+    if (!holds_all_ranks(call.kind) || !is_timed(trace, call)) continue;
+    const SliceId host = call.launch ? call.launch : call.slice;
+    const Step* step = step_at(steps, &Step::host, trace.slices().begin_ns[host.value]);
+    const Interval interval = interval_of(trace, call.slice);
+    all.calls.push_back({.group = call.group,
+                         .kind = call.kind,
+                         .slice = call.slice,
+                         .bytes = call.bytes,
+                         .seq = call.seq,
+                         .step = step ? *step->number : TimedCall::kNoStep,
+                         .begin_ns = interval.begin_ns,
+                         .end_ns = interval.end_ns});
+  }
+  return all;
+}
+
+}  // namespace redline::trace

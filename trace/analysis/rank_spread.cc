@@ -1,0 +1,93 @@
+#include "trace/analysis/rank_spread.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+namespace redline::trace {
+namespace {
+
+constexpr double kDeviationOfMad = 1.4826;  // standard deviation / MAD of a normal distribution
+constexpr double kDeviations = 5;
+constexpr double kLeastShare = 0.02;
+
+int64_t median_of(std::vector<int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Groups of some ranks but not all: a group of one rank is the rank, and that of all tells nothing.
+std::vector<RankGroup> groups_of(std::span<const RankSummary* const> ranks) {
+  std::map<std::string, RankGroup> hosts, process_groups;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const std::string& host = ranks[i]->facts.host;
+    if (!host.empty()) hosts.try_emplace(host, host, true).first->second.members.push_back(i);
+    for (const ProcessGroup& group : ranks[i]->timed_collectives.groups) {
+      if (group.ranks.empty()) continue;
+      auto& members = process_groups.try_emplace(group.name + group.ranks, group.name, false)
+                          .first->second.members;
+      if (members.empty() || members.back() != i) members.push_back(i);
+    }
+  }
+  std::vector<RankGroup> groups;
+  for (auto* all : {&hosts, &process_groups}) {
+    for (auto& [key, group] : *all) {
+      if (group.members.size() > 1 && group.members.size() < ranks.size()) {
+        groups.push_back(std::move(group));
+      }
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummary* const> ranks) {
+  std::vector<int64_t> own_ns;
+  std::set<std::string_view> hosts;
+  for (const RankTime& time : times) own_ns.push_back(time.own_work_ns);
+  for (const RankSummary* rank : ranks) hosts.insert(rank->facts.host);
+  hosts.erase("");
+  RankSpread spread;
+  spread.hosts = hosts.size();
+  const auto [least, most] = std::minmax_element(own_ns.begin(), own_ns.end());
+  spread.least_ns = *least;
+  spread.most_ns = *most;
+  spread.median_ns = median_of(own_ns);
+  std::vector<int64_t> distances_ns;
+  for (const int64_t ns : own_ns) {
+    distances_ns.push_back(std::abs(ns - spread.median_ns));
+    const double place = static_cast<double>(ns - *least) /
+                         static_cast<double>(std::max<int64_t>(1, *most - *least));
+    const auto bin = static_cast<size_t>(place * static_cast<double>(RankSpread::kBins));
+    ++spread.bins[std::min(bin, RankSpread::kBins - 1)];
+  }
+  const double beyond_ns =
+      std::max(kDeviations * kDeviationOfMad * static_cast<double>(median_of(distances_ns)),
+               kLeastShare * static_cast<double>(spread.median_ns));
+  spread.limit_ns = spread.median_ns + static_cast<int64_t>(beyond_ns);
+
+  std::vector<bool> is_explained(own_ns.size());
+  std::set<std::vector<size_t>> known;  // a process group may be the ranks of a host
+  for (RankGroup& group : groups_of(ranks)) {
+    std::vector<int64_t> of_members;
+    for (const size_t i : group.members) of_members.push_back(own_ns[i]);
+    group.own_work_ns = median_of(std::move(of_members));
+    if (group.own_work_ns <= spread.limit_ns || !known.insert(group.members).second) continue;
+    for (const size_t i : group.members) is_explained[i] = true;
+    spread.slow_groups.push_back(std::move(group));
+  }
+  std::stable_sort(
+      spread.slow_groups.begin(), spread.slow_groups.end(),
+      [](const RankGroup& a, const RankGroup& b) { return a.own_work_ns > b.own_work_ns; });
+  for (size_t i = 0; i < own_ns.size(); ++i) {
+    if (own_ns[i] > spread.limit_ns && !is_explained[i]) spread.outliers.push_back(i);
+  }
+  std::stable_sort(spread.outliers.begin(), spread.outliers.end(),
+                   [&](size_t a, size_t b) { return own_ns[a] > own_ns[b]; });
+  return spread;
+}
+
+}  // namespace redline::trace

@@ -1,0 +1,111 @@
+// What a report needs of one rank's trace: some kilobytes that outlive the trace.
+//
+// A report on thousands of ranks reads each trace, keeps its summary and drops the trace. So a
+// summary has figures, names and the times of collectives, but no events. Ranks are compared
+// (ranks.h) and tables are merged (run_tables.h) by summaries alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/statistics.h"
+#include "trace/analysis/breakdown.h"
+#include "trace/analysis/communication.h"
+#include "trace/analysis/critical_path.h"
+#include "trace/analysis/device_peaks.h"
+#include "trace/analysis/finding.h"
+#include "trace/analysis/gpus.h"
+#include "trace/analysis/matched_collectives.h"
+#include "trace/analysis/memory.h"
+#include "trace/analysis/modules.h"
+#include "trace/analysis/operator_shapes.h"
+#include "trace/analysis/step_phases.h"
+#include "trace/analysis/steps.h"
+#include "trace/analysis/streams.h"
+#include "trace/analysis/tables.h"
+#include "trace/model/model.h"
+#include "trace/read/recordings.h"
+
+namespace redline::trace {
+
+/// What a trace says of itself.
+struct TraceFacts {
+  std::string path;
+  std::string folder;  ///< that was given, and the trace found in it; empty if the trace was given
+  RecordedTrace recorded;
+  std::optional<int> rank;
+  std::optional<int> world_size;
+  std::string backend;
+  std::string host;
+  uint64_t events = 0;  ///< of every phase
+  uint64_t slices = 0;
+  std::vector<PhaseCount> phase_counts;
+  std::vector<LoadIssue> issues;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t dropped = 0;       ///< dropped_events()
+  int64_t merged_ranks = 0;  ///< merged_ranks()
+  std::string reason;        ///< recording_reason()
+  std::optional<double> samples_per_step;
+  std::optional<double> tokens_per_step;
+  bool is_inference = false;
+  bool is_amd = false;
+};
+
+struct RankSummary {
+  TraceFacts facts;
+  /// The strings that StringIds below stand for: those of the trace or, once it is dropped, a table
+  /// that all ranks share.
+  std::shared_ptr<const StringTable> names;
+
+  std::vector<Step> steps;
+  StepTimes step_times;
+  StepBreakdown breakdown;
+  std::optional<PhaseTimes> phases;
+  std::vector<DeviceProperties> devices;  ///< all GPUs of the machine, also unused ones
+  bool has_device_work = false;
+  std::vector<GpuUse> gpus;  ///< only GPUs that did some work
+  std::vector<KernelRow> kernels;
+  std::vector<OperatorRow> operators;
+  OperatorShapes shapes;  ///< empty where the trace was recorded without shapes
+  ModuleTree modules;     ///< empty where the trace has no calls of modules
+  DevicePeaks peaks;      ///< of the GPU, or without one the CPU; unknown if there are several
+  std::vector<CopyRow> copies;
+  std::vector<Collective> collectives;  ///< longest total first
+  /// Mean time a step in which collectives and no computation are under way.
+  int64_t exposed_communication_ns = 0;
+  OwnWork own_work{};
+  RankCollectives timed_collectives;  ///< for the comparison with other ranks
+  std::optional<LaunchStatistics> launches;
+  std::vector<QueueLength> queues;
+  std::vector<StreamIdle> stream_idle;
+  std::optional<IdleGaps> idle;  ///< summed over all streams
+  std::vector<MemoryPeak> memory;
+  std::optional<CriticalPath> critical_path;
+  std::vector<KernelSequence> sequences;
+  std::vector<Finding> findings;  ///< of this rank alone, the largest possible gain first
+  std::vector<EvidenceEvent> longest_steps;  ///< at most five
+  std::vector<AnalysisTime> times;           ///< what each analysis took
+
+  [[nodiscard]] std::string_view string(StringId id) const { return names->at(id); }
+};
+
+/// Pointers to summaries, or to what has one.
+template <typename Summaries>
+[[nodiscard]] std::vector<const RankSummary*> pointers_to(const Summaries& summaries) {
+  std::vector<const RankSummary*> pointers;
+  for (const auto& summary : summaries) pointers.push_back(&summary);
+  return pointers;
+}
+
+/// How long one batch takes, over all numbered steps of `ranks`. nullopt if there are none or if a
+/// trace is not of inference.
+[[nodiscard]] std::optional<Latency> batch_latency(std::span<const RankSummary> ranks);
+
+}  // namespace redline::trace

@@ -1,0 +1,52 @@
+// Reads traces and summaries of traces, and keeps a summary of each rank: a few traces at a time,
+// one for each core, are in memory.
+#pragma once
+
+#include <atomic>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "trace/analysis/device_peaks.h"
+#include "trace/analysis/rank_summary.h"
+#include "trace/read/reader.h"
+
+namespace redline::trace {
+
+struct SummarizeOptions {
+  const std::atomic<bool>* cancel = nullptr;
+  GivenPeaks peaks;
+  size_t kept_traces = 0;  ///< so many traces stay loaded, those of the lowest ranks
+  /// Of the files that `paths` stand for, those whose number leaves `part` when divided by `parts`.
+  size_t part = 0;
+  size_t parts = 1;
+};
+
+struct Summaries {
+  std::vector<RankSummary> ranks;  ///< in no order
+  std::vector<ReadError> unreadable;
+  std::map<std::string, std::shared_ptr<const Trace>> kept;  ///< by path
+  double read_seconds = 0;                                   ///< sums over all traces
+  double analyze_seconds = 0;
+};
+
+/// Summarizes each file that `paths` stand for once. A path is a trace, a file of summaries, or a
+/// folder of either. What cannot be read is in `unreadable`; fails only if nothing can be read, and
+/// where a path is no file.
+[[nodiscard]] tl::expected<Summaries, ReadError> summarize(const std::vector<std::string>& paths,
+                                                           const SummarizeOptions& options);
+
+/// How many traces `paths` stand for.
+[[nodiscard]] size_t count_traces(const std::vector<std::string>& paths);
+
+/// Adds the summaries in `lines`, the content of a file of them called `name`. What is no summary
+/// counts as unreadable.
+void add_summaries(std::istream& lines, const std::string& name, Summaries& summaries);
+
+/// Drops what stands twice, and the traces of earlier recordings in folders (recordings.h).
+void keep_latest(Summaries& summaries);
+
+}  // namespace redline::trace

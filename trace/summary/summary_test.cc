@@ -1,0 +1,193 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "tests/trace_text.h"
+#include "trace/report/report.h"
+#include "trace/summary/summarize.h"
+#include "trace/summary/summary_file.h"
+
+namespace redline::trace {
+namespace {
+
+using redline::testing::on_stream;
+using redline::testing::TraceText;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A rank of a job: two steps, of which a collective takes the rest of the time.
+std::string rank_text(int rank, int world_size, std::mt19937& random) {
+  std::uniform_int_distribution<int64_t> work(1 * redline::testing::kMs, 6 * redline::testing::kMs);
+  TraceText text;
+  text.rank(rank, world_size).top(R"("host_name": "node)" + std::to_string(rank / 2) + R"(")");
+  uint32_t id = 1;
+  for (int step = 0; step < 2; ++step) {
+    const int64_t begin_ns = step * 10 * redline::testing::kMs, work_ns = work(random);
+    text.step(step, begin_ns, begin_ns + 10 * redline::testing::kMs);
+    text.cpu_op("aten::mm", begin_ns, begin_ns + work_ns);
+    text.runtime("cudaLaunchKernel", begin_ns, begin_ns + 10 * redline::testing::kUs, id);
+    text.kernel("gemm<" + std::to_string(rank % 3) + ">", begin_ns + 20 * redline::testing::kUs, begin_ns + work_ns,
+                on_stream(7, id++));
+    text.runtime("cudaLaunchKernel", begin_ns + 10 * redline::testing::kUs, begin_ns + 20 * redline::testing::kUs, id);
+    text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", begin_ns + work_ns,
+                begin_ns + 9 * redline::testing::kMs, on_stream(8, id++));
+  }
+  return text.str();
+}
+
+class SummaryFiles : public ::testing::Test {
+ protected:
+  SummaryFiles() : folder_(::testing::TempDir() + "summary_test." + std::to_string(getpid())) {
+    std::filesystem::create_directory(folder_);
+    std::mt19937 random(7);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      std::ofstream(path(rank)) << rank_text(rank, kRanks, random);
+    }
+  }
+  ~SummaryFiles() override { std::filesystem::remove_all(folder_); }
+
+  static constexpr int kRanks = 6;
+
+  [[nodiscard]] std::string path(int rank) const {
+    return folder_ + "/rank" + std::to_string(rank) + ".pt.trace.json";
+  }
+
+  // The file of summaries of these ranks.
+  [[nodiscard]] std::string lines_of(const std::vector<int>& ranks) const {
+    std::vector<std::string> paths;
+    for (const int rank : ranks) paths.push_back(path(rank));
+    std::string lines;
+    const auto summaries = summarize(paths, {});
+    if (!summaries) return summaries.error().message;
+    for (const RankSummary& summary : summaries->ranks) lines += summary_line(summary);
+    return lines;
+  }
+
+  std::string folder_;
+};
+
+std::string report_on(Summaries summaries) {
+  keep_latest(summaries);
+  Report report = make_report(std::move(summaries.ranks));
+  return report_json(report) + report_text(report, {}, {TextScope::kAll});
+}
+
+std::string report_on(const std::vector<std::string>& files) {
+  Summaries all;
+  for (const std::string& each : files) {
+    std::istringstream lines(each);
+    add_summaries(lines, "file", all);
+  }
+  EXPECT_THAT(all.unreadable, IsEmpty());
+  return report_on(std::move(all));
+}
+
+// merge(a, b) = report(a + b): for every split of the ranks in two, both orders, and some in more.
+TEST_F(SummaryFiles, OfAllSplitsAndOrdersMakeTheSameReport) {
+  std::vector<std::string> paths;
+  for (int rank = 0; rank < kRanks; ++rank) paths.push_back(path(rank));
+  auto direct = summarize(paths, {});
+  ASSERT_TRUE(direct);
+  const std::string expected = report_on(*std::move(direct));
+  ASSERT_THAT(expected, HasSubstr("\"straggler\": {"));
+  for (unsigned split = 0; split < 1U << kRanks; ++split) {
+    std::vector<int> first, second;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      ((split >> rank & 1U) != 0 ? first : second).push_back(rank);
+    }
+    std::string a, b;
+    if (!first.empty()) a = lines_of(first);
+    if (!second.empty()) b = lines_of(second);
+    ASSERT_EQ(report_on({a, b}), expected) << split;
+    ASSERT_EQ(report_on({b + a}), expected) << "joined files, " << split;
+  }
+  std::mt19937 random(11);
+  std::vector<int> order = {0, 1, 2, 3, 4, 5};
+  for (int round = 0; round < 20; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    std::vector<std::string> files;
+    for (const int rank : order) files.push_back(lines_of({rank}));
+    ASSERT_EQ(report_on(files), expected) << round;
+    files.push_back(files.front());
+    ASSERT_EQ(report_on(files), expected) << "a rank that stands twice counts once";
+  }
+}
+
+// A report on traces that stay loaded (viewer, diff) says the same.
+TEST_F(SummaryFiles, SayWhatLoadedTracesSay) {
+  const auto traces = read_traces({folder_});
+  ASSERT_TRUE(traces);
+  auto summaries = summarize({folder_}, {});
+  ASSERT_TRUE(summaries);
+  EXPECT_EQ(report_json(make_report(*traces)), report_json(make_report(summaries->ranks)));
+}
+
+TEST_F(SummaryFiles, OfPartsAreThoseOfAll) {
+  size_t ranks = 0;
+  for (size_t part = 0; part < 4; ++part) {
+    SummarizeOptions options;
+    options.part = part;
+    options.parts = 4;
+    const auto summaries = summarize({folder_}, options);
+    ASSERT_TRUE(summaries);
+    ranks += summaries->ranks.size();
+  }
+  EXPECT_EQ(ranks, size_t{kRanks});
+}
+
+TEST_F(SummaryFiles, OfAFileAreFoundByContentAndInAFolder) {
+  const std::string lines = lines_of({0, 1}), more = lines_of({2});
+  for (int rank = 0; rank < kRanks; ++rank) std::filesystem::remove(path(rank));
+  std::ofstream(folder_ + "/a.summary.jsonl") << lines;
+  std::ofstream(folder_ + "/b.summary.jsonl") << more;
+  const auto in_folder = summarize({folder_}, {});
+  const auto file = summarize({folder_ + "/a.summary.jsonl"}, {});
+  ASSERT_TRUE(in_folder && file);
+  EXPECT_EQ(in_folder->ranks.size(), 3U);
+  EXPECT_EQ(file->ranks.size(), 2U);
+}
+
+TEST_F(SummaryFiles, ThatAreDamagedAreLeftOutAndNamed) {
+  const std::string lines = lines_of({0, 1});
+  const size_t second = lines.find('\n') + 1;
+  const std::string other = "{\"schema\":\"redline.summary/1\",\"version\":\"0.0.1\"}\n";
+  Summaries all;
+  std::istringstream damaged(lines.substr(0, second + second / 2) + "\n" + other +
+                             unreadable_line({"x: no trace", "x"}));
+  add_summaries(damaged, "a.jsonl", all);
+  EXPECT_EQ(all.ranks.size(), 1U);
+  ASSERT_EQ(all.unreadable.size(), 3U);
+  EXPECT_EQ(all.unreadable[0].message, "a.jsonl: line 2 is no summary of a rank");
+  EXPECT_THAT(all.unreadable[1].message, HasSubstr("line 3 is of Redline 0.0.1"));
+  EXPECT_EQ(all.unreadable[2].message, "x: no trace");
+}
+
+// Numbers that point outside of the summary, as in a file that was changed by hand.
+TEST_F(SummaryFiles, ThatPointOutsideThemselvesAreDamaged) {
+  const std::string good = lines_of({0});
+  const auto with = [&](const char* pointer, const nlohmann::json& value) {
+    auto line = nlohmann::json::parse(good);
+    line["summary"][nlohmann::json::json_pointer(pointer)] = value;
+    return line.dump();
+  };
+  const auto names = std::make_shared<StringTable>();
+  EXPECT_TRUE(read_summary_line(good, names));
+  EXPECT_FALSE(read_summary_line(with("/timed_collectives/calls/0/0", 9), names));
+  EXPECT_FALSE(read_summary_line(with("/timed_collectives/calls/0/1", 99), names));
+  EXPECT_FALSE(read_summary_line(with("/critical_path/names/0/kind", 77), names));
+  EXPECT_FALSE(read_summary_line(with("/steps", "many"), names));
+  const auto strange = read_summary_line(with("/critical_path/names/0/name", 12345), names);
+  ASSERT_TRUE(strange);
+  const auto& path = *std::get<RankSummary>(*strange).critical_path;
+  EXPECT_FALSE(path.names[0].name && names->at(path.names[0].name) != "");
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -2,10 +2,9 @@
 
     make_ranks.py TRACE.pt.trace.json.gz FOLDER RANKS [RANKS_PER_HOST = 8]
 
-Each rank gets the real trace's events under its own number and its host's name. The ranks of one host are 6 % slower
-than the others, one rank elsewhere is 30 % slower: all of their times are stretched, but for the ends of steps, to
-which the others wait. A .gz file may have several parts, so a rank costs only its first part, and the events are
-compressed once for each speed.
+Each rank gets the real trace's events under its own number and its host's name. All times of the ranks of one host are
+stretched by 6 %, and those of one rank elsewhere by 30 %. A .gz file may have several parts, so a rank costs only its
+first part, and the events are compressed once for each speed.
 """
 
 import gzip
@@ -17,7 +16,7 @@ SLOW_HOST, SLOW_RANK = 3, 21
 
 
 def stretched(events, factor):
-    """The text of events with all times of kernels and copies stretched from the first one."""
+    """The text of events with all times stretched from the first one."""
     times = [float(number) for number in re.findall(r'"ts": ?([\d.]+)', events)]
     first = min(times)
 

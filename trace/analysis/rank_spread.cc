@@ -12,23 +12,29 @@ constexpr double kDeviationOfMad = 1.4826;  // standard deviation / MAD of a nor
 constexpr double kDeviations = 5;
 constexpr double kLeastShare = 0.02;
 
+// The lower one of two in the middle: a host of two ranks is slow if both are.
 int64_t median_of(std::vector<int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
+using GroupsByKey = std::map<std::string, RankGroup>;
+
+void add_member(GroupsByKey& groups, const std::string& key, RankGroup group, size_t rank) {
+  auto& members = groups.try_emplace(key, std::move(group)).first->second.members;
+  if (members.empty() || members.back() != rank) members.push_back(rank);
+}
+
 // Groups of some ranks but not all: a group of one rank is the rank, and that of all tells nothing.
 std::vector<RankGroup> groups_of(std::span<const RankSummary* const> ranks) {
-  std::map<std::string, RankGroup> hosts, process_groups;
+  GroupsByKey hosts, process_groups;
   for (size_t i = 0; i < ranks.size(); ++i) {
     const std::string& host = ranks[i]->facts.host;
-    if (!host.empty()) hosts.try_emplace(host, host, true).first->second.members.push_back(i);
+    if (!host.empty()) add_member(hosts, host, {host, true, {}, 0}, i);
     for (const ProcessGroup& group : ranks[i]->timed_collectives.groups) {
       if (group.ranks.empty()) continue;
-      auto& members = process_groups.try_emplace(group.name + group.ranks, group.name, false)
-                          .first->second.members;
-      if (members.empty() || members.back() != i) members.push_back(i);
+      add_member(process_groups, group.name + group.ranks, {group.name, false, {}, 0}, i);
     }
   }
   std::vector<RankGroup> groups;

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -16,77 +17,130 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import job  # noqa: E402
 
 FAULTS = {**job.HANGS, **job.FAILURES}
+CASES = [*FAULTS, *job.HEALTHY]
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
 HANG_AFTER = 3
+PATIENCE_SECONDS = 1200  # a busy machine takes minutes to load torch
 VERDICTS = ("redline: the job hangs: ", "redline: the job failed: ")
-
-
+WAITED = re.compile(r", for ([\d.]+) (ms|s|min)")
 WAYS = {"log": ["run", "--log"], "ring": ["record", "--ring", "30s", "--on-hang", "report", "-o"]}
 
 
-def one_run(way, case, ranks, folder, patience):
-    """The verdict on one run, of the report's JSON, or None; and the job's exit status."""
+def one_run(way, case, ranks, culprit, folder, fork):
+    """What came of one run: the verdict of the report's JSON or None, how long the others had waited when it was said,
+    and the job's exit status."""
     command = [BUILD / "redline", *WAYS[way], folder, "--hang-after", f"{HANG_AFTER}s", "--",
                sys.executable, job.__file__, case.__name__, str(ranks)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CULPRIT": str(culprit), **({"FORK": "1"} if fork else {})}
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
-                          env={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
+                          env=environment) as process:
         timer = signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
-        signal.alarm(patience)
-        said = any(line.startswith(VERDICTS) for line in process.stderr)
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, timer)
-        verdict = None
-        if said:
+        signal.alarm(PATIENCE_SECONDS)
+        verdict = waited = None
+        if any(line.startswith(VERDICTS) for line in process.stderr):
+            said = [next(process.stderr, ""), next(process.stderr, "")]
+            signal.alarm(0)
+            waited = seconds_waited("".join(said))
             text = subprocess.run([BUILD / "redline", "report", "--format", "json", folder], capture_output=True,
                                   text=True).stdout
             verdict = json.loads(text)["hang"]
             with contextlib.suppress(ProcessLookupError):  # a job that failed has ended
                 os.killpg(process.pid, signal.SIGKILL)
-        return verdict, process.wait()
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, timer)
+        return {"verdict": verdict, "waited": waited, "status": process.wait()}
 
 
-def is_right(case, ranks, verdict, status):
+def seconds_waited(text):
+    found = WAITED.search(text)
+    return found and float(found[1]) * {"ms": 0.001, "s": 1, "min": 60}[found[2]]
+
+
+def is_right(case, run):
+    verdict, ranks, culprit = run["verdict"], run["ranks"], run["culprit"]
     if case in job.HEALTHY:
-        return verdict is None and status == 0
+        return verdict is None and run["status"] == 0
     kind, function = FAULTS[case]
     if verdict is None or verdict["kind"] != kind:
         return False
-    # Of two ranks nobody can say which is wrong.
+    # Gloo aborts one of the ranks before it can say what it entered, and of the two that are left nobody can say which
+    # one is wrong.
     if case in (job.wrong_size, job.wrong_type):
-        has_culprit = job.CULPRIT in verdict["ranks"]
-        return has_culprit and (len(verdict["ranks"]) == 1 or ranks - len(verdict["waiting_ranks"]) <= 3)
-    culprits = [0, 1] if kind in ("mismatch", "order") and ranks == 2 else [job.CULPRIT]
-    has_line = function is None or ranks == 2 or verdict["stack"][:1] and verdict["stack"][0].endswith(" " + function)
-    return verdict["ranks"] == culprits and bool(has_line)
+        is_named = culprit in verdict["ranks"]
+        is_named = is_named and (len(verdict["ranks"]) == 1 or ranks - len(verdict["waiting_ranks"]) <= 3)
+    else:
+        is_named = verdict["ranks"] == (list(range(ranks)) if is_undecided(kind, ranks) else [culprit])
+    functions = [function]
+    if len(verdict["ranks"]) > 1:  # the line is that of the first one
+        functions += [case.__name__, "<lambda>"]
+    has_line = function is None or (verdict["stack"] and verdict["stack"][0].partition(" ")[2] in functions)
+    return is_named and bool(has_line)
+
+
+def is_undecided(kind, ranks):
+    """Of two ranks nobody can say which one is wrong."""
+    return ranks == 2 and kind in ("mismatch", "order")
+
+
+def runs_of(arguments):
+    """Turn, case, number of ranks and the culprit of each run, in their order."""
+    for turn in range(arguments.times):
+        for case in CASES:
+            if not arguments.cases or case.__name__ in arguments.cases:
+                ranks = arguments.ranks[turn % len(arguments.ranks)]
+                yield turn, case, ranks, (turn + CASES.index(case)) % ranks
+
+
+def show(runs):
+    right, total = collections.Counter(), collections.Counter()
+    for run in runs:
+        total[run["case"]] += 1
+        right[run["case"]] += run["right"]
+    for case in CASES:
+        if total[case.__name__]:
+            what = "no verdict" if case in job.HEALTHY else FAULTS[case][0]
+            print(f"{case.__name__:24} {what:13} {right[case.__name__]:3} of {total[case.__name__]:3} right")
+    print(f"{sum(right.values())} of {sum(total.values())} right")
+    for ranks in sorted({run["ranks"] for run in runs}):
+        late = sorted(run["waited"] - HANG_AFTER for run in runs if run["waited"] is not None and run["ranks"] == ranks)
+        if late:
+            print(f"{ranks} ranks, {len(late)} hangs: said {late[len(late) // 2]:.1f} s after the threshold (median), "
+                  f"{late[-1]:.1f} s at most")
+    loads = sorted(run["load"] for run in runs)
+    print(f"load of the machine {loads[0]:.0f} to {loads[-1]:.0f}, median {loads[len(loads) // 2]:.0f}")
+    return right == total
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=3, help="how often each case runs, on 3, 2, 4 and 8 ranks in turn")
-    parser.add_argument("--cases", nargs="*", help="names of cases; default: all")
+    parser.add_argument("--times", type=int, default=3, help="how often each case runs")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[3, 2, 4, 8], help="in turn; default: 3 2 4 8")
+    parser.add_argument("--cases", nargs="*", choices=[case.__name__ for case in CASES], metavar="CASE",
+                        help="default: all")
     parser.add_argument("--way", choices=WAYS, default="log", help="redline run --log, or redline record --ring")
+    parser.add_argument("--fork", action="store_true", help="load torch once for all ranks: takes a fraction of the time")
+    parser.add_argument("--json", type=pathlib.Path, help="add each run to this file; do not repeat those in it")
     arguments = parser.parse_args()
-    right, total = collections.Counter(), collections.Counter()
-    for turn in range(arguments.times):
-        for case in [*FAULTS, *job.HEALTHY]:
-            if arguments.cases and case.__name__ not in arguments.cases:
-                continue
-            ranks = (3, 2, 4, 8)[turn % 4]
-            with tempfile.TemporaryDirectory() as folder:
-                verdict, status = one_run(arguments.way, case, ranks, folder, 180)
-            good = is_right(case, ranks, verdict, status)
-            total[case.__name__] += 1
-            right[case.__name__] += good
-            said = verdict and verdict["kind"]
-            print(f"{'right' if good else 'WRONG'} {case.__name__}, {ranks} ranks, {said}", flush=True)
-            if not good:
-                print(f"  {verdict}, exit status {status}", flush=True)
-    for case in [*FAULTS, *job.HEALTHY]:
-        if total[case.__name__]:
-            what = "no verdict" if case in job.HEALTHY else FAULTS[case][0]
-            print(f"{case.__name__:24} {what:12} {right[case.__name__]:3} of {total[case.__name__]:3} right")
-    print(f"{sum(right.values())} of {sum(total.values())} right")
-    sys.exit(right != total)
+    known = []
+    if arguments.json and arguments.json.exists():
+        known = [json.loads(line) for line in arguments.json.read_text().splitlines()]
+    done = {(run["turn"], run["case"], run["way"]) for run in known}
+    for turn, case, ranks, culprit in runs_of(arguments):
+        if (turn, case.__name__, arguments.way) in done:
+            continue
+        run = {"turn": turn, "case": case.__name__, "way": arguments.way, "ranks": ranks, "culprit": culprit}
+        with tempfile.TemporaryDirectory() as folder:
+            run.update(one_run(arguments.way, case, ranks, culprit, folder, arguments.fork))
+        run.update(right=is_right(case, run), load=os.getloadavg()[0])
+        said = run["verdict"] and run["verdict"]["kind"]
+        print(f"{'right' if run['right'] else 'WRONG'} {case.__name__}, {ranks} ranks, {said}", flush=True)
+        if not run["right"]:
+            print(f"  culprit {culprit}, {run['verdict']}, exit status {run['status']}", flush=True)
+        if arguments.json:
+            with arguments.json.open("a") as file:
+                file.write(json.dumps(run) + "\n")
+        known.append(run)
+    sys.exit(not show(known))
 
 
 if __name__ == "__main__":

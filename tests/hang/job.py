@@ -2,10 +2,12 @@
 
 Each function below is a case. It is called by all ranks in step 10, and rank 1 does something else than the others. The
 functions of HANGS let the job hang for ever, those of FAILURES end it with an error, those of HEALTHY only take long.
+In the environment, CULPRIT makes it another rank than 1, and FORK lets all ranks have one start of Python and torch.
 """
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ import tempfile
 import threading
 import time
 
-CULPRIT = 1
+CULPRIT = int(os.environ.get("CULPRIT", 1))
 LONG_SECONDS = 8
 
 
@@ -336,17 +338,35 @@ def dump_twice_a_second(path):
 def launch(count):
     """Starts the ranks. This process needs no torch, so it is soon there."""
     with tempfile.TemporaryDirectory() as folder:
-        common = {**os.environ, "WORLD_SIZE": str(count), "MEETING": f"file://{folder}/ranks", "OMP_NUM_THREADS": "1"}
         ranks = [
-            subprocess.Popen([sys.executable, *sys.argv], env={**common, "RANK": str(number)})
+            subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, **environment_of(number, count, folder)})
             for number in range(count)
         ]
         sys.exit(max(abs(process.wait()) for process in ranks))
 
 
-if __name__ == "__main__" and "RANK" not in os.environ:
-    launch(int(sys.argv[2]))
-elif __name__ == "__main__":
+def fork(count):
+    """The same, but torch is loaded once for all, which is most of what a run takes. Returns in the ranks."""
+    import torch.distributed  # noqa: F401
+    folder = tempfile.mkdtemp()
+    ranks = []
+    for number in range(count):
+        ranks.append(os.fork())
+        if ranks[-1] == 0:
+            os.environ.update(environment_of(number, count, folder))
+            return
+    ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in ranks]
+    shutil.rmtree(folder)
+    sys.exit(max(abs(end) for end in ends))
+
+
+def environment_of(number, count, folder):
+    return {"RANK": str(number), "WORLD_SIZE": str(count), "MEETING": f"file://{folder}/ranks", "OMP_NUM_THREADS": "1"}
+
+
+if __name__ == "__main__":
+    if "RANK" not in os.environ:
+        (fork if "FORK" in os.environ else launch)(int(sys.argv[2]))
     import torch
     import torch.distributed as dist
 

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <set>
 
 #include "viewer/models/collectives_table.h"
 #include "viewer/models/diff_table.h"
 #include "viewer/models/gaps.h"
+#include "viewer/models/hang_rows.h"
 #include "viewer/models/path_table.h"
 #include "viewer/models/steps_table.h"
 
@@ -116,7 +118,14 @@ trace::Report report_between(const Session& session, size_t first, size_t end,
     const auto& trace = session.traces()[t].trace;
     if (trace->slice_count() > 0) traces.push_back(trace);
   }
-  return traces.empty() ? trace::Report() : trace::make_report(traces, cancel);
+  if (traces.empty()) return {};
+  trace::Report report = trace::make_report(traces, cancel);
+  std::set<std::string> folders;
+  for (const auto& trace : traces) {
+    folders.insert(std::filesystem::absolute(trace->path()).parent_path().string());
+  }
+  trace::add_hang(report, {folders.begin(), folders.end()});
+  return report;
 }
 
 void append(DerivedTracks& all, DerivedTracks more) {
@@ -133,6 +142,7 @@ ReportTables tables_of(const Session& session, const AnalysedSession& analysed) 
           .collectives = collective_rows(session, report),
           .steps = step_rows(session, report, *analysed.derived),
           .ranks = rank_rows(session, report),
+          .hang = hang_rows(session, report),
           .gaps = gap_rows(session, report, *analysed.derived),
           .memory = memory_rows(session, report),
           .roofline = roofline_table(session, report),

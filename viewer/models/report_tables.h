@@ -18,6 +18,7 @@ struct ReportTables {
   Table collectives;
   Table steps;
   Table ranks;
+  Table hang;  ///< only filled where a job hung
   Table gaps;
   Table memory;
   Table roofline;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "viewer/models/hang_rows.h"
 #include "viewer/models/load.h"
 #include "viewer/models/testing_trace.h"
 
@@ -177,6 +178,53 @@ TEST(MemoryRows, SumToThePeakInARealTrace) {
   EXPECT_EQ(left, 0);
   EXPECT_EQ(table.rows[1].values[0].text(), "(allocated before the recording)");
   EXPECT_GT(table.rows[1].values[4].number(), 0.5) << "the largest holder";
+}
+
+// A table of one of two ranks that has entered the collective `entered` of group "0".
+trace::HangTable rank_table(int rank, int64_t entered, bool is_done) {
+  trace::HangTable table;
+  table.rank = rank;
+  table.world_size = 2;
+  table.host = "node" + std::to_string(rank);
+  table.groups = {{"0", {0, 1}, entered}};
+  table.collectives = {{"0", entered, "all_reduce", "[[8]]", "Float", is_done, 1}};
+  table.stack = {"train.py:31 sync", "train.py:60 <module>"};
+  return table;
+}
+
+trace::Report hung_report() {
+  trace::Report report;
+  report.hang_tables = {rank_table(0, 121, false), rank_table(1, 120, true)};
+  report.hang_tables[1].inner = "connection.py:9 poll";
+  report.hang_tables[1].state = trace::ThreadState::kInputOutput;
+  report.hang = trace::find_hang(report.hang_tables);
+  return report;
+}
+
+TEST(HangRows, TheCulpritComesFirstWithItsOpenFrames) {
+  const Session session({training_trace(0).read(), training_trace(1).read()});
+  const Table table = hang_rows(session, hung_report());
+  ASSERT_EQ(table.rows.size(), 2U);
+  const auto& culprit = table.rows[0].values;
+  ASSERT_EQ(culprit.size(), table.columns.size());
+  EXPECT_EQ(culprit[0].text(), "▶ rank 1");
+  EXPECT_EQ(culprit[1].text(), "node1");
+  EXPECT_EQ(culprit[2].text(), "io");
+  EXPECT_EQ(culprit[4].whole(), 120);
+  EXPECT_EQ(culprit[5].text(), "all_reduce, done");
+  EXPECT_EQ(culprit[6].text(), "connection.py:9 poll < train.py:31 sync < train.py:60 <module>");
+  EXPECT_EQ(table.rows[0].slice.trace, 1U);
+  EXPECT_TRUE(session.name_of(table.rows[0].slice).starts_with("ProfilerStep#"));
+  const auto& waiting = table.rows[1].values;
+  EXPECT_EQ(waiting[0].text(), "rank 0");
+  EXPECT_EQ(waiting[2].text(), "waits");
+  EXPECT_EQ(waiting[4].whole(), 121);
+  EXPECT_EQ(waiting[5].text(), "all_reduce [[8]]");
+}
+
+TEST(HangRows, AJobThatDidNotHangHasNone) {
+  const Session session({training_trace(0).read()});
+  EXPECT_TRUE(hang_rows(session, {}).rows.empty());
 }
 
 }  // namespace

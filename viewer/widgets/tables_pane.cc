@@ -52,6 +52,7 @@ constexpr ReportTable kReportTables[] = {
     {"Collectives", &R::collectives, 7, true, row_of_collective},
     {kSteps, &R::steps, -1},
     {"Ranks", &R::ranks, -1},
+    {"Hang", &R::hang, -1},
     {kGaps, &R::gaps, -1},
     {"Memory", &R::memory, -1, true},
     {kRoofline, &R::roofline, -1},

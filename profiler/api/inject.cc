@@ -2,7 +2,8 @@
 // driver starts in a process whose CUDA_INJECTION64_PATH names it.
 //
 // When it is loaded:
-//   REDLINE_RECORD not set                  nothing
+//   REDLINE_HANG_TABLES set                 a program that links LibTorch tells of its collectives
+//   REDLINE_RECORD not set                  nothing else
 //   a Python process                        nothing: the start-up hook in Python is responsible
 //   no libtorch_cpu.so at start-up          nothing: shells, launchers and everything else
 //   a rank that --ranks leaves out          nothing
@@ -101,8 +102,15 @@ void try_to_record_process() noexcept {
   }
 }
 
+bool tells_of_collectives() {
+  const char* tables = std::getenv("REDLINE_HANG_TABLES");
+  return tables != nullptr && *tables != '\0';
+}
+
 __attribute__((constructor)) void on_load() {
-  if (is_requested() && !is_python() && has_torch()) try_to_record_process();
+  if (is_python() || !has_torch()) return;
+  if (is_requested()) try_to_record_process();
+  if (tells_of_collectives()) static_cast<void>(attach_torch());  // without it, the job goes on
 }
 
 /// Runs within the first cuInit() of the process.

@@ -73,7 +73,7 @@ void identify(Communicator& communicator, const Descr& descr) {
 template <typename Descr>
 int start_event(void* context, void** handle, Descr* descr) {
   *handle = nullptr;
-  if (!profiler::is_recording()) return kSuccess;
+  if (!NcclPlugin::instance().is_listening()) return kSuccess;
   return guarded([&] {
     auto* communicator = static_cast<Communicator*>(context);
     if (communicator != nullptr) identify(*communicator, *descr);

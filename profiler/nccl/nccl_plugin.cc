@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "profiler/source/gpu_work.h"
+
 namespace redline::nccl {
 namespace {
 
@@ -19,6 +21,8 @@ constexpr uint64_t kHostCalls =
     kGroup | kColl | kP2p | kGroupApi | kCollApi | kP2pApi | kKernelLaunch | kCeColl;
 constexpr uint64_t kParts = kProxyOp | kKernelCh;
 constexpr uint64_t kOfGpuClock = kKernelCh | kKernelPhase;
+/// What tells that collectives begin and end. NCCL gives a collective only within its group.
+constexpr uint64_t kOfList = kGroup | kGroupApi | kCollApi | kColl | kKernelCh;
 
 void raise(std::atomic<int64_t>& time, int64_t to) {
   int64_t now = time.load();
@@ -54,6 +58,8 @@ NcclPlugin& NcclPlugin::instance() {
 
 Communicator& NcclPlugin::add_communicator(int types, int* mask) {
   const std::lock_guard lock(mutex_);
+  if (masks_.empty()) is_listing_ = EnteredList::is_wanted();
+  if (is_listing_ && !std::exchange(is_list_known_, true)) profiler::add_collectives(&entered_);
   Communicator& made = communicators_.emplace_back(types, mask);
   auto known = std::ranges::find(masks_, mask, &Mask::place);
   if (known == masks_.end()) known = masks_.insert(known, {mask, types, 0});
@@ -63,13 +69,16 @@ Communicator& NcclPlugin::add_communicator(int types, int* mask) {
 }
 
 void NcclPlugin::end_communicator(const Communicator& communicator) {
+  entered_.forget(communicator);
   const std::lock_guard lock(mutex_);
   const auto mask = std::ranges::find(masks_, communicator.mask(), &Mask::place);
   if (mask != masks_.end() && --mask->communicators == 0) masks_.erase(mask);
 }
 
 void NcclPlugin::set(const Mask& mask) const {
-  std::atomic_ref<int>(*mask.place).store(is_enabled_ ? mask.types : 0, std::memory_order_relaxed);
+  const int outside = is_listing_ ? mask.types & static_cast<int>(kOfList) : 0;
+  std::atomic_ref<int>(*mask.place)
+      .store(is_enabled_ ? mask.types : outside, std::memory_order_relaxed);
 }
 
 void NcclPlugin::set_masks(bool is_enabled) {
@@ -77,6 +86,8 @@ void NcclPlugin::set_masks(bool is_enabled) {
   is_enabled_ = is_enabled;
   for (const Mask& mask : masks_) set(mask);
 }
+
+bool NcclPlugin::is_listening() const { return profiler::is_recording() || is_listing_; }
 
 void NcclPlugin::enable(const RecorderOptions&) noexcept {
   events_ = 0;
@@ -90,15 +101,19 @@ void NcclPlugin::disable() noexcept {
   uint64_t unfinished = 0;
   try {
     open_.visit([&](uint64_t handle, OpenEvent& open) {
-      if (!open_.close(handle)) return;
+      // The list waits for the end of collectives, and so for their channels.
+      const bool stays = is_listing_ && (open.event.type & (kColl | kKernelCh)) != 0;
+      if (stays ? open.is_recorded.exchange(true) : !open_.close(handle)) return;
       const bool is_finished = open.has_stopped;
       if (!is_finished) raise(open.end_ns, now);
       Record record = describe(open, handle);
       record.device_index = is_finished ? -1 : 1;
-      unfinished += is_finished ? 0 : 1;
-      profiler::deliver(record);
-      ++events_;
-      open_.give_back(open);
+      if (stays || !open.is_recorded) {
+        unfinished += is_finished ? 0 : 1;
+        profiler::deliver(record);
+        ++events_;
+      }
+      if (!stays) open_.give_back(open);
     });
     if (events_ == 0) return;
     profiler::add_entry("redline", "{\"nccl\": {\"events\": " + std::to_string(events_) +
@@ -115,8 +130,7 @@ OpenEvent* NcclPlugin::take_place(uint64_t& handle) {
   if (OpenEvent* open = open_.take(handle)) return open;
   open_.visit([&](uint64_t waiting, OpenEvent& open) {
     if (!open.has_stopped || !open_.close(waiting)) return;
-    profiler::submit(describe(open, waiting));
-    ++events_;
+    submit(open, waiting);
     open_.give_back(open);
   });
   return open_.take(handle);
@@ -143,7 +157,8 @@ void NcclPlugin::join_parent(Event& event) {
 }
 
 uint64_t NcclPlugin::begin(const Event& event) {
-  if (!profiler::is_recording()) return 0;
+  const bool is_recorded = profiler::is_recording();
+  if (!is_recorded && !is_listing_) return 0;
   uint64_t handle = 0;
   OpenEvent* open = take_place(handle);
   if (open == nullptr) {
@@ -154,11 +169,15 @@ uint64_t NcclPlugin::begin(const Event& event) {
   open->event = event;
   Event& kept = open->event;
   if ((event.type & kParts) != 0) join_parent(kept);
-  if ((event.type & kHostCalls) != 0)
+  if (is_recorded && (event.type & kHostCalls) != 0)
     kept.step = static_cast<uint32_t>(profiler::current_operator());
-  if (event.type == kColl) {
+  if (is_recorded && event.type == kColl) {
     profiler::note_collective_choice(kept.step, event.algorithm, event.protocol);
   }
+  // A call that goes into a CUDA graph enters nothing yet.
+  const bool enters = event.type == kColl && event.communicator != nullptr && !event.is_captured;
+  open->ticket = is_listing_ && enters ? entered_.enter(event) : 0;
+  open->is_recorded = !is_recorded;
   open->begin_ns = now;
   if (event.ptimer != 0 && event.communicator != nullptr) {
     open->begin_ns = std::min(now, event.communicator->to_host(event.ptimer, now));
@@ -184,6 +203,14 @@ void NcclPlugin::end(uint64_t handle) {
   leave(handle, *open);
 }
 
+/// The event is over.
+void NcclPlugin::submit(OpenEvent& open, uint64_t handle) {
+  if (open.ticket != 0) entered_.complete(open.ticket);
+  if (open.is_recorded) return;
+  profiler::submit(describe(open, handle));
+  events_.fetch_add(1, std::memory_order_relaxed);
+}
+
 /// Counts one end of an event. After the last one the event is recorded.
 void NcclPlugin::leave(uint64_t handle, OpenEvent& open) {
   if (!open_.end(handle)) return;
@@ -191,8 +218,7 @@ void NcclPlugin::leave(uint64_t handle, OpenEvent& open) {
   const int64_t end_ns = open.end_ns;
   const uint64_t bytes = open.event.type == kProxyStep ? open.bytes.load() : 0;
   const bool is_part = (open.event.type & kParts) != 0;
-  profiler::submit(describe(open, handle));
-  events_.fetch_add(1, std::memory_order_relaxed);
+  submit(open, handle);
   open_.give_back(open);
   OpenEvent* whole = open_.find(parent);
   if (whole == nullptr) return;
@@ -230,7 +256,7 @@ void NcclPlugin::change(uint64_t handle, EventState state, const StateArgs* args
 /// Records the state that ends now as an event within the open one.
 void NcclPlugin::record_phase(const OpenEvent& open, uint64_t handle, int64_t end_ns) {
   const int state = open.state;
-  if (state < 0) return;
+  if (state < 0 || open.is_recorded) return;
   Record record = describe(open, handle);
   record.name = profiler::intern_name(name_of(static_cast<EventState>(state)));
   record.begin_ns = open.state_ns;

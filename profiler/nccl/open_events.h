@@ -24,6 +24,9 @@ class OpenEvent {
   std::atomic<int64_t> state_ns = 0;
   std::atomic<bool> has_stopped = false;  ///< it has ended itself, and waits for its parts
   std::atomic<int> expected = 0;          ///< parts that were counted but have not begun
+  uint64_t ticket = 0;                    ///< of the list of entered collectives; 0: not in it
+  /// No window wants it any more, or it began outside of one.
+  std::atomic<bool> is_recorded = false;
 
  private:
   friend class OpenEvents;

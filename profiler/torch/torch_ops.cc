@@ -18,6 +18,7 @@
 #include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
 #include "profiler/torch/call_redirect.h"
+#include "profiler/torch/flight_recorder_list.h"
 #include "profiler/torch/operator_args.h"
 
 namespace redline::profiler {
@@ -310,6 +311,7 @@ int redline_torch_attach(void) {
   redline::profiler::attach_torch_memory();
   static redline::profiler::TorchMarkers markers;
   redline::profiler::add_marker_source(&markers);
+  redline::profiler::attach_flight_recorder_list();
   return 0;
 }
 

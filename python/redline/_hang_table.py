@@ -35,6 +35,8 @@ _OVERDUE_STEPS = 3  # median steps
 _FEWEST_STEPS = 3
 _START_SECONDS = 300  # so long an early step may take: data are opened, models are moved and compiled
 _EVALUATION_SECONDS = 10  # so long after a model in evaluation mode was seen, it still counts as one
+_ENTRY_KEYS = ("process_group", "collective_seq_id", "profiling_name", "input_sizes", "input_dtypes", "state", "retired",
+               "time_created_ns")  # what trace/read/flight_dumps.cc reads
 _MOST_COLLECTIVES = 64
 _MOST_PENDING = 192
 _MOST_FRAMES = 16
@@ -179,7 +181,7 @@ class HangWatch:
                 self._listed = key, []
                 with contextlib.suppress(KeyError, TypeError, IndexError):  # a torch that lists them in another form
                     self._listed = key, entered_collectives()
-            table["collectives"] = self._listed[1]
+            table["entries"] = self._listed[1]
         del frames
         self._put(table)
 
@@ -191,9 +193,10 @@ class HangWatch:
         error = "".join(traceback.format_exception_only(sys.last_type, sys.last_value)).strip()
         collectives = entered_collectives()
         if collectives and names and _is_library(names[0][0]):
-            collectives[-1]["done"] = False  # it may have raised, and then its entry says that it is done
+            # It may have raised, and then its entry says that it is done.
+            collectives[-1].update(retired=False, state="")
         self._put({**self._owner(step, time.monotonic() - began), **_places(names), "overdue": True, "state": "gone",
-                   "error": error[:_MOST_LETTERS], "groups": _groups(with_ranks=True), "collectives": collectives})
+                   "error": error[:_MOST_LETTERS], "groups": _groups(with_ranks=True), "entries": collectives})
 
     def _owner(self, step, open_seconds):
         rank, world_size = rank_and_world_size()
@@ -316,18 +319,8 @@ def entered_collectives():
         if function is None or (dump == "_dump_nccl_trace_json" and not torch.cuda.is_available()):
             continue
         entries += json.loads(function(True, False)).get("entries", [])
-    return [
-        {
-            "group": str(entry["process_group"][0]),
-            "sequence": entry["collective_seq_id"],
-            "operation": entry["profiling_name"].partition(":")[2] or entry["profiling_name"],
-            "sizes": json.dumps(entry["input_sizes"]),
-            "types": ", ".join(entry["input_dtypes"]),
-            "done": _is_done(entry),
-            "entered_ns": entry["time_created_ns"],
-        }
-        for entry in _latest([entry for entry in entries if not entry.get("is_p2p")])
-    ]
+    collectives = _latest([entry for entry in entries if not entry.get("is_p2p")])
+    return [{key: entry[key] for key in _ENTRY_KEYS if key in entry} for entry in collectives]
 
 
 def _latest(entries):

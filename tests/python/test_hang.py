@@ -189,3 +189,18 @@ def test_a_slow_job_gets_no_verdict(run, command, tmp_path, way, case):
     assert done.returncode == 0, done.stderr
     assert "hangs" not in done.stderr
     assert list((tmp_path / "traces").glob("*.hang.redline")) == []
+
+
+@pytest.mark.parametrize(("case", "kind", "steps"), [("lock", "lock", ["steps"]), ("barrier", "mismatch", [])])
+def test_a_program_in_cpp_tells_of_its_collectives(start, run, program, tmp_path, case, kind, steps):
+    """With steps that it tells, and by its collectives alone, which needs no change of the program."""
+    ranks = 'for rank in 0 1 2; do RANK=$rank "$@" & done; wait'
+    folder = tmp_path / "logs"
+    command = [program("redline"), "run", "--log", folder, "--hang-after", HANG_AFTER, "--", "sh", "-c", ranks, "sh",
+               program("hang_cpp_job"), case, *steps]
+    with start(command, {"WORLD_SIZE": "3", "MEETING": str(tmp_path / "meeting")}, cwd=tmp_path) as process:
+        said = next(line for line in process.stderr if line.startswith("redline: the job hangs: "))
+        assert said.startswith("redline: the job hangs: rank 1 "), said
+        assert_report_says(run, program, folder, {
+            "kind": kind, "ranks": [1], "waiting_ranks": [0, 2], "group": "0", "step": 5 if steps else None,
+            "sequence": 12, "operation": "all_reduce"})

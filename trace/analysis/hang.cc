@@ -509,7 +509,10 @@ std::vector<std::string> hang_lines(const Hang& hang, int64_t now_ns) {
   if (!hang.host.empty()) first += " (" + hang.host + ")";
   lines.push_back(std::move(first));
   if (!hang.stack.empty()) {
-    std::string where = "at " + hang.stack.front();
+    // Its last table may be a second older than its end.
+    const bool is_old =
+        hang.kind == HangKind::kStopped || (hang.kind == HangKind::kDied && hang.error.empty());
+    std::string where = (is_old ? "last seen at " : "at ") + hang.stack.front();
     for (size_t i = 1; i < std::min<size_t>(3, hang.stack.size()); ++i) {
       where += " < " + hang.stack[i];
     }

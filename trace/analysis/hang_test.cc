@@ -64,6 +64,9 @@ TEST(Hang, WhoDidNotEnterIsTheCulpritAndItsThreadTellsWhy) {
     EXPECT_EQ(hang->step, 60);
     EXPECT_THAT(hang->waiting_ranks, ElementsAre(0, 2));
     EXPECT_THAT(hang->stack, ElementsAre("train.py:31 sync", "train.py:60 <module>"));
+    const bool is_old = kind == HangKind::kStopped || kind == HangKind::kDied;
+    EXPECT_EQ(hang_lines(*hang, 0).at(1), std::string(is_old ? "last seen at " : "at ") +
+                                              "train.py:31 sync < train.py:60 <module>");
   }
 }
 

@@ -23,6 +23,7 @@ using nlohmann::json;
 enum class FileKind : uint8_t { kOther, kDump, kPickle };
 
 FileKind kind_of_file(const std::string& path) {
+  if (path.ends_with(kHangTableSuffix)) return FileKind::kOther;  // it has such entries, too
   constexpr size_t kHead = 256;
   std::string head(kHead, '\0');
   std::ifstream file(path, std::ios::binary);
@@ -56,25 +57,6 @@ int64_t number_of(const json& object, const char* key) {
   return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
-std::optional<EnteredCollective> collective_of(const json& entry) {
-  if (!entry.is_object() || entry.value("is_p2p", json()) == true) return std::nullopt;
-  const json group = entry.value("process_group", json::array());
-  const std::string name = text_of(entry.value("profiling_name", json()));
-  if (!group.is_array() || group.empty() || name.empty()) return std::nullopt;
-  EnteredCollective collective;
-  collective.group = text_of(group.front());
-  collective.sequence = number_of(entry, "collective_seq_id");
-  collective.operation = name.substr(name.find(':') + 1);  // "gloo:all_reduce"
-  collective.sizes = entry.value("input_sizes", json::array()).dump();
-  for (const json& type : entry.value("input_dtypes", json::array())) {
-    collective.types += (collective.types.empty() ? "" : ", ") + text_of(type);
-  }
-  collective.is_done = entry.value("retired", json()) == true ||
-                       text_of(entry.value("state", json())) == "completed";
-  collective.entered_ns = number_of(entry, "time_created_ns");
-  return collective;
-}
-
 // "ranks" is a list, or the text of one.
 void read_groups(const json& dump, HangTable& table) {
   const json groups = dump.value("pg_config", json::object());
@@ -90,22 +72,6 @@ void read_groups(const json& dump, HangTable& table) {
       if (rank.is_number_integer()) known.ranks.push_back(rank.get<int>());
     }
     if (!known.ranks.empty()) table.groups.push_back(std::move(known));
-  }
-}
-
-// Gloo's dumps do not name the ranks of a group. All ranks are in the first group, "0"; of another
-// one those are known that have entered a collective of it.
-void add_unknown_groups(std::vector<HangTable>& tables) {
-  std::set<std::string> known;
-  std::map<std::string, std::vector<int>> members;
-  for (const HangTable& table : tables) {
-    for (const CollectiveGroup& group : table.groups) known.insert(group.name);
-    std::set<std::string> entered{"0"};
-    for (const EnteredCollective& entry : table.collectives) entered.insert(entry.group);
-    for (const std::string& group : entered) members[group].push_back(table.rank);
-  }
-  for (const auto& [name, ranks] : members) {
-    if (!known.contains(name)) tables.front().groups.push_back({name, ranks, 0});
   }
 }
 
@@ -142,6 +108,48 @@ tl::expected<std::vector<std::string>, ReadError> dumps_in(const std::string& fo
 
 }  // namespace
 
+std::optional<EnteredCollective> collective_of_torch(const json& entry) {
+  if (!entry.is_object() || entry.value("is_p2p", json()) == true) return std::nullopt;
+  const json group = entry.value("process_group", json::array());
+  const std::string name = text_of(entry.value("profiling_name", json()));
+  if (!group.is_array() || group.empty() || name.empty()) return std::nullopt;
+  EnteredCollective collective;
+  collective.group = text_of(group.front());
+  if (collective.group.empty()) {  // one that a program in C++ made
+    collective.group = std::to_string(number_of(entry, "pg_id"));
+  }
+  collective.sequence = number_of(entry, "collective_seq_id");
+  collective.operation = name.substr(name.find(':') + 1);  // "gloo:all_reduce"
+  collective.sizes = entry.value("input_sizes", json::array()).dump();
+  for (const json& type : entry.value("input_dtypes", json::array())) {
+    collective.types += (collective.types.empty() ? "" : ", ") + text_of(type);
+  }
+  collective.is_done = entry.value("retired", json()) == true ||
+                       text_of(entry.value("state", json())) == "completed";
+  collective.entered_ns = number_of(entry, "time_created_ns");
+  return collective;
+}
+
+void add_unknown_groups(std::vector<HangTable>& tables) {
+  std::set<std::string> known;
+  std::map<std::string, std::vector<int>> members;
+  std::vector<int> all;
+  for (const HangTable& table : tables) {
+    all.push_back(table.rank);
+    for (const CollectiveGroup& group : table.groups) {
+      if (!group.ranks.empty()) known.insert(group.name);
+    }
+    std::set<std::string> entered;
+    for (const EnteredCollective& entry : table.collectives) entered.insert(entry.group);
+    for (const std::string& group : entered) members[group].push_back(table.rank);
+  }
+  for (const auto& [name, ranks] : members) {
+    if (known.contains(name)) continue;
+    const bool is_of_all = name == "0" || (members.size() == 1 && known.empty());
+    tables.front().groups.push_back({name, is_of_all ? all : ranks, 0});
+  }
+}
+
 tl::expected<HangTable, ReadError> parse_flight_dump(const std::string& path,
                                                      std::string_view text) {
   const auto rank = rank_of_name(path);
@@ -161,7 +169,7 @@ tl::expected<HangTable, ReadError> parse_flight_dump(const std::string& path,
   table.rank = *rank;
   table.is_overdue = true;
   for (const json& entry : entries) {
-    auto collective = collective_of(entry);
+    auto collective = collective_of_torch(entry);
     if (!collective) continue;
     table.written_ns = std::max(table.written_ns, collective->entered_ns);
     table.collectives.push_back(*std::move(collective));

@@ -73,6 +73,29 @@ TEST_F(FlightDumps, TellWhoEnteredSomethingElse) {
   EXPECT_EQ(hang->entered, "all_reduce [[16]] Float");
 }
 
+// A program in C++ writes what torch lists into its table. Its group has no name, and nothing names
+// the group's ranks.
+TEST_F(FlightDumps, TheSameEntriesInTheTablesOfRanksTellWhoIsBehind) {
+  for (int rank = 0; rank < 3; ++rank) {
+    std::string last = entry(7, rank == 1 ? "barrier" : "all_reduce", "[[8]]", false);
+    last.replace(last.find(R"("0", "default_pg")"), 17, R"("", "")");
+    put("rank" + std::to_string(rank) + kHangTableSuffix,
+        R"({"entries": [)" + last + R"(], "schema": "redline.hang/1", "rank": )" +
+            std::to_string(rank) + R"(, "world_size": 3, "overdue": true, "written_ns": 2000})");
+  }
+  const auto hang = find_hang(read_hang_tables(folder_));
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kMismatch);
+  EXPECT_THAT(hang->ranks, ElementsAre(1));
+  EXPECT_EQ(hang->group, "0");
+  EXPECT_EQ(hang->sequence, 7);
+  EXPECT_EQ(hang->step, std::nullopt);
+  std::vector<std::string> paths{folder_};
+  const auto dumps = take_flight_dumps(paths);
+  ASSERT_TRUE(dumps) << "such a table is no dump";
+  EXPECT_THAT(*dumps, IsEmpty());
+}
+
 TEST_F(FlightDumps, StandBesideTraces) {
   const std::string trace = put("a.pt.trace.json", R"({"traceEvents": []})");
   const std::string other = put("b.json", R"({"schemaVersion": 1, "traceEvents": []})");

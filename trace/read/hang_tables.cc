@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/parallel.h"
+#include "trace/read/flight_dumps.h"
 #include "trace/read/rank_files.h"
 
 namespace redline::trace {
@@ -56,6 +58,9 @@ void read_lists(const json& object, HangTable& table) {
                                  text_in(row, "operation"), text_in(row, "sizes"),
                                  text_in(row, "types"), flag_in(row, "done"),
                                  integer_in(row, "entered_ns")});
+  }
+  for (const json& row : list_in(object, "entries")) {
+    if (auto entry = collective_of_torch(row)) table.collectives.push_back(*std::move(entry));
   }
   for (const json& frame : list_in(object, "stack")) {
     if (frame.is_string()) table.stack.push_back(frame.get<std::string>());
@@ -116,13 +121,19 @@ std::vector<std::string> find_hang_tables(const std::string& folder) {
 }
 
 std::vector<HangTable> read_hang_tables(const std::string& folder, const std::string& run) {
-  std::vector<HangTable> tables;
-  for (const std::string& path : find_hang_tables(folder)) {
-    auto table = parse_hang_table(read_file(path));
-    for (int more = 0; !table && more < kMoreTries; ++more) {  // it may be written just now
+  const std::vector<std::string> paths = find_hang_tables(folder);
+  std::vector<std::optional<HangTable>> read(paths.size());
+  constexpr size_t kOfThread = 64;
+  const auto threads = static_cast<unsigned>(1 + paths.size() / kOfThread);
+  for_each_index(std::min(threads, thread_count(0)), paths.size(), [&](size_t index, unsigned) {
+    read[index] = parse_hang_table(read_file(paths[index]));
+    for (int more = 0; !read[index] && more < kMoreTries; ++more) {  // it may be written just now
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      table = parse_hang_table(read_file(path));
+      read[index] = parse_hang_table(read_file(paths[index]));
     }
+  });
+  std::vector<HangTable> tables;
+  for (auto& table : read) {
     if (table) tables.push_back(*std::move(table));
   }
   keep_one_job(tables, run);
@@ -148,6 +159,7 @@ void keep_one_job(std::vector<HangTable>& tables, const std::string& run) {
     return left.rank == right.rank;
   };
   tables.erase(std::unique(tables.begin(), tables.end(), is_same_rank), tables.end());
+  add_unknown_groups(tables);
 }
 
 }  // namespace redline::trace

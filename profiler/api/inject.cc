@@ -103,7 +103,7 @@ void try_to_record_process() noexcept {
 }
 
 bool tells_of_collectives() {
-  const char* tables = std::getenv("REDLINE_HANG_TABLES");
+  const char* tables = ::secure_getenv("REDLINE_HANG_TABLES");
   return tables != nullptr && *tables != '\0';
 }
 

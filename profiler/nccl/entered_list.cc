@@ -1,11 +1,11 @@
 #include "profiler/nccl/entered_list.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -41,7 +41,7 @@ std::string group_name_of(const Communicator& communicator) {
 }  // namespace
 
 bool EnteredList::is_wanted() {
-  const char* wanted = std::getenv("REDLINE_HANG_TABLES");
+  const char* wanted = ::secure_getenv("REDLINE_HANG_TABLES");
   if (wanted == nullptr || *wanted == '\0') return false;
   for (const char* other : {"Py_IsInitialized", "_ZN4c10d20dump_nccl_trace_jsonB5cxx11Ebb"}) {
     if (dlsym(RTLD_DEFAULT, other) != nullptr) return false;

@@ -44,7 +44,7 @@ constexpr double kBusyShare = 0.01;
 constexpr int64_t kStarved_ns = kOneSecond_ns;
 
 std::string variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = ::secure_getenv(name);
   return value != nullptr ? value : "";
 }
 

@@ -1,4 +1,5 @@
-// Runs a command on each node of the Slurm job that this process runs in, and collects what it prints.
+// Runs a command on each node of the Slurm job that this process runs in, and collects what it
+// prints.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ using NodeOutput = tl::expected<std::string, std::string>;
 [[nodiscard]] tl::expected<size_t, std::string> slurm_nodes();
 
 /// Runs `command_of` a node's number on all nodes at once, and gives `take` what each printed, in
-/// the order of their numbers. Each node gets a step of its own, so that one that fails does not end
-/// the others. The command's files must be visible on all nodes.
+/// the order of their numbers. Each node gets a step of its own, so that one that fails does not
+/// end the others. The command's files must be visible on all nodes.
 void run_on_nodes(size_t nodes,
                   const std::function<std::vector<std::string>(size_t node)>& command_of,
                   const std::function<void(size_t node, NodeOutput output)>& take);

@@ -14,10 +14,10 @@ namespace redline::trace {
 
 /// Ranks that share a host or a process group.
 struct RankGroup {
-  std::string name;            ///< "node003", or the process group's name
-  bool is_host = false;        ///< else a process group
-  std::vector<size_t> members; ///< indices of ranks
-  int64_t own_work_ns = 0;     ///< the median of its ranks
+  std::string name;             ///< "node003", or the process group's name
+  bool is_host = false;         ///< else a process group
+  std::vector<size_t> members;  ///< indices of ranks
+  int64_t own_work_ns = 0;      ///< the median of its ranks
 };
 
 struct RankSpread {

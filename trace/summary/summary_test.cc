@@ -33,9 +33,10 @@ std::string rank_text(int rank, int world_size, std::mt19937& random) {
     text.step(step, begin_ns, begin_ns + 10 * redline::testing::kMs);
     text.cpu_op("aten::mm", begin_ns, begin_ns + work_ns);
     text.runtime("cudaLaunchKernel", begin_ns, begin_ns + 10 * redline::testing::kUs, id);
-    text.kernel("gemm<" + std::to_string(rank % 3) + ">", begin_ns + 20 * redline::testing::kUs, begin_ns + work_ns,
-                on_stream(7, id++));
-    text.runtime("cudaLaunchKernel", begin_ns + 10 * redline::testing::kUs, begin_ns + 20 * redline::testing::kUs, id);
+    text.kernel("gemm<" + std::to_string(rank % 3) + ">", begin_ns + 20 * redline::testing::kUs,
+                begin_ns + work_ns, on_stream(7, id++));
+    text.runtime("cudaLaunchKernel", begin_ns + 10 * redline::testing::kUs,
+                 begin_ns + 20 * redline::testing::kUs, id);
     text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", begin_ns + work_ns,
                 begin_ns + 9 * redline::testing::kMs, on_stream(8, id++));
   }

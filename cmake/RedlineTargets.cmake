@@ -67,12 +67,14 @@ function(redline_tests name)
     return()
   endif()
   add_executable(${name} ${arg_SOURCES} "${CMAKE_SOURCE_DIR}/tests/without_cache.cc")
-  target_link_libraries(${name} PRIVATE redline_settings ${arg_LIBS} GTest::gmock GTest::gtest_main)
+  if(NOT TARGET redline_test_paths)
+    configure_file("${CMAKE_SOURCE_DIR}/tests/paths.cc.in" "${CMAKE_BINARY_DIR}/tests/paths.cc" @ONLY)
+    add_library(redline_test_paths STATIC "${CMAKE_BINARY_DIR}/tests/paths.cc")
+    target_link_libraries(redline_test_paths PRIVATE redline_settings)
+  endif()
+  target_link_libraries(${name} PRIVATE redline_settings redline_test_paths ${arg_LIBS} GTest::gmock GTest::gtest_main)
   # Saves a third of a test file's compile time. The tested code keeps its own options.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  target_compile_definitions(${name} PRIVATE
-    REDLINE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" REDLINE_SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared"
-    REDLINE_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${REDLINE_TEST_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()

@@ -1,4 +1,5 @@
 #include "machine/launch/environment.h"
+#include "tests/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +33,7 @@ TEST(Environment, StringsAreNameEqualsValue) {
 
 TEST(Environment, FindsThePythonPackageOfTheSourceTree) {
   ASSERT_TRUE(python_folder());
-  EXPECT_EQ(*python_folder(), std::string(REDLINE_SOURCE_DIR) + "/python");
+  EXPECT_EQ(*python_folder(), redline::testing::source_dir() + "/python");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "profiler/cupti/testing_replay.h"
 #include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
+#include "tests/paths.h"
 
 namespace redline::cupti {
 namespace {
@@ -118,7 +119,7 @@ bool is_of_amd(const std::vector<Activity>& activities) {
 
 /// All real traces but those of AMD GPUs, whose GPU activity is not from CUPTI.
 TEST_F(CuptiReplay, EveryRealTrace) {
-  const fs::path folder = fs::path(REDLINE_SHARED_DIR) / "traces";
+  const fs::path folder = fs::path(redline::testing::shared_dir()) / "traces";
   if (!fs::exists(folder)) GTEST_SKIP() << "needs the traces in " << folder;
   int replayed = 0;
   for (const auto& file : fs::directory_iterator(folder)) {
@@ -169,8 +170,8 @@ std::vector<CollectiveValues> kernels_of_collectives(const trace::Trace& from) {
 }
 
 TEST_F(CuptiReplay, KernelsOfCollectivesSayWhatKinetosDo) {
-  const fs::path path =
-      fs::path(REDLINE_SHARED_DIR) / "traces/ddp_a100_nccl_metadata_rank0.pt.trace.json.gz";
+  const fs::path path = fs::path(redline::testing::shared_dir()) /
+                        "traces/ddp_a100_nccl_metadata_rank0.pt.trace.json.gz";
   if (!fs::exists(path)) GTEST_SKIP() << "needs " << path;
   const auto original = trace::read_trace(path);
   ASSERT_TRUE(original);
@@ -198,8 +199,8 @@ TEST_F(CuptiReplay, KernelsOfCollectivesSayWhatKinetosDo) {
 }
 
 TEST_F(CuptiReplay, ManySmallBuffersNewestFirst) {
-  const fs::path path =
-      fs::path(REDLINE_SHARED_DIR) / "traces/ddp_a100_nccl_metadata_rank0.pt.trace.json.gz";
+  const fs::path path = fs::path(redline::testing::shared_dir()) /
+                        "traces/ddp_a100_nccl_metadata_rank0.pt.trace.json.gz";
   if (!fs::exists(path)) GTEST_SKIP() << "needs " << path;
   stub::set_most_in_buffer(100'000);
   stub::reverse_buffers(true);

@@ -4,6 +4,7 @@
 
 #include "profiler/cupti/decoder.h"
 #include "profiler/cupti/testing_window.h"
+#include "tests/paths.h"
 
 extern "C" int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_size, uint8_t** record);
 
@@ -80,7 +81,7 @@ TEST_F(SavedBuffers, OfAFileThatIsCutAreNone) {
 }
 
 TEST_F(SavedBuffers, AreDecodedWhereverTheyComeFrom) {
-  const fs::path real = REDLINE_SOURCE_DIR "/tests/fixtures/cupti";
+  const fs::path real = redline::testing::source_dir() + "/tests/fixtures/cupti";
   ASSERT_TRUE(two_kernels().save(path_));
   std::vector<fs::path> files = {path_};
   if (fs::exists(real)) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/fake_machine.h"
+#include "tests/paths.h"
 
 namespace redline::profiler {
 namespace {
@@ -52,7 +53,7 @@ TEST_F(RunMetadata, NamesTheRecording) {
 }
 
 TEST_F(RunMetadata, TheListIsTheOneOfTheDocumentation) {
-  std::ifstream file(REDLINE_SOURCE_DIR "/docs/environment.md");
+  std::ifstream file(redline::testing::source_dir() + "/docs/environment.md");
   std::ostringstream text;
   text << file.rdbuf();
   for (const char* name : shown_variables()) {

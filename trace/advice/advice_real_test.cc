@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/paths.h"
 #include "trace/advice/advice.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/reader.h"
@@ -22,7 +23,7 @@ void PrintTo(const Judged& judged, std::ostream* out) { *out << judged.trace; }
 class AdviceOnRealTraces : public ::testing::TestWithParam<Judged> {
  protected:
   static std::string path_of(const std::string& name) {
-    return std::string(REDLINE_SHARED_DIR) + "/traces/" + name + ".pt.trace.json.gz";
+    return redline::testing::shared_dir() + "/traces/" + name + ".pt.trace.json.gz";
   }
 };
 

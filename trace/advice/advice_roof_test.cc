@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tests/parsed_trace.h"
+#include "tests/paths.h"
 #include "trace/advice/advice.h"
 #include "trace/read/reader.h"
 
@@ -148,7 +149,7 @@ TEST(AdviceRoof, ProductsOfAFewRowsAreBoundByMemory) {
 }
 
 TEST(AdviceRoof, OfRealTraces) {
-  const std::string folder = std::string(REDLINE_SHARED_DIR) + "/traces/";
+  const std::string folder = redline::testing::shared_dir() + "/traces/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
   const auto said = [&](const char* name, const char* rule) {
     const auto trace = read_trace(folder + name + ".pt.trace.json.gz");

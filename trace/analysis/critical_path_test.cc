@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/analysis/analysis.h"
 #include "trace/model/slice_view.h"
@@ -193,7 +194,7 @@ TEST(CriticalPath, BrokenTracesEnd) {
 }
 
 TEST(CriticalPath, PartsSumToTheStepsOfEveryRealTrace) {
-  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  const std::filesystem::path folder = redline::testing::shared_dir() + "/traces";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is absent";
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     SCOPED_TRACE(file.path());

@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "tests/parsed_trace.h"
+#include "tests/paths.h"
 #include "tests/training_run.h"
 #include "trace/analysis/ranks.h"
 #include "trace/read/text.h"
@@ -45,7 +46,7 @@ const std::vector<Fixture>& fixtures() {
 }
 
 std::string path_of(size_t index) {
-  return std::string(REDLINE_SOURCE_DIR) + "/" + fixtures()[index].path;
+  return redline::testing::source_dir() + "/" + fixtures()[index].path;
 }
 
 Analysis analysis_of(size_t index) {
@@ -61,7 +62,8 @@ TEST(Fixtures, AreWhatTheGeneratorMakes) {
     const auto kept = read_trace(path_of(i));
     if (kept && (*kept)->text().hold(0, size_t{1} << 20).from(0) == fixtures()[i].run.json())
       continue;
-    const auto now = std::filesystem::path(REDLINE_BIN_DIR).parent_path() / fixtures()[i].path;
+    const auto now =
+        std::filesystem::path(redline::testing::programs_dir()).parent_path() / fixtures()[i].path;
     std::filesystem::create_directories(now.parent_path());
     std::ofstream(now, std::ios::binary) << testing::gzip(fixtures()[i].run.json());
     ADD_FAILURE() << "If it is as it should be: cp " << now << " " << path_of(i);

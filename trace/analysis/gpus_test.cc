@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/parsed_trace.h"
+#include "tests/paths.h"
 #include "trace/analysis/activity.h"
 #include "trace/analysis/tables.h"
 
@@ -104,7 +105,7 @@ class GpusOfToday : public ::testing::TestWithParam<RealGpu> {};
 
 TEST_P(GpusOfToday, AreMeasuredByTheNamesOfTheirKernels) {
   const std::string path =
-      std::string(REDLINE_SHARED_DIR) + "/traces/" + GetParam().trace + ".pt.trace.json.gz";
+      redline::testing::shared_dir() + "/traces/" + GetParam().trace + ".pt.trace.json.gz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
   const auto trace = read_trace(path);
   ASSERT_TRUE(trace);

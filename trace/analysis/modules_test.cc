@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/parsed_trace.h"
+#include "tests/paths.h"
 #include "trace/analysis/module_rows.h"
 
 namespace redline::trace {
@@ -197,7 +198,7 @@ TEST(Modules, RowsPutModulesTogetherWhoseNamesDifferInANumber) {
 // ResNet-18 in DistributedDataParallel, three steps, its four stages checkpointed.
 TEST(Modules, ARealTraceTellsRecomputationAndLosesNoTime) {
   const std::string path =
-      std::string(REDLINE_SHARED_DIR) + "/traces/resnet_checkpointed_mi300x.pt.trace.json.gz";
+      redline::testing::shared_dir() + "/traces/resnet_checkpointed_mi300x.pt.trace.json.gz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
   const auto trace = read_trace(path);
   ASSERT_TRUE(trace);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "tests/parsed_trace.h"
+#include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 
@@ -269,8 +270,8 @@ TEST(RankWaits, CallsThatWereNeverUnderWayTogetherAreNotOneCollective) {
 TEST(ClockAlignment, TwoRanksOfOneHost) {
   std::vector<Analysis> analyses;
   for (const int rank : {0, 1}) {
-    const std::string path =
-        fmt::format("{}/traces/fsdp_sampled_rank{}.pt.trace.json.gz", REDLINE_SHARED_DIR, rank);
+    const std::string path = fmt::format("{}/traces/fsdp_sampled_rank{}.pt.trace.json.gz",
+                                         redline::testing::shared_dir(), rank);
     if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
     analyses.push_back(analyze(*read_trace(path)));
   }

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tests/parsed_trace.h"
+#include "tests/paths.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/reader.h"
 
@@ -126,7 +127,7 @@ TEST(Replay, WorkersAreAsFastAsTheyWere) {
 }
 
 TEST(Replay, ARecordingThatDoesNotChangeIsAsLongAsItWas) {
-  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  const std::filesystem::path folder = redline::testing::shared_dir() + "/traces";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     const auto trace = read_trace(file.path().string());

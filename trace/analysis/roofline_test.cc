@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/parsed_trace.h"
+#include "tests/paths.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
@@ -123,7 +124,7 @@ TEST(Roofline, ListsNestedVeryDeepAreNoSizes) {
 
 TEST(Roofline, WhatCheckpointingComputesAgainCountsApart) {
   const std::string path =
-      std::string(REDLINE_SHARED_DIR) + "/traces/resnet_checkpointed_mi300x.pt.trace.json.gz";
+      redline::testing::shared_dir() + "/traces/resnet_checkpointed_mi300x.pt.trace.json.gz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
   const auto trace = read_trace(path);
   ASSERT_TRUE(trace);

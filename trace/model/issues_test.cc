@@ -1,4 +1,5 @@
 #include "trace/model/issues.h"
+#include "tests/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +47,8 @@ TEST(Issues, EachHasASentenceAndACure) {
 TEST(Issues, EachIsFoundBySomeReader) {
   std::string code;
   for (const char* folder : {"trace/model", "trace/read"}) {
-    for (const auto& file : fs::directory_iterator(fs::path(REDLINE_SOURCE_DIR) / folder)) {
+    for (const auto& file :
+         fs::directory_iterator(fs::path(redline::testing::source_dir()) / folder)) {
       const std::string name = file.path().filename().string();
       if (name.starts_with("issues") || name.ends_with("_test.cc")) continue;
       code += content_of(file.path());
@@ -59,7 +61,7 @@ TEST(Issues, EachIsFoundBySomeReader) {
 }
 
 TEST(Issues, TheDocumentationNamesEach) {
-  const std::string page = content_of(fs::path(REDLINE_SOURCE_DIR) / "docs/formats.md");
+  const std::string page = content_of(fs::path(redline::testing::source_dir()) / "docs/formats.md");
   const std::regex row("\n\\| `([a-z0-9_]+)` \\|");
   std::set<std::string> documented, names;
   for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/paths.h"
 #include "tests/trace_lines.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
@@ -112,7 +113,7 @@ TEST_F(Cache, GivesTheSameTrace) {
 }
 
 TEST_F(Cache, GivesTheSameForRealTraces) {
-  const fs::path traces = fs::path(REDLINE_SHARED_DIR) / "traces";
+  const fs::path traces = fs::path(redline::testing::shared_dir()) / "traces";
   if (!fs::exists(traces)) GTEST_SKIP() << traces << " is absent";
   for (const char* name : {"ddp_a100_nccl_metadata_rank0", "fsdp_sampled_rank1", "alexnet_a100",
                            "v100_nanoseconds_rank0", "resnet50_v100_workers4"}) {

@@ -7,6 +7,7 @@
 
 #include "tests/fuzz/check_step_log.h"
 #include "tests/fuzz/check_trace.h"
+#include "tests/paths.h"
 #include "trace/read/step_log_reader.h"
 
 namespace redline::fuzz {
@@ -22,8 +23,8 @@ std::string content_of(const fs::path& path) {
 }
 
 TEST(FuzzReplay, TheSeedOfStepLogsIsOne) {
-  const std::string seed =
-      content_of(fs::path(REDLINE_SOURCE_DIR) / "tests/fuzz/corpus/step_log/three_blocks");
+  const std::string seed = content_of(fs::path(redline::testing::source_dir()) /
+                                      "tests/fuzz/corpus/step_log/three_blocks");
   const auto log = trace::parse_step_log("seed", seed);
   ASSERT_TRUE(log) << log.error().message;
   EXPECT_EQ(log->step_count(), 21);
@@ -33,7 +34,7 @@ TEST(FuzzReplay, TheSeedOfStepLogsIsOne) {
 TEST(FuzzReplay, FilesOfAllFindingsKeepTheReadersPromises) {
   size_t files = 0;
   for (const char* folder : {"corpus", "findings"}) {
-    const fs::path root = fs::path(REDLINE_SOURCE_DIR) / "tests/fuzz" / folder;
+    const fs::path root = fs::path(redline::testing::source_dir()) / "tests/fuzz" / folder;
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
       if (!entry.is_regular_file()) continue;
       ++files;

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/paths.h"
 #include "trace/emit/json_scan.h"
 #include "trace/read/args.h"
 #include "trace/read/reader.h"
@@ -30,7 +31,8 @@ constexpr const char* kGood =
 std::map<std::string, std::string> suite() {
   std::map<std::string, std::string> files;
   std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(REDLINE_SHARED_DIR "/data/json_suite", absent)) {
+  for (const auto& entry :
+       fs::directory_iterator(redline::testing::shared_dir() + "/data/json_suite", absent)) {
     std::ifstream file(entry.path(), std::ios::binary);
     files[entry.path().stem().string()] = {std::istreambuf_iterator<char>(file), {}};
   }
@@ -39,7 +41,7 @@ std::map<std::string, std::string> suite() {
 
 // Lines "file: reason".
 std::set<std::string> leniencies() {
-  std::ifstream list(REDLINE_SOURCE_DIR "/tests/json_leniencies.txt");
+  std::ifstream list(redline::testing::source_dir() + "/tests/json_leniencies.txt");
   std::set<std::string> listed;
   for (std::string line; std::getline(list, line);) {
     if (!line.empty() && line[0] != '#') listed.insert(line.substr(0, line.find(':')));

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "tests/parsed_trace.h"
+#include "tests/paths.h"
 #include "trace/read/text_cursor.h"
 
 namespace redline::trace {
@@ -298,7 +299,7 @@ TEST(Reader, SaysWhichLinksAndPipesOfAFolderItCannotRead) {
 // No input may crash the reader; the sanitizer presets make this test see more.
 TEST(Reader, SurvivesHostileFiles) {
   namespace fs = std::filesystem;
-  const fs::path data = fs::path(REDLINE_SHARED_DIR) / "data";
+  const fs::path data = fs::path(redline::testing::shared_dir()) / "data";
   if (!fs::exists(data)) GTEST_SKIP() << data << " is absent";
   size_t files = 0;
   for (const char* folder : {"json_suite", "trace_event_edge_cases"}) {

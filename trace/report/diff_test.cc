@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/terminal.h"
+#include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "trace/report/run_diff.h"
@@ -180,7 +181,7 @@ TEST(Diff, JsonHasItsFields) {
 }
 
 TEST(Diff, RealRunsFitIn80Columns) {
-  const std::string folder = std::string(REDLINE_SHARED_DIR) + "/traces/";
+  const std::string folder = redline::testing::shared_dir() + "/traces/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
   const auto read = [&](const char* name) {
     return Traces{*read_trace(folder + name + ".pt.trace.json.gz")};
@@ -200,7 +201,7 @@ TEST(Diff, RealRunsFitIn80Columns) {
 
 // Two ranks of the same run differ only by noise.
 TEST(Diff, RanksOfOneRunAreNotTold) {
-  const std::string folder = std::string(REDLINE_SHARED_DIR) + "/traces/";
+  const std::string folder = redline::testing::shared_dir() + "/traces/";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
   const Diff diff = compare_runs({*read_trace(folder + "fsdp_sampled_rank0.pt.trace.json.gz")},
                                  {*read_trace(folder + "fsdp_sampled_rank1.pt.trace.json.gz")});

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/model/slice_class.h"
 #include "trace/read/reader.h"
@@ -189,7 +190,7 @@ TEST(PageTimeline, ARanksLanePartsComputationFromCommunication) {
 }
 
 TEST(HtmlReport, PagesOfRealTracesStaySmallAndWhole) {
-  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  const std::filesystem::path folder = redline::testing::shared_dir() + "/traces";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto trace = read_trace(entry.path());

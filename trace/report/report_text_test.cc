@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/terminal.h"
+#include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
@@ -70,7 +71,7 @@ TEST(TextReport, WhyAFlightRecorderWroteLeadsEachFormOfTheReport) {
 }
 
 TEST(TextReport, NoLineOfARealTraceIsWiderThan80Columns) {
-  const std::filesystem::path folder = std::string(REDLINE_SHARED_DIR) + "/traces";
+  const std::filesystem::path folder = redline::testing::shared_dir() + "/traces";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto trace = read_trace(entry.path());

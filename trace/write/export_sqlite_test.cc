@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "trace/write/sqlite_file.h"
@@ -180,7 +181,7 @@ TEST_F(ExportSqlite, CancelledOrRefusedLeavesNothing) {
 // Runs the queries of docs/sqlite.md exactly as they stand there.
 TEST_F(ExportSqlite, DocumentedQueriesRun) {
   ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1), with_modules()}, path()));
-  std::ifstream file(std::string(REDLINE_SOURCE_DIR) + "/docs/sqlite.md");
+  std::ifstream file(redline::testing::source_dir() + "/docs/sqlite.md");
   std::stringstream page;
   page << file.rdbuf();
   const std::string text = page.str();

@@ -1,4 +1,5 @@
 #include "trace/write/rewrite.h"
+#include "tests/paths.h"
 #include "trace/read/text_cursor.h"
 
 #include <gmock/gmock.h>
@@ -140,7 +141,7 @@ TEST_F(Rewrite, KeepsRanksApartInOneFile) {
 }
 
 TEST_F(Rewrite, ReadsEqualForEveryRealTrace) {
-  const fs::path shared = REDLINE_SHARED_DIR;
+  const fs::path shared = redline::testing::shared_dir();
   if (!fs::exists(shared / "traces")) GTEST_SKIP() << shared << " is absent";
   size_t files = 0;
   for (const char* folder : {"traces", "data/trace_event_edge_cases"}) {

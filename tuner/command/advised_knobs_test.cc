@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/paths.h"
 #include "tuner/search/strategy.h"
 
 namespace redline::tuner {
@@ -53,7 +54,8 @@ TEST(AdvisedKnobs, TheModelTriesThemFirst) {
 }
 
 TEST(AdvisedKnobs, AreReadFromARealTrace) {
-  const std::filesystem::path shared = std::filesystem::path(REDLINE_SHARED_DIR) / "traces";
+  const std::filesystem::path shared =
+      std::filesystem::path(redline::testing::shared_dir()) / "traces";
   if (!std::filesystem::exists(shared)) GTEST_SKIP() << shared << " is absent";
   for (const auto& file : std::filesystem::recursive_directory_iterator(shared)) {
     if (file.path().filename().string().find("workers0") == std::string::npos) continue;

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/paths.h"
 #include "tuner/trial/trial.h"
 #include "tuner/trial/trial_files.h"
 #include "tuner/trial/trial_start.h"
@@ -65,7 +66,7 @@ class TorchTrial : public ::testing::Test {
     return result;
   }
 
-  const std::string source_ = REDLINE_SOURCE_DIR;
+  const std::string source_ = redline::testing::source_dir();
   std::vector<std::string> command_;
 };
 

@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 
+#include "tests/paths.h"
 #include "tests/training_run.h"
 #include "viewer/models/test_run.h"
 #include "viewer/models/test_study.h"
@@ -101,8 +102,10 @@ Difference difference_of(const QImage& picture, const QImage& golden) {
 /// Returns a sentence if the picture differs from its golden. The picture is then in the build's
 /// folder `goldens`, where it can be looked at and copied to become the golden.
 std::optional<std::string> check_picture(const QImage& picture, const std::string& name) {
-  const std::string kept = fmt::format("{}/viewer/goldens/{}.png", REDLINE_SOURCE_DIR, name);
-  const auto built = std::filesystem::path(REDLINE_BIN_DIR).parent_path() / "goldens";
+  const std::string kept =
+      fmt::format("{}/viewer/goldens/{}.png", redline::testing::source_dir(), name);
+  const auto built =
+      std::filesystem::path(redline::testing::programs_dir()).parent_path() / "goldens";
   const std::string now = built / (name + ".png");
   const std::string shown = built / "differences" / (name + ".png");
   const QImage golden(QString::fromStdString(kept));
@@ -317,7 +320,8 @@ void forget_surroundings() {
   }
   qputenv("TZ", "UTC");
   qputenv("QT_QPA_PLATFORM", "offscreen");
-  qputenv("FONTCONFIG_FILE", REDLINE_SOURCE_DIR "/viewer/goldens/font/fonts.conf");
+  qputenv("FONTCONFIG_FILE", QByteArray::fromStdString(redline::testing::source_dir() +
+                                                       "/viewer/goldens/font/fonts.conf"));
 }
 
 }  // namespace
@@ -326,7 +330,8 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   forget_surroundings();
   QApplication application(argc, argv);
-  QFontDatabase::addApplicationFont(REDLINE_SOURCE_DIR "/viewer/goldens/font/golden.ttf");
+  QFontDatabase::addApplicationFont(
+      QString::fromStdString(redline::testing::source_dir() + "/viewer/goldens/font/golden.ttf"));
   QApplication::setStyle("Fusion");
   QApplication::setFont(redline::viewer::ui_font(12));
   QApplication::setCursorFlashTime(0);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "tests/paths.h"
 #include "trace/read/text.h"
 #include "viewer/models/collectives_table.h"
 #include "viewer/models/details.h"
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> files_in(const std::string& folder) {
   std::vector<fs::path> files;
-  const fs::path path = fs::path(REDLINE_SHARED_DIR) / folder;
+  const fs::path path = fs::path(redline::testing::shared_dir()) / folder;
   if (!fs::exists(path)) return files;
   for (const auto& entry : fs::directory_iterator(path)) {
     if (entry.is_regular_file()) files.push_back(entry.path());

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/paths.h"
 #include "viewer/models/hang_rows.h"
 #include "viewer/models/load.h"
 #include "viewer/models/testing_trace.h"
@@ -163,7 +164,7 @@ TEST_F(TablesOfReport, MemoryIsOfThePeak) {
 
 TEST(MemoryRows, SumToThePeakInARealTrace) {
   const std::string path =
-      std::string(REDLINE_SHARED_DIR) + "/traces/ddp_v100_memory_rank1.pt.trace.json.gz";
+      redline::testing::shared_dir() + "/traces/ddp_v100_memory_rank1.pt.trace.json.gz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
   const Session session({*trace::read_trace(path)});
   const Table table = memory_rows(session, *analyse_session(session).report);

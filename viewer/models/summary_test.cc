@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/paths.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -24,7 +25,8 @@ TEST(Summary, PartsFillTheStep) {
 }
 
 TEST(Summary, CardsAreTheReportsFindings) {
-  const std::string path = REDLINE_SHARED_DIR "/traces/resnet50_v100_workers0.pt.trace.json.gz";
+  const std::string path =
+      redline::testing::shared_dir() + "/traces/resnet50_v100_workers0.pt.trace.json.gz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
   const auto trace = trace::read_trace(path);
   ASSERT_TRUE(trace);

@@ -2,6 +2,7 @@
 // fuzzers have found.
 #include <filesystem>
 
+#include "tests/paths.h"
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
@@ -46,7 +47,7 @@ class AnyFile : public Window {
 };
 
 TEST_F(AnyFile, OfTheFuzzers) {
-  const fs::path folder(REDLINE_SOURCE_DIR "/tests/fuzz");
+  const fs::path folder(redline::testing::source_dir() + "/tests/fuzz");
   const Outcome corpus = open_all(folder / "corpus");
   const Outcome findings = open_all(folder / "findings");
   EXPECT_GT(corpus.shown, 0);
@@ -54,7 +55,7 @@ TEST_F(AnyFile, OfTheFuzzers) {
 }
 
 TEST_F(AnyFile, Shared) {
-  const fs::path shared(REDLINE_SHARED_DIR);
+  const fs::path shared(redline::testing::shared_dir());
   if (!fs::exists(shared / "traces")) GTEST_SKIP() << "no shared traces at " << shared;
   const Outcome traces = open_all(shared / "traces");
   EXPECT_GT(traces.shown, 0);

@@ -4,6 +4,7 @@
 #include <QLineEdit>
 #include <filesystem>
 
+#include "tests/paths.h"
 #include "tests/training_run.h"
 #include "viewer/widgets/window_fixture.h"
 
@@ -144,7 +145,7 @@ TEST_F(NextTrace, LooksAsIfItWereOpenedAlone) {
 }
 
 TEST_F(NextTrace, AmongRealOnesToo) {
-  const std::filesystem::path folder(std::string(REDLINE_SHARED_DIR) + "/traces");
+  const std::filesystem::path folder(redline::testing::shared_dir() + "/traces");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces at " << folder;
   std::vector<Opened> all;
   for (const char* name :

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/paths.h"
 #include "viewer/models/testing_trace.h"
 #include "viewer/widgets/theme.h"
 
@@ -29,7 +30,8 @@ Result run(const QStringList& arguments) {
     environment.remove(name);
   }
   process.setProcessEnvironment(environment);
-  process.start(QStringLiteral(REDLINE_BIN_DIR "/redline-viewer"), arguments);
+  process.start(QString::fromStdString(redline::testing::programs_dir() + "/redline-viewer"),
+                arguments);
   EXPECT_TRUE(process.waitForFinished(60'000));
   return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1,
           process.readAllStandardOutput().toStdString(),

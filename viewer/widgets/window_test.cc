@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/paths.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/window_fixture.h"
 
@@ -286,7 +287,7 @@ TEST_F(Window, ALoadThatWasReplacedIsForgotten) {
 }
 
 TEST_F(Window, EveryRealTracePaints) {
-  const std::filesystem::path folder = REDLINE_SHARED_DIR "/traces";
+  const std::filesystem::path folder = redline::testing::shared_dir() + "/traces";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto session = load_session({entry.path().string()});
@@ -302,7 +303,8 @@ TEST_F(Window, EveryRealTracePaints) {
 }
 
 TEST_F(Window, HostileFilesPaintOrSpeak) {
-  const std::filesystem::path folder = REDLINE_SHARED_DIR "/data/trace_event_edge_cases";
+  const std::filesystem::path folder =
+      redline::testing::shared_dir() + "/data/trace_event_edge_cases";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared data here";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto session = load_session({entry.path().string()});

@@ -99,17 +99,20 @@ class Judge {
   }
 
   // Whether a rank is out of a collective that nobody leaves before all are in it. A table that
-  // still has somebody in there is an old one. What is not done is listed however old it is.
+  // still has somebody in there is an old one, unless that one entered it with other sizes: then
+  // the others may be out, and it never will. What is not done is listed however old it is.
   bool is_over(const EnteredCollective& entry) const {
     const bool needs_all =
         entry.operation.starts_with("all") || entry.operation.starts_with("barrier");
     if (!needs_all) return false;
     const Place place(entry.group, entry.sequence);
-    if (const auto known = over_.find(place); known != over_.end()) return known->second;
-    return over_[place] = std::any_of(ranks_.begin(), ranks_.end(), [&](const HangTable& table) {
+    const std::string signature = signature_of(entry);
+    const std::pair key(place, signature);
+    if (const auto known = over_.find(key); known != over_.end()) return known->second;
+    return over_[key] = std::any_of(ranks_.begin(), ranks_.end(), [&](const HangTable& table) {
              const EnteredCollective* other = find_entry(table, place);
              if (other == nullptr) return lists_later(table, place);
-             return other->is_done && other->operation == entry.operation;
+             return other->is_done && signature_of(*other) == signature;
            });
   }
 
@@ -422,7 +425,7 @@ class Judge {
 
   std::span<const HangTable> ranks_;
   int world_ = 1;
-  mutable std::map<Place, bool> over_;
+  mutable std::map<std::pair<Place, std::string>, bool> over_;
   std::optional<Hang> slow_;
 };
 

@@ -165,6 +165,19 @@ TEST(Hang, OtherSizesAreNamedAlsoOnceTheyHaveEndedTheJob) {
   EXPECT_THAT(hang->ranks, ElementsAre(1));
 }
 
+// Gloo lets ranks leave an all_reduce that another one entered with more elements.
+TEST(Hang, WhoStaysInACollectiveWithOtherSizesIsNamedThoughTheOthersAreOut) {
+  std::vector<HangTable> ranks;
+  for (int rank = 0; rank < 4; ++rank) ranks.push_back(table(rank, 4, rank == 2 ? 121 : 122, true));
+  ranks[2].collectives.back().sizes = "[[16]]";
+  const auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kMismatch);
+  EXPECT_EQ(hang->sequence, 121);
+  EXPECT_THAT(hang->ranks, ElementsAre(2));
+  EXPECT_THAT(hang->waiting_ranks, ElementsAre(0, 1, 3));
+}
+
 TEST(Hang, AnOldTableOfARankInWhatIsOverIsNoHang) {
   std::vector<HangTable> ranks = {table(0, 3, 118, true), table(1, 3, 121, true),
                                   table(2, 3, 120, false)};

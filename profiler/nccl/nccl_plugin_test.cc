@@ -361,7 +361,7 @@ json entered_now() {
   return lists;
 }
 
-/// What a rank's table says, after `calls` collectives of which the last never ends on the GPU.
+/// What a rank's table says after `calls` collectives. The last one never ends on the GPU.
 trace::HangTable table_of(int rank, int calls, const char* last_function) {
   setenv("REDLINE_HANG_TABLES", "1", 1);
   const auto& table = ncclProfiler_v5;

@@ -1,4 +1,4 @@
-// A program in C++ on Gloo ranks, of which rank 1 gets into trouble: hang_cpp_job CASE [steps].
+// A program in C++ on Gloo ranks. Rank 1 gets into trouble: hang_cpp_job CASE [steps].
 // Without "steps" it tells Redline nothing of its steps.
 #include <ATen/ATen.h>
 #include <stdlib.h>

@@ -35,7 +35,7 @@ void rank_by_gain(std::vector<Finding>& findings) {
   });
 }
 
-// A trace without marked steps counts as one, of which nobody but us speaks as a step.
+// A trace without marked steps counts as one step, but its user knows of none.
 void leave_out_steps(std::string& sentence) {
   constexpr std::string_view kWords = " a step";
   for (size_t at = sentence.find(kWords); at != std::string::npos; at = sentence.find(kWords, at)) {

@@ -188,7 +188,7 @@ std::optional<Finding> accumulation_reduces(const Activity& activity) {
   Finding finding = finding_on("accumulation_reduces", activity, removable_ns);
   finding.headline = fmt::format("Gradients are reduced {} times a step", least);
   finding.detail = fmt::format(
-      "{} of the step; once is enough: all but the last backward pass of a step under `with "
+      "{} of the step; once is enough: all but the last backward pass of each step under `with "
       "model.no_sync():`",
       format_percent(part.share));
   finding.evidence.emplace_back("reductions_a_step", static_cast<double>(least));

@@ -22,7 +22,7 @@ using redline::testing::TraceText;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A rank of a job: two steps, of which a collective takes the rest of the time.
+// A rank of a job: two steps. After the rank's own work a collective takes the rest of each.
 std::string rank_text(int rank, int world_size, std::mt19937& random) {
   std::uniform_int_distribution<int64_t> work(1 * redline::testing::kMs, 6 * redline::testing::kMs);
   TraceText text;

@@ -157,6 +157,11 @@ REDLINE_API void redline_log_progress(int64_t* steps, int64_t* age_ns);
 /* What a thread of this process (gettid) does while it makes no progress: "runs", "sleeps", "lock",
  * "io", "stopped", "gone"; "" if the kernel does not say. */
 REDLINE_API const char* redline_thread_wait(int64_t thread);
+/* Waits so long, or until redline_abort_wake(). 1: the process is about to abort, and waits up to
+ * four seconds for redline_abort_told(). */
+REDLINE_API int redline_abort_wait(int64_t most_ns);
+REDLINE_API void redline_abort_wake(void);
+REDLINE_API void redline_abort_told(void);
 /* For a program without the start-up hook of Python: ends a step where REDLINE_LOG asks for a log,
  * and opens that. */
 REDLINE_API void redline_log_program_step(int64_t samples);

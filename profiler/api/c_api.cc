@@ -1,6 +1,7 @@
 #include "profiler/c_api.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -10,6 +11,7 @@
 #include "profiler/log/per_thread.h"
 #include "profiler/nvtx/nvtx_module.h"
 #include "profiler/schedule.h"
+#include "profiler/session/abort_watch.h"
 #include "profiler/session/control.h"
 #include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"
@@ -288,6 +290,14 @@ const char* redline_thread_wait(int64_t thread) {
     return "";
   }
 }
+
+int redline_abort_wait(int64_t most_ns) {
+  return redline::profiler::wait_for_abort(std::chrono::nanoseconds(most_ns)) ? 1 : 0;
+}
+
+void redline_abort_wake() { redline::profiler::wake_abort_watch(); }
+
+void redline_abort_told() { redline::profiler::end_abort_watch(); }
 
 void redline_log_program_step(int64_t samples) {
   guarded_log([&](StepLog&) -> Result {

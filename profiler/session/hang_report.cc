@@ -16,6 +16,7 @@
 #include "machine/kernel_text.h"
 #include "machine/resources.h"
 #include "machine/thread_wait.h"
+#include "profiler/session/abort_watch.h"
 #include "profiler/session/step_log.h"
 #include "profiler/source/run_metadata.h"
 
@@ -135,13 +136,14 @@ void HangReport::add(EnteredCollectives* source) {
 
 void HangReport::run() {
   for (;;) {
-    std::this_thread::sleep_for(kTableInterval);
+    const bool is_aborting = wait_for_abort(kTableInterval);
     const std::lock_guard lock(mutex_);
     if (is_over_) return;
     try {
-      look();
+      is_aborting ? write_last() : look();
     } catch (const std::exception&) {  // no memory, or a torch that lists them in another form
     }
+    if (is_aborting) return end_abort_watch();
   }
 }
 
@@ -178,6 +180,17 @@ void HangReport::look() {
     add_thread(table, now_ns);
     if (now.is_early) table["phase"] = "start";
   }
+  write(std::move(table));
+}
+
+void HangReport::write_last() {
+  list();
+  const auto steps = StepLog::instance().progress();
+  Progress now{std::nullopt, entered_, monotonic_ns() - entered_since_ns_, false};
+  if (steps.steps > 0) now = {steps.steps, steps.steps, steps.age_ns, false};
+  json table = owner(now);
+  for (const auto& [key, value] : collectives_.items()) table[key] = value;
+  table.update({{"overdue", true}, {"state", "gone"}, {"error", "aborted (SIGABRT)"}});
   write(std::move(table));
 }
 

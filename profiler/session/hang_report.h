@@ -39,6 +39,7 @@ class HangReport {
   void run();
   void end(int status);
   void look();
+  void write_last();
   void list();
   void note(const Progress& now, int64_t now_ns);
   [[nodiscard]] int64_t usual_step_ns() const;

@@ -28,7 +28,7 @@ import torch.distributed
 from redline._library import RecorderError, core_path, libraries
 from redline._rank import rank_and_world_size
 
-_LOOK_SECONDS = 0.5
+_LOOK_NS = 500_000_000
 _WRITE_SECONDS = 1.0
 _OVERDUE_SECONDS = 2.0
 _OVERDUE_STEPS = 3  # median steps
@@ -87,11 +87,14 @@ class HangWatch:
         self._folder, self._run_name = folder, run
         core = ctypes.CDLL(core_path())
         self._progress = core.redline_log_progress
+        self._wait_for_abort, self._wake = core.redline_abort_wait, core.redline_abort_wake
+        self._wait_for_abort.argtypes = [ctypes.c_int64]
+        self._end_abort = core.redline_abort_told
         self._waits_in = core.redline_thread_wait
         self._waits_in.argtypes, self._waits_in.restype = [ctypes.c_int64], ctypes.c_char_p
         self._count_operators = _operator_counter()
         self._lengths = collections.deque(maxlen=64)
-        self._over = threading.Event()
+        self._is_over = False
         self.process = os.getpid()
         self._path = None
         self._memory_error = 0, ""  # the step, and what torch said
@@ -111,7 +114,9 @@ class HangWatch:
 
     def stop(self):
         """The process ends. If not as it should, the table stays, and says why."""
-        self._over.set()
+        self._is_over = True
+        if self.process == os.getpid():
+            self._wake()
         if self._path is None or self.process != os.getpid():
             return
         with contextlib.suppress(Exception):
@@ -129,9 +134,7 @@ class HangWatch:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {_STACKS_SIGNAL})
         step, began = self._current_step()
         written = float("-inf")
-        is_first = True
-        while is_first or not self._over.wait(_LOOK_SECONDS):
-            is_first = False
+        while not self._is_over:
             try:
                 now_at, now_began = self._current_step()
                 if now_at != step:
@@ -143,7 +146,12 @@ class HangWatch:
                     written = now
                     self._write(step, now - began)
             except Exception:  # such as a full disk: the job goes on, and the next look may have more luck
-                continue
+                pass
+            if self._wait_for_abort(_LOOK_NS):
+                with contextlib.suppress(Exception):
+                    self._write_aborted()
+                self._end_abort()
+                return
 
     def _current_step(self):
         """Its number, and when it began."""
@@ -187,7 +195,6 @@ class HangWatch:
 
     def _write_last(self):
         """An exception ends the process."""
-        step, began = self._current_step()
         names = [(frame.f_code.co_filename, line, frame.f_code.co_name)
                  for frame, line in traceback.walk_tb(sys.last_traceback)][::-1]
         error = "".join(traceback.format_exception_only(sys.last_type, sys.last_value)).strip()
@@ -195,6 +202,15 @@ class HangWatch:
         if collectives and names and _is_library(names[0][0]):
             # It may have raised, and then its entry says that it is done.
             collectives[-1].update(retired=False, state="")
+        self._put_end(names, error, collectives)
+
+    def _write_aborted(self):
+        """Another thread aborts, such as Gloo's, which got more than it wanted, or the watchdog of NCCL."""
+        names = [(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) for frame in _frames_of(self._thread)]
+        self._put_end(names, "aborted (SIGABRT)", entered_collectives())
+
+    def _put_end(self, names, error, collectives):
+        step, began = self._current_step()
         self._put({**self._owner(step, time.monotonic() - began), **_places(names), "overdue": True, "state": "gone",
                    "error": error[:_MOST_LETTERS], "groups": _groups(with_ranks=True), "entries": collectives})
 

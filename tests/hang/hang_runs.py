@@ -63,13 +63,7 @@ def is_right(case, run):
     kind, function = FAULTS[case]
     if verdict is None or verdict["kind"] != kind:
         return False
-    # Gloo aborts one of the ranks before it can say what it entered, and of the two that are left nobody can say which
-    # one is wrong.
-    if case in (job.wrong_size, job.wrong_type):
-        is_named = culprit in verdict["ranks"]
-        is_named = is_named and (len(verdict["ranks"]) == 1 or ranks - len(verdict["waiting_ranks"]) <= 3)
-    else:
-        is_named = verdict["ranks"] == (list(range(ranks)) if is_undecided(kind, ranks) else [culprit])
+    is_named = verdict["ranks"] == (list(range(ranks)) if is_undecided(kind, ranks) else [culprit])
     functions = [function]
     if len(verdict["ranks"]) > 1:  # the line is that of the first one
         functions += [case.__name__, "<lambda>"]

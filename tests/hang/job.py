@@ -6,6 +6,7 @@ In the environment, CULPRIT makes it another rank than 1, and FORK lets all rank
 """
 
 import ctypes
+import datetime
 import os
 import shutil
 import signal
@@ -199,6 +200,22 @@ def exception():
     dist.all_reduce(torch.ones(8))
 
 
+def aborts():
+    """As a failed assertion in C++ does."""
+    if rank == CULPRIT:
+        ctypes.CDLL(None).abort()
+    dist.all_reduce(torch.ones(8))
+
+
+def others_give_up():
+    """And a launcher ends the rank that they waited for."""
+    group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+    if rank == CULPRIT:
+        time.sleep(2.5)
+        os.kill(os.getpid(), signal.SIGTERM)
+    dist.all_reduce(torch.ones(8), group=group)
+
+
 def evaluation():
     if rank == CULPRIT:
         model.eval()
@@ -311,6 +328,8 @@ FAILURES = {
     wrong_size: ("mismatch", "wrong_size"),
     wrong_type: ("mismatch", "wrong_type"),
     exception: ("died", "exception"),
+    aborts: ("died", "aborts"),
+    others_give_up: ("not_entered", "others_give_up"),
 }
 HEALTHY = [evaluation, checkpoint, uneven_work, slow_loader, paused, compiling, slow_first_step, stopped_all]
 

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -143,6 +144,16 @@ def test_of_a_job_that_failed_the_first_rank_is_named(run, command, program, tmp
     report = json.loads(run([program("redline"), "report", "--format", "json", tmp_path / "traces"]).stdout)
     assert (report["hang"]["kind"], report["hang"]["ranks"]) == ("died", [1])
     assert report["hang"]["error"] == "ValueError: of this rank alone"
+
+
+def test_other_sizes_are_named_though_gloo_aborts_a_rank(run, command, program, tmp_path):
+    """No rank is overdue then. The one that is aborted says in its last moment what it entered."""
+    done = run(command("log", "wrong_size", 2), environment={"FORK": "1"}, cwd=tmp_path)
+    assert done.returncode == signal.SIGABRT
+    assert "entered different ones: all_reduce [[" in done.stderr
+    hang = json.loads(run([program("redline"), "report", "--format", "json", tmp_path / "traces"]).stdout)["hang"]
+    assert (hang["kind"], hang["ranks"], hang["sequence"], hang["step"]) == ("mismatch", [0, 1], 21, 10)
+    assert hang["stack"][0].endswith(" wrong_size")
 
 
 def test_each_rank_writes_a_trace_of_the_hang_once(start, command, tmp_path):

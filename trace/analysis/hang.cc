@@ -335,13 +335,25 @@ class Judge {
         describe_culprit(*slow_);
         return std::nullopt;
       }
-      const HangKind own = table == nullptr ? HangKind::kNotEntered : kind_of(*table);
+      HangKind own = table == nullptr ? HangKind::kNotEntered : kind_of(*table);
+      if (own == HangKind::kDied && was_late(*table, hang)) own = HangKind::kNotEntered;
       if (kind.value_or(own) == own) hang.ranks.push_back(rank);
       if (!kind) kind = own;
     }
     hang.kind = *kind;
     describe_culprit(hang);
     return hang;
+  }
+
+  // Whether a rank that is gone lived while others gave up waiting for it, as a launcher ends those
+  // that are left.
+  [[nodiscard]] bool was_late(const HangTable& table, const Hang& hang) const {
+    if (!table.error.empty() || table.written_ns <= hang.since_ns) return false;
+    return std::ranges::any_of(hang.waiting_ranks, [&](int rank) {
+      const std::string& error = find(rank)->error;
+      return error.find("imed out") != std::string::npos ||
+             error.find("imeout") != std::string::npos;
+    });
   }
 
   void describe_culprit(Hang& hang) const {

@@ -165,6 +165,37 @@ TEST(Hang, OtherSizesAreNamedAlsoOnceTheyHaveEndedTheJob) {
   EXPECT_THAT(hang->ranks, ElementsAre(1));
 }
 
+TEST(Hang, WhoWasLateUntilTheOthersGaveUpIsNamedThoughALauncherEndedIt) {
+  std::vector<HangTable> ranks = {table(0, 3, 121, true), table(1, 3, 120, false),
+                                  table(2, 3, 121, true)};
+  for (HangTable& rank : ranks) rank.state = ThreadState::kGone;
+  ranks[0].error = ranks[2].error = "RuntimeError: Connection closed by peer";
+  EXPECT_FALSE(find_hang(ranks)) << "it may have been killed";
+  ranks[2].error = "RuntimeError: Timed out waiting 2000ms for recv operation to complete";
+  const auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kNotEntered);
+  EXPECT_TRUE(hang->has_failed);
+  EXPECT_THAT(hang->ranks, ElementsAre(1));
+  ranks[1].written_ns = 92 * kSecondNs;
+  EXPECT_FALSE(find_hang(ranks)) << "it was gone before they waited";
+}
+
+TEST(Hang, WhoAbortsByItselfIsNamedAndWhoAbortsInAMatchingCollectiveIsNot) {
+  std::vector<HangTable> ranks = {table(0, 2, 121, true), table(1, 2, 120, false)};
+  for (HangTable& rank : ranks) rank.state = ThreadState::kGone;
+  ranks[0].error = "RuntimeError: Connection closed by peer";
+  ranks[1].error = "aborted (SIGABRT)";
+  const auto hang = find_hang(ranks);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->kind, HangKind::kDied);
+  EXPECT_THAT(hang->ranks, ElementsAre(1));
+  ranks[1] = table(1, 2, 121, true);
+  ranks[1].state = ThreadState::kGone;
+  ranks[1].error = "aborted (SIGABRT)";
+  EXPECT_FALSE(find_hang(ranks)) << "what broke the connection is not known";
+}
+
 // Gloo lets ranks leave an all_reduce that another one entered with more elements.
 TEST(Hang, WhoStaysInACollectiveWithOtherSizesIsNamedThoughTheOthersAreOut) {
   std::vector<HangTable> ranks;

@@ -41,14 +41,11 @@ class ScratchFolder {
 };
 
 std::vector<std::string> under_srun(size_t node, const std::vector<std::string>& command) {
-  std::vector<std::string> words = {"srun",
-                                    "--nodes=1",
-                                    "--ntasks=1",
-                                    "--relative=" + std::to_string(node),
-                                    "--cpu-bind=none",
-                                    "--input=none"};
-  // A step that this process runs in holds what the steps on its nodes need.
-  if (std::getenv("SLURM_STEP_ID") != nullptr) words.emplace_back("--overlap");
+  std::vector<std::string> words = srun_words();
+  for (const char* option : {"--nodes=1", "--ntasks=1", "--cpu-bind=none", "--input=none"}) {
+    words.emplace_back(option);
+  }
+  words.push_back("--relative=" + std::to_string(node));
   words.insert(words.end(), command.begin(), command.end());
   return words;
 }
@@ -68,6 +65,12 @@ NodeOutput output_of(tl::expected<pid_t, std::string> srun, const std::string& o
 }
 
 }  // namespace
+
+std::vector<std::string> srun_words() {
+  std::vector<std::string> words = {"srun"};
+  if (std::getenv("SLURM_STEP_ID") != nullptr) words.emplace_back("--overlap");
+  return words;
+}
 
 tl::expected<size_t, std::string> slurm_nodes() {
   for (const char* name : {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}) {

@@ -20,6 +20,7 @@ from busy_cores import computing  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release"))
 TRAINING = pathlib.Path(__file__).with_name("scripts") / "planted_training.py"
+SILENCE_S = 11  # after which `redline report` calls a rank dead that has not said that it ended
 SOME_CORES = 0.25  # that others had: a verdict may say so, too
 
 
@@ -112,6 +113,8 @@ def make_run(name, wanted, run, python, folder):
     after, wall_s = busy_s(), time.monotonic() - begin
     assert (done.returncode != 0) == (wanted.status != 0), done.stderr
     others = ((after[0] - before[0]) - (after[1] - before[1])) / wall_s
+    if wanted.cause == "died":
+        time.sleep(SILENCE_S)
     said = run([BUILD / "bin" / "redline", "report", folder / "logs", "--format", "json"])
     assert said.returncode == 0, said.stderr
     return json.loads(said.stdout)["run"], others, wall_s

@@ -51,6 +51,7 @@ struct StepLog {
     for (const LoggedStep& step : steps) count += step.steps;
     return count;
   }
+  bool operator==(const StepLog&) const = default;
 };
 
 }  // namespace redline::trace

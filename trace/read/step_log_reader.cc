@@ -41,10 +41,24 @@ void take_block(StepLog& log, LogBlock block) {
   log.exit_status = block.exit_status;
 }
 
+StepLog emptied(StepLog used) {
+  StepLog log;
+  log.steps.swap(used.steps);
+  log.memory.swap(used.memory);
+  log.cores.swap(used.cores);
+  log.marks.swap(used.marks);
+  log.steps.clear();
+  log.memory.clear();
+  log.cores.clear();
+  log.marks.clear();
+  return log;
+}
+
 }  // namespace
 
-tl::expected<StepLog, ReadError> parse_step_log(const std::string& name, std::string_view bytes) {
-  StepLog log;
+tl::expected<StepLog, ReadError> parse_step_log(const std::string& name, std::string_view bytes,
+                                                StepLog used) {
+  StepLog log = emptied(std::move(used));
   log.path = name;
   bool has_owner = false;
   BlockScan scan(bytes);
@@ -57,11 +71,11 @@ tl::expected<StepLog, ReadError> parse_step_log(const std::string& name, std::st
   return log;
 }
 
-tl::expected<StepLog, ReadError> read_step_log(const std::string& path) {
+tl::expected<StepLog, ReadError> read_step_log(const std::string& path, StepLog used) {
   if (FileDescriptor(path.c_str()).get() < 0) {
     return tl::unexpected(ReadError{path + ": " + std::strerror(errno)});
   }
-  return parse_step_log(path, read_file(path));
+  return parse_step_log(path, read_file(path), std::move(used));
 }
 
 std::vector<std::string> find_step_logs(const std::string& folder) {

@@ -316,6 +316,22 @@ TEST(StepLog, AFullDiskCostsNoWholeBlockAndLaterOnesAreWritten) {
   EXPECT_EQ(log->damaged_bytes, 0);
 }
 
+TEST(StepLog, ALogThatNobodyNeedsGivesOnlyItsMemory) {
+  LoggedRun steps;
+  LogBlock first = some_block(steps, 10);
+  first.owner = some_owner();
+  first.memory = {{kBegin, 1 << 20}};
+  first.cores = {{}};
+  first.marks = {{kBegin, 0, LogMarkKind::kEpoch, "1"}};
+  first.ended = true;
+  first.exit_status = 1;
+  LogBlock second = some_block(steps, 3);
+  second.owner = some_owner();
+  const std::string bytes = encode_block(second);
+  StepLog used = *parse_step_log("first", encode_block(first));
+  EXPECT_EQ(*parse_step_log("second", bytes, std::move(used)), *parse_step_log("second", bytes));
+}
+
 TEST(StepLog, WhatIsNoLogIsSaid) {
   const auto none = read_step_log("/nowhere/rank0.steps.redline");
   ASSERT_FALSE(none.has_value());

@@ -45,18 +45,21 @@ struct ReadLogs {
   std::vector<std::string> errors;  // of the logs that cannot be read
 };
 
-// Reads logs side by side. Of each only what `keep` makes of it stays in memory, and nothing if
-// that is nullopt.
+// Reads logs side by side, each into the memory of the one before. Of each only what `keep` makes
+// of it stays in memory, and nothing if that is nullopt.
 template <typename Keep>
 auto read_logs(const std::vector<std::string>& paths, Keep keep) {
-  using Kept = typename std::invoke_result_t<Keep, StepLog>::value_type;
+  using Kept = typename std::invoke_result_t<Keep, StepLog&>::value_type;
   std::vector<std::optional<Kept>> read(paths.size());
   ReadLogs<Kept> result;
   result.errors.resize(paths.size());
-  for_each_index(thread_count(0), paths.size(), [&](size_t index, unsigned) {
-    auto log = read_step_log(paths[index]);
+  const unsigned threads = thread_count(0);
+  std::vector<StepLog> used(threads);
+  for_each_index(threads, paths.size(), [&](size_t index, unsigned thread) {
+    auto log = read_step_log(paths[index], std::move(used[thread]));
     if (log) {
-      read[index] = keep(std::move(*log));
+      read[index] = keep(*log);
+      used[thread] = std::move(*log);
     } else {
       result.errors[index] = log.error().message;
     }
@@ -112,7 +115,7 @@ tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<st
 }
 
 RunningJob read_running_job(const std::string& folder, const std::string& run) {
-  auto read = read_logs(find_step_logs(folder), [&](StepLog&& log) {
+  auto read = read_logs(find_step_logs(folder), [&](StepLog& log) {
     return log.run == run ? std::optional(std::move(log)) : std::nullopt;
   });
   return {.folder = folder,

@@ -189,13 +189,16 @@ tl::expected<Summaries, ReadError> summarize(const std::vector<std::string>& pat
   if (options.cancel != nullptr && options.cancel->load()) {
     return tl::unexpected(ReadError{"cancelled"});
   }
+  const size_t from_traces = summaries.ranks.size();
   if (options.part == 0) {
     for (const std::string& file : inputs->summaries) {
       std::ifstream lines(file, std::ios::binary);
       add_summaries(lines, file, summaries);
     }
   }
-  for (RankSummary& summary : summaries.ranks) options.peaks.apply_to(summary.peaks);
+  for (size_t i = from_traces; i < summaries.ranks.size(); ++i) {
+    options.peaks.apply_to(summaries.ranks[i].peaks);
+  }
   return summaries;
 }
 

@@ -12,6 +12,8 @@
 #include <sstream>
 #include <thread>
 
+#include "machine/launch/srun.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -92,12 +94,11 @@ std::string names_begin(const std::string& study) {
 }  // namespace
 
 std::vector<std::string> under_srun(const std::vector<std::string>& command) {
-  std::vector<std::string> words = {"srun", "--kill-on-bad-exit=1"};
+  std::vector<std::string> words = launch::srun_words();
+  words.emplace_back("--kill-on-bad-exit=1");
   if (const char* tasks = std::getenv("SLURM_NTASKS")) {
     words.push_back(std::string("--ntasks=") + tasks);
   }
-  // If autotune itself runs in a step, that step holds the resources that the trial needs.
-  if (std::getenv("SLURM_STEP_ID") != nullptr) words.emplace_back("--overlap");
   words.insert(words.end(), command.begin(), command.end());
   return words;
 }

@@ -31,7 +31,8 @@ Throughput scaled(const Throughput& interval, double mean) {
 
 /// All runs of a configuration, or none if one of them failed, because it must work every time. If
 /// trials ran side by side, only the runs of the confirmation, which ran alone, tell how fast it
-/// is.
+/// is. A run that other programs disturbed tells nothing beside one that they did not, and a
+/// winner that is disturbed once would lose by it.
 std::vector<const FinishedTrial*> successful_runs(const History& history, const Config& config) {
   std::vector<const FinishedTrial*> runs = history.runs_of(config);
   const bool all_ok = std::all_of(runs.begin(), runs.end(), [](auto* run) { return run->ok(); });
@@ -40,6 +41,8 @@ std::vector<const FinishedTrial*> successful_runs(const History& history, const 
   if (history.ran_side_by_side() && std::any_of(runs.begin(), runs.end(), confirms)) {
     std::erase_if(runs, [&](const FinishedTrial* run) { return !confirms(run); });
   }
+  const auto disturbed = [](const auto* run) { return !run->result.disturbance.empty(); };
+  if (!std::ranges::all_of(runs, disturbed)) std::erase_if(runs, disturbed);
   return runs;
 }
 

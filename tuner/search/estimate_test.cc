@@ -9,9 +9,11 @@ namespace {
 
 class Estimates : public ::testing::Test {
  protected:
-  void add(const Config& config, double rate, double half_width, Outcome outcome = Outcome::kOk) {
+  void add(const Config& config, double rate, double half_width, Outcome outcome = Outcome::kOk,
+           const std::string& disturbance = "") {
     TrialResult result;
     result.outcome = outcome;
+    result.disturbance = disturbance;
     if (outcome == Outcome::kOk) {
       result.throughput =
           Throughput{.samples_per_s = rate, .low = rate - half_width, .high = rate + half_width};
@@ -42,6 +44,15 @@ TEST_F(Estimates, RunsThatDifferWidenIt) {
   EXPECT_DOUBLE_EQ(estimate.throughput.samples_per_s, 100);
   EXPECT_NEAR(estimate.throughput.high, 100 * (1 + 12.706 * 0.1), 0.01);
   EXPECT_EQ(estimate.throughput.low, 0);
+}
+
+TEST_F(Estimates, ADisturbedRunDoesNotCountBesideOneThatWasNot) {
+  add(fast_, 100, 1);
+  add(fast_, 78, 1, Outcome::kOk, "other programs used 1.3 of 2 processors");
+  EXPECT_DOUBLE_EQ(of(fast_).throughput.samples_per_s, 100);
+  EXPECT_EQ(of(fast_).runs, 1);
+  add(slow_, 60, 1, Outcome::kOk, "other programs used 1.3 of 2 processors");
+  EXPECT_DOUBLE_EQ(of(slow_).throughput.samples_per_s, 60) << "it has no other run";
 }
 
 TEST_F(Estimates, SpreadIsPooledOverConfigurations) {

@@ -62,8 +62,7 @@ std::vector<std::string> with_last_steps(const Knob& knob, const std::vector<std
 
 }  // namespace
 
-Candidates::Candidates(Outlook& outlook, double failure_costs)
-    : outlook_(outlook), failure_costs_(failure_costs) {
+Candidates::Candidates(Outlook& outlook) : outlook_(outlook), rows_(outlook.space().knobs.size()) {
   for (const Knob& knob : outlook.space().knobs) {
     std::vector<std::string> values = candidate_values(knob);
     if (knob.name == "batch_size" && knob.is_range()) {
@@ -73,15 +72,28 @@ Candidates::Candidates(Outlook& outlook, double failure_costs)
   }
 }
 
-double Candidates::worth(const Outlook::View& view, double gain) const {
-  if (view.chance < kLeastChance) return -failure_costs_;
+double Candidates::worth(const Outlook::View& view, double gain, double failure_costs) const {
+  if (view.chance < kLeastChance) return -failure_costs;
   const History& history = outlook_.history();
   auto failures = static_cast<double>(history.out_of_memory_count());
   if (history.trials().front().out_of_memory()) failures -= 1;  // the defaults were no risk taken
-  return view.chance * gain - (1 - view.chance) * failure_costs_ * (1 + kDearer * failures);
+  return view.chance * gain - (1 - view.chance) * failure_costs * (1 + kDearer * failures);
 }
 
-Config Candidates::favourite(size_t member) const {
+const Candidates::Row& Candidates::row(const Config& config, size_t knob) {
+  const std::string& name = outlook_.space().knobs[knob].name;
+  Config changed = config;
+  changed.erase(name);
+  const auto [entry, is_new] = rows_[knob].try_emplace(changed);
+  if (!is_new) return entry->second;
+  for (const std::string& value : values_[knob]) {
+    changed[name] = value;
+    entry->second.push_back(&outlook_.look(changed));
+  }
+  return entry->second;
+}
+
+Config Candidates::favourite(size_t member, double failure_costs) {
   const StepModel& model = outlook_.model();
   const double own = std::log(model.parts(member, outlook_.look(outlook_.best()).place).rate);
   Config at = outlook_.best();
@@ -89,14 +101,13 @@ Config Candidates::favourite(size_t member) const {
   for (int round = 0; round < kRounds; ++round) {
     const double before = most;
     for (size_t i = 0; i < values_.size(); ++i) {
-      Config changed = at;
-      for (const std::string& value : values_[i]) {
-        changed[outlook_.space().knobs[i].name] = value;
-        const Outlook::View& view = outlook_.look(changed);
-        const double its = worth(view, std::log(model.parts(member, view.place).rate) - own);
+      const Row& views = row(at, i);
+      for (size_t k = 0; k < views.size(); ++k) {
+        const double gain = std::log(model.parts(member, views[k]->place).rate) - own;
+        const double its = worth(*views[k], gain, failure_costs);
         if (its <= most) continue;
         most = its;
-        at = changed;
+        at[outlook_.space().knobs[i].name] = values_[i][k];
       }
     }
     if (most <= before + kGoOn) break;
@@ -104,10 +115,10 @@ Config Candidates::favourite(size_t member) const {
   return at;
 }
 
-std::set<Config> Candidates::collect() const {
+std::set<Config> Candidates::collect(double failure_costs) {
   std::set<Config> favourites = {outlook_.best()};
   for (size_t member = 0; member < outlook_.model().members(); ++member) {
-    favourites.insert(favourite(member));
+    favourites.insert(favourite(member, failure_costs));
   }
   std::set<Config> found;
   for (const Config& favourite : favourites) add(favourite, found);
@@ -115,7 +126,7 @@ std::set<Config> Candidates::collect() const {
   std::vector<std::pair<double, Config>> ranked;
   for (const Config& favourite : favourites) {
     const Outlook::View& view = outlook_.look(favourite);
-    ranked.emplace_back(-worth(view, outlook_.expected_gain(view.place)), favourite);
+    ranked.emplace_back(-worth(view, outlook_.expected_gain(view.place), failure_costs), favourite);
   }
   std::sort(ranked.begin(), ranked.end());
   for (size_t i = 0; i < std::min(kNearest, ranked.size()); ++i) {

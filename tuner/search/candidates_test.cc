@@ -21,7 +21,7 @@ std::set<int64_t> batches_after(int64_t batch) {
                .result = result});
   Outlook outlook(space, settings, history);
   std::set<int64_t> batches;
-  for (const Config& config : Candidates(outlook, 0.02).collect()) {
+  for (const Config& config : Candidates(outlook).collect(0.02)) {
     batches.insert(*parse_integer(config.at("batch_size")));
   }
   return batches;

@@ -64,7 +64,7 @@ class Descent {
         here_(residual_count),
         moved_(residual_count),
         slopes_(at_.size(), std::vector<double>(residual_count)) {
-    ask_(at_, here_);
+    ask_(at_, here_, std::nullopt);
     loss_ = loss_of(here_) + prior_loss(at_);
   }
 
@@ -97,7 +97,8 @@ class Descent {
     for (size_t i = 0; i < at_.size(); ++i) {
       const double by = kDifference * priors_[i].deviation;
       const double own = std::exchange(at_[i], at_[i] + by);
-      ask_(at_, slopes_[i]);
+      slopes_[i] = here_;
+      ask_(at_, slopes_[i], i);
       at_[i] = own;
       for (size_t k = 0; k < here_.size(); ++k) slopes_[i][k] = (slopes_[i][k] - here_[k]) / by;
     }
@@ -107,16 +108,19 @@ class Descent {
     const size_t count = at_.size();
     std::vector<std::vector<double>> matrix(count);
     std::vector<double> step(count);
+    std::vector<double> weights, weighted(here_.size());
+    for (const double residual : here_) weights.push_back(weight_of(residual));
     for (size_t i = 0; i < count; ++i) {
       matrix[i].resize(i + 1);
       const double precision = 1 / (priors_[i].deviation * priors_[i].deviation);
       step[i] = -(at_[i] - centre_[i]) * precision;
       for (size_t k = 0; k < here_.size(); ++k) {
-        step[i] -= weight_of(here_[k]) * slopes_[i][k] * here_[k];
+        weighted[k] = weights[k] * slopes_[i][k];
+        step[i] -= weighted[k] * here_[k];
       }
       for (size_t j = 0; j <= i; ++j) {
         for (size_t k = 0; k < here_.size(); ++k) {
-          matrix[i][j] += weight_of(here_[k]) * slopes_[i][k] * slopes_[j][k];
+          matrix[i][j] += weighted[k] * slopes_[j][k];
         }
       }
       matrix[i][i] = (matrix[i][i] + precision) * (1 + damping);
@@ -124,7 +128,7 @@ class Descent {
     solve(matrix, step);
     std::vector<double> next = at_;
     for (size_t i = 0; i < count; ++i) next[i] += step[i];
-    ask_(next, moved_);
+    ask_(next, moved_, std::nullopt);
     const double loss = loss_of(moved_) + prior_loss(next);
     if (!(loss < loss_)) return false;
     loss_ = loss;

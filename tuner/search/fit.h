@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace redline::tuner {
@@ -24,9 +25,10 @@ struct Prior {
 [[nodiscard]] double normal_draw(uint64_t member, uint64_t place);
 
 /// Fills `residuals` with what `parameters` predict minus what was measured, each divided by its
-/// noise.
-using Residuals =
-    std::function<void(const std::vector<double>& parameters, std::vector<double>& residuals)>;
+/// noise. If only one parameter has `moved` since `residuals` was filled, it may leave alone what
+/// does not depend on that one.
+using Residuals = std::function<void(const std::vector<double>& parameters,
+                                     std::vector<double>& residuals, std::optional<size_t> moved)>;
 
 struct Fit {
   std::vector<double> parameters;

@@ -140,7 +140,8 @@ void MemoryModel::fit() {
       members_.push_back(std::move(centre));
       continue;
     }
-    const Residuals residuals = [&](const std::vector<double>& p, std::vector<double>& out) {
+    const Residuals residuals = [&](const std::vector<double>& p, std::vector<double>& out,
+                                    std::optional<size_t>) {
       for (size_t i = 0; i < readings.size(); ++i) {
         out[i] = (log_peak(p, readings[i].load) - readings[i].log_peak) / kReadingError +
                  normal_draw(member, 6000 + i);
@@ -152,31 +153,34 @@ void MemoryModel::fit() {
 }
 
 void MemoryModel::bound() {
-  const auto limit = limit_bytes();
-  const bool is_known = limit && has_readings_;
-  if (is_known) {
-    const bool gpu = settings_.machine.gpu;
-    limit_ = {std::log((gpu ? kThrashing : kFull) * static_cast<double>(*limit)),
-              gpu ? 0.004 : 0.008};
+  const bool gpu = settings_.machine.gpu;
+  std::optional<Prior> known;
+  if (const auto limit = limit_bytes(); limit && has_readings_) {
+    known = {std::log((gpu ? kThrashing : kFull) * static_cast<double>(*limit)),
+             gpu ? 0.004 : 0.008};
   }
+  std::vector<Load> loads;
+  for (const FinishedTrial& trial : history_.trials()) loads.push_back(load(trial.config));
   for (const auto& member : members_) {
-    Bounds bounds{-HUGE_VAL, HUGE_VAL, 1};
-    double first = 0;
-    for (const FinishedTrial& trial : history_.trials()) {
-      const double peak = log_peak(member, load(trial.config));
-      if (&trial == &history_.trials().front()) first = peak;
+    const double first = log_peak(member, loads.front());
+    Bounds bounds{.low = -HUGE_VAL,
+                  .high = HUGE_VAL,
+                  .weight = 1,
+                  .limit = known.value_or(Prior{first + kUsualRoom, kWideLimit})};
+    for (size_t i = 0; i < loads.size(); ++i) {
+      const FinishedTrial& trial = history_.trials()[i];
+      const double peak = log_peak(member, loads[i]);
       const bool failed = trial.out_of_memory() || trial.result.outcome == Outcome::kHang;
       if (trial.ok()) bounds.low = std::max(bounds.low, peak);
       if (failed && !trial.result.not_started && trial.result.outcome != Outcome::kShmFull) {
         bounds.high = std::min(bounds.high, peak);
       }
     }
-    if (!is_known) limit_ = {first + kUsualRoom, kWideLimit};
     // If a fit puts a trial that ran above one that did not, it is less likely the wider that gap
     // is.
     const double gap = std::max(0.0, bounds.low - bounds.high);
-    const double mass =
-        std::max(1e-9, limit_below(limit_, bounds.high) - limit_below(limit_, bounds.low));
+    const double mass = std::max(
+        1e-9, limit_below(bounds.limit, bounds.high) - limit_below(bounds.limit, bounds.low));
     bounds.weight = mass * std::exp(-std::pow(gap / (2 * kSoft), 2) / 2);
     bounds_.push_back(bounds);
   }
@@ -186,13 +190,10 @@ double MemoryModel::chance(const Config& config) const {
   const Load wanted = load(config);
   double sum = 0;
   double total = 0;
-  const auto first = load(history_.trials().front().config);
-  const bool is_known = limit_bytes() && has_readings_;
   for (size_t i = 0; i < members_.size(); ++i) {
     const Bounds& bounds = bounds_[i];
     const double peak = log_peak(members_[i], wanted);
-    Prior limit = limit_;
-    if (!is_known) limit.mean = log_peak(members_[i], first) + kUsualRoom;
+    const Prior& limit = bounds.limit;
     total += bounds.weight;
     double fits = 0;
     if (peak <= bounds.low) {

@@ -50,11 +50,11 @@ class MemoryModel {
   std::vector<size_t> terms_;  ///< for each knob the parameter of its first value; 0: none
   bool has_readings_ = false;  ///< a trial has reported its memory
   std::vector<std::vector<double>> members_;  ///< parameters of each plausible fit
-  Prior limit_;                               ///< logarithm of the limit
   /// Between which logarithms the limit lies if one of the plausible fits is right.
   struct Bounds {
     double low, high;  ///< the largest peak that ran, and the smallest that did not
     double weight;     ///< how plausible the fit is, given what ran and what did not
+    Prior limit;       ///< logarithm of the limit, before any trial
   };
   std::vector<Bounds> bounds_;  ///< one for each of members_
 };

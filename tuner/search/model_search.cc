@@ -40,6 +40,7 @@ class ModelAsk {
         settings_(settings),
         history_(history),
         outlook_(space, settings, history),
+        candidates_(outlook_),
         time_(space, history),
         time_counts_(time_ends_the_search()) {}
 
@@ -61,11 +62,10 @@ class ModelAsk {
   /// The gain that nine of ten plausible fits hold to be the most that is still possible.
   double possible_gain() {
     const StepModel& model = outlook_.model();
-    const Candidates candidates(outlook_, kFailureCosts);
     std::vector<double> gains;
     for (size_t member = 0; member < model.members(); ++member) {
       const double own = model.parts(member, outlook_.look(outlook_.best()).place).rate;
-      const Place& place = outlook_.look(candidates.favourite(member)).place;
+      const Place& place = outlook_.look(candidates_.favourite(member, kFailureCosts)).place;
       const double unexplained = std::exp(kUnexplainedToo * model.unexplained(place));
       gains.push_back(model.parts(member, place).rate * unexplained / own - 1);
     }
@@ -77,12 +77,12 @@ class ModelAsk {
 
  private:
   std::optional<Proposal> most_worth(double least, double failure_costs) {
-    const Candidates candidates(outlook_, failure_costs);
     const Outlook::View* chosen = nullptr;
     double most = 0;
-    for (const Config& config : candidates.collect()) {
+    for (const Config& config : candidates_.collect(failure_costs)) {
       const Outlook::View& view = outlook_.look(config);
-      const double gain = candidates.worth(view, outlook_.expected_gain(view.place));
+      const double gain =
+          candidates_.worth(view, outlook_.expected_gain(view.place), failure_costs);
       if (gain <= least) continue;
       const double gain_for_its_time = gain / relative_time(config, view);
       if (gain_for_its_time <= most) continue;
@@ -143,6 +143,7 @@ class ModelAsk {
   const SearchSettings& settings_;
   const History& history_;
   Outlook outlook_;
+  Candidates candidates_;
   TrialTime time_;
   bool time_counts_;
 };

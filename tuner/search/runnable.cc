@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "tuner/search/frontier.h"
 
@@ -14,7 +15,9 @@ constexpr double kFailedValue = 0.3;
 }  // namespace
 
 Runnable::Runnable(const Space& space, const SearchSettings& settings, const History& history)
-    : space_(space), history_(history), affordable_batch_(find_affordable(settings)) {}
+    : space_(space), history_(history), affordable_batch_(find_affordable(settings)) {
+  count_failed_values();
+}
 
 double Runnable::find_affordable(const SearchSettings& settings) const {
   // A figure from --metric need not be samples.
@@ -29,21 +32,31 @@ double Runnable::find_affordable(const SearchSettings& settings) const {
          static_cast<double>(settings.steps_a_trial * ranks);
 }
 
-double Runnable::chance_of_values(const Config& config) const {
-  double chance = 1;
+void Runnable::count_failed_values() {
   for (const Knob& knob : space_.knobs) {
-    const auto own = config.find(knob.name);
-    if (own == config.end() || knob.name == "batch_size") continue;
-    int failures = 0;
-    bool ran = false;
+    std::map<std::string, double>& chances = chances_.emplace_back();
+    if (knob.name == "batch_size") continue;
+    std::set<std::string> ran;
     for (const FinishedTrial& trial : history_.trials()) {
       const Config all = history_.effective(trial.config);
-      const auto its = all.find(knob.name);
-      if (its == all.end() || its->second != own->second) continue;
-      ran |= trial.ok();
-      failures += !trial.ok() && !trial.out_of_memory();
+      const auto own = all.find(knob.name);
+      if (own == all.end()) continue;
+      if (trial.ok()) ran.insert(own->second);
+      if (trial.ok() || trial.out_of_memory()) continue;
+      chances.try_emplace(own->second, 1).first->second *= kFailedValue;
     }
-    if (!ran) chance *= std::pow(kFailedValue, failures);
+    for (const std::string& value : ran) chances.erase(value);
+  }
+}
+
+double Runnable::chance_of_values(const Config& config) const {
+  double chance = 1;
+  for (size_t i = 0; i < space_.knobs.size(); ++i) {
+    if (chances_[i].empty()) continue;
+    const auto own = config.find(space_.knobs[i].name);
+    if (own == config.end()) continue;
+    const auto failed = chances_[i].find(own->second);
+    if (failed != chances_[i].end()) chance *= failed->second;
   }
   return chance;
 }

@@ -3,6 +3,10 @@
 // samples may fill the host's memory.
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "tuner/search/strategy.h"
 
 namespace redline::tuner {
@@ -23,11 +27,14 @@ class Runnable {
 
  private:
   [[nodiscard]] double find_affordable(const SearchSettings& settings) const;
+  void count_failed_values();
   [[nodiscard]] double batch_of(const Config& config) const;
 
   const Space& space_;
   const History& history_;
   double affordable_batch_;
+  /// For each knob the chance of each value that never ran and failed.
+  std::vector<std::map<std::string, double>> chances_;
 };
 
 }  // namespace redline::tuner

@@ -231,6 +231,12 @@ StepParts StepModel::predict(const std::vector<double>& p, bool memory_full,
           .wait_share = waiting / step};
 }
 
+bool StepModel::depends_on(const Place& place, size_t parameter) {
+  return parameter < kFixedCount || std::ranges::any_of(place.factors, [&](const auto& its) {
+           return its.first == parameter;
+         });
+}
+
 void StepModel::measure_noise() {
   double squares = kUsualNoiseWeight * kUsualNoise * kUsualNoise;
   double weight = kUsualNoiseWeight;
@@ -291,9 +297,11 @@ StepModel::Member StepModel::fit_member(uint64_t number, bool shifted, bool memo
   for (size_t i = 0; i < observations_.size(); ++i) {
     shifts.push_back(shifted ? normal_draw(number, 1000 + i) : 0);
   }
-  const Residuals residuals = [&](const std::vector<double>& parameters, std::vector<double>& out) {
+  const Residuals residuals = [&](const std::vector<double>& parameters, std::vector<double>& out,
+                                  std::optional<size_t> moved) {
     for (size_t i = 0; i < observations_.size(); ++i) {
       const Observation& seen = observations_[i];
+      if (moved && !depends_on(seen.place, *moved)) continue;
       const StepParts parts = predict(parameters, memory_full, seen.place);
       const double error = root_of_squares(seen.error, noise_);
       out[2 * i] = (std::log(parts.rate) - seen.log_rate) / error + shifts[i];

@@ -92,6 +92,8 @@ class StepModel {
     Fit fit;
     bool memory_full = false;  ///< takes the suspicion of full_memory.h for true
   };
+  /// Whether the parameter changes what predict() says of that place.
+  [[nodiscard]] static bool depends_on(const Place& place, size_t parameter);
   void set_priors();
   void add_choice(const Knob& knob);
   void add_number(const Knob& knob);

@@ -58,7 +58,8 @@ TrialTime::TrialTime(const Space& space, const History& history) : space_(space)
   priors.resize(rows.front().size(), kValue);
   std::vector<double> means;
   for (const Prior& prior : priors) means.push_back(prior.mean);
-  const Residuals residuals = [&](const std::vector<double>& parameters, std::vector<double>& out) {
+  const Residuals residuals = [&](const std::vector<double>& parameters, std::vector<double>& out,
+                                  std::optional<size_t>) {
     for (size_t i = 0; i < rows.size(); ++i) {
       out[i] = (std::inner_product(rows[i].begin(), rows[i].end(), parameters.begin(), 0.0) -
                 walls[i] / usual) /

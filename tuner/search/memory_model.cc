@@ -218,4 +218,11 @@ std::optional<double> MemoryModel::expected_bytes(const Config& config) const {
   return std::exp(sum / static_cast<double>(members_.size()));
 }
 
+bool MemoryModel::is_nearly_full(const Config& config) const {
+  const auto limit = limit_bytes();
+  if (!settings_.machine.gpu || !limit) return false;
+  const auto expected = expected_bytes(config);
+  return expected && *expected > kThrashing * static_cast<double>(*limit);
+}
+
 }  // namespace redline::tuner

@@ -24,6 +24,8 @@ class MemoryModel {
   [[nodiscard]] double chance(const Config& config) const;
   /// The peak memory of the largest rank; nullopt before a trial has reported one.
   [[nodiscard]] std::optional<double> expected_bytes(const Config& config) const;
+  /// Whether a GPU's memory is expected to be so full that its allocator slows each step.
+  [[nodiscard]] bool is_nearly_full(const Config& config) const;
   /// The user's limit, else the memory that the first trial saw; nullopt if neither is known.
   [[nodiscard]] std::optional<uint64_t> limit_bytes() const;
 

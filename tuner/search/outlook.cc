@@ -20,8 +20,8 @@ double mean_of(const std::vector<double>& values) {
 Outlook::Outlook(const Space& space, const SearchSettings& settings, const History& history)
     : space_(space),
       history_(history),
-      model_(space, settings, history),
       memory_(space, settings, history),
+      model_(space, settings, history, memory_),
       runnable_(space, settings, history) {
   find_best();
 }

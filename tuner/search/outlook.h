@@ -49,8 +49,8 @@ class Outlook {
 
   const Space& space_;
   const History& history_;
-  StepModel model_;
   MemoryModel memory_;
+  StepModel model_;
   Runnable runnable_;
   std::map<Config, View> seen_;
   Config best_;

@@ -80,8 +80,9 @@ double longer(double a, double b, double softness) {
 
 }  // namespace
 
-StepModel::StepModel(const Space& space, const SearchSettings& settings, const History& history)
-    : space_(space), settings_(settings), history_(history) {
+StepModel::StepModel(const Space& space, const SearchSettings& settings, const History& history,
+                     const MemoryModel& memory)
+    : space_(space), settings_(settings), history_(history), memory_(memory) {
   set_priors();
   observe();
   fit();
@@ -193,6 +194,7 @@ Place StepModel::place(const Config& config) const {
       place.factors.emplace_back(terms.first + static_cast<size_t>(at - knob.values.begin()), 1);
     }
   }
+  place.is_full = memory_.is_nearly_full(config);
   place.may_be_full = full_memory_.is_at(place.batch, place.reduced);
   place.point = point_of(space_, history_, config);
   return place;
@@ -212,7 +214,8 @@ StepParts StepModel::predict(const std::vector<double>& p, bool memory_full,
   const double beyond = std::log2(place.batch) - p[kDeclineFrom] / std::log(2.0);
   if (beyond > 0) compute *= 1 + std::exp(p[kDecline]) * beyond;
   compute *= 1 + std::max(0.0, p[kStolen]) * workers;
-  if (memory_full && place.may_be_full) compute *= std::exp(std::max(0.0, p[kFull]));
+  if (place.is_full || (memory_full && place.may_be_full))
+    compute *= std::exp(std::max(0.0, p[kFull]));
   if (!place.workers) {
     return {.rate = place.batch / compute, .compute = place.batch / compute, .loader = HUGE_VAL};
   }

@@ -19,6 +19,7 @@
 #include "tuner/search/fit.h"
 #include "tuner/search/full_memory.h"
 #include "tuner/search/gaussian_process.h"
+#include "tuner/search/memory_model.h"
 #include "tuner/search/strategy.h"
 
 namespace redline::tuner {
@@ -28,6 +29,7 @@ struct Place {
   double batch = 1;
   std::optional<double> workers;  ///< nullopt if nobody knows of a loader
   bool reduced = false;           ///< bf16 or fp16, which are slow with odd batch sizes
+  bool is_full = false;           ///< memory is expected to be nearly full, which slows a step
   bool may_be_full = false;       ///< whether memory may be nearly full, see full_memory.h
   /// The parameters that change the speed of this configuration, and by how much each counts.
   std::vector<std::pair<size_t, double>> factors;
@@ -45,7 +47,8 @@ struct StepParts {
 class StepModel {
  public:
   /// `history` must hold a trial that is ok (asserted). All arguments must outlive the model.
-  StepModel(const Space& space, const SearchSettings& settings, const History& history);
+  StepModel(const Space& space, const SearchSettings& settings, const History& history,
+            const MemoryModel& memory);
 
   /// How many plausible fits there are.
   [[nodiscard]] size_t members() const { return members_.size(); }
@@ -114,6 +117,7 @@ class StepModel {
   const Space& space_;
   const SearchSettings& settings_;
   const History& history_;
+  const MemoryModel& memory_;
   std::vector<Prior> priors_;
   struct KnobTerms {
     size_t first = 0;    ///< parameter of the first value, or of a number's slope; 0: none

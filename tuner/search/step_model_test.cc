@@ -21,6 +21,7 @@ class StepModelOf : public ::testing::Test {
   void add(int batch, int workers, const std::string& amp, double slower = 1,
            std::optional<uint64_t> memory = {}) {
     TrialResult result;
+    result.ranks = memory ? 1 : 0;  // whoever tells the memory reports
     result.outcome = Outcome::kOk;
     result.peak_memory_bytes = memory;
     const double rate = rate_of(batch, workers, amp != "off") / slower;
@@ -32,9 +33,12 @@ class StepModelOf : public ::testing::Test {
             {"num_workers", std::to_string(workers)},
             {"amp", amp}};
   }
-  [[nodiscard]] StepModel model() const { return {space_, settings_, history_}; }
+  [[nodiscard]] StepModel model() {
+    memory_.emplace(space_, settings_, history_);
+    return {space_, settings_, history_, *memory_};
+  }
   /// The difference between the slowest and the fastest of all plausible fits.
-  [[nodiscard]] double doubt(const Config& config) const {
+  [[nodiscard]] double doubt(const Config& config) {
     const StepModel fitted = model();
     const auto rates = fitted.log_rates(fitted.place(config));
     const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
@@ -47,6 +51,7 @@ class StepModelOf : public ::testing::Test {
   SearchSettings settings_{.machine = {.gpu = true, .gpus = 1, .cores = 16},
                            .memory_limit_bytes = {}};
   History history_{space_};
+  std::optional<MemoryModel> memory_;  ///< of the model made last
 };
 
 TEST_F(StepModelOf, TellsTheLoaderFromCompute) {
@@ -89,6 +94,19 @@ TEST_F(StepModelOf, ASlowLargestBatchMayMeanThatMemoryIsNearlyFull) {
   add(14, 8, "off", 1.3, 1'100'000'000);
   const double hope_if_known = hope(model(), config(13, 8, "off"), config(12, 8, "off"));
   EXPECT_GT(hope_if_unknown, hope_if_known + 0.01);
+}
+
+TEST_F(StepModelOf, NearlyFullMemoryIsNotBlamedOnASwitch) {
+  add(64, 16, "off", 1, 400);
+  add(128, 16, "off", 1, 700);
+  add(256, 16, "bf16", 1.25, 980);
+  const auto with_bf16 = [&] {
+    const StepModel fitted = model();
+    return fitted.parts(fitted.place(config(128, 16, "bf16"))).rate;
+  };
+  const double without_a_limit = with_bf16();
+  settings_.memory_limit_bytes = 1000;
+  EXPECT_GT(with_bf16(), 1.08 * without_a_limit);
 }
 
 TEST_F(StepModelOf, TheSearchAsksAgainForWhatALoaderHid) {

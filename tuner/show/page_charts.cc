@@ -163,8 +163,8 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
   const SearchSettings settings{.machine = terms.machine,
                                 .memory_limit_bytes = terms.memory_limit_bytes,
                                 .has_memory_metric = !terms.memory_metric_regex.empty()};
-  const StepModel model(space, settings, history);
   const MemoryModel memory(space, settings, history);
+  const StepModel model(space, settings, history, memory);
   const auto at = static_cast<double>(*size);
   Axes axes{.low_x = std::max(1.0, at / 16), .high_x = 4 * at, .high_y = 0, .log_x = true};
   std::string compute, loader, both;

@@ -275,6 +275,14 @@ void TraceBuilder::count_events(Trace& trace) const {
   }
 }
 
+std::shared_ptr<const Trace> TraceBuilder::without_events(const Trace& trace) {
+  auto result = std::make_shared<Trace>();
+  result->path_ = trace.path_;
+  result->metadata_ = trace.metadata_;
+  result->text_ = Text::of("");
+  return result;
+}
+
 std::shared_ptr<const Trace> TraceBuilder::build(TraceFrame frame, IssueLog issues) {
   auto trace = std::make_shared<Trace>();
   count_events(*trace);

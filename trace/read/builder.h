@@ -40,6 +40,7 @@ class TraceBuilder {
       : events_(std::move(events)), threads_(threads) {}
 
   [[nodiscard]] std::shared_ptr<const Trace> build(TraceFrame frame, IssueLog issues);
+  [[nodiscard]] static std::shared_ptr<const Trace> without_events(const Trace& trace);
 
  private:
   /// Names of a process or a thread, from metadata events.

@@ -166,6 +166,10 @@ tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(const std::str
   return build_in_memory(name, Text::of(json), options);
 }
 
+std::shared_ptr<const Trace> without_events(const Trace& trace) {
+  return TraceBuilder::without_events(trace);
+}
+
 bool may_be_cached(const std::string& path, const CacheOptions& options) {
   return TraceCache(path, nullptr, options).has_entry();
 }

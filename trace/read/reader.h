@@ -56,6 +56,9 @@ struct ReadOptions {
 [[nodiscard]] tl::expected<std::shared_ptr<const Trace>, ReadError> parse_trace(
     const std::string& name, std::string_view json, const ReadOptions& options = {});
 
+/// A trace that only says which file it is of: its path and metadata, no events.
+[[nodiscard]] std::shared_ptr<const Trace> without_events(const Trace& trace);
+
 /// How many times larger the text of a gz or zst trace usually is than the file.
 constexpr uint64_t kUsualTextRatio = 16;
 

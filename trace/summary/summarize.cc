@@ -97,6 +97,7 @@ class Summarizer {
     options_.peaks.apply_to(analysis.peaks);
     analysis = advised(std::move(analysis), is_one_of_several ? 1 : 2);
     analysis.facts.folder = input.folder;
+    if (options_.visit) options_.visit(*trace);
     const std::lock_guard lock(mutex_);
     RankSummary& summary = summaries_.ranks.emplace_back(
         detached(std::move(static_cast<RankSummary&>(analysis)), names_));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <memory>
@@ -19,6 +20,8 @@ namespace redline::trace {
 struct SummarizeOptions {
   const std::atomic<bool>* cancel = nullptr;
   GivenPeaks peaks;
+  /// Called with each trace before it is dropped, by several threads at a time.
+  std::function<void(const std::shared_ptr<const Trace>&)> visit;
   size_t kept_traces = 0;  ///< so many traces stay loaded, those of the lowest ranks
   /// Of the files that `paths` stand for, those whose number leaves `part` when divided by `parts`.
   size_t part = 0;

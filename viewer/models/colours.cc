@@ -92,7 +92,8 @@ uint8_t Colours::of(uint32_t trace, const trace::Trace& source, uint32_t slice) 
 
 void Colours::colour_by_name(LanePixels& pixels, uint32_t trace, const trace::Trace& source,
                              const trace::Lane& lane) const {
-  if (trace >= traces_.size()) return;  // its colours are not known yet
+  const bool is_known = trace < traces_.size() && traces_[trace].size() >= source.string_count();
+  if (!is_known) return;  // not yet
   for (size_t c = 0; c < pixels.cover.size(); ++c) {
     if (pixels.cover[c] == 0) continue;
     pixels.colour[c] = of(trace, source, lane.first.value + pixels.slice[c]);

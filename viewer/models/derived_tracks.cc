@@ -166,8 +166,9 @@ void add_runtime(std::vector<TrackGroup>& groups, const Session& session, const 
                  uint32_t index) {
   const trace::Trace& trace = *session.traces()[lane.trace()].trace;
   for (TrackGroup& group : groups) {
+    if (group.trace != lane.trace() || group.tracks.empty()) continue;
     const TrackItem& first = group.tracks.front();
-    if (group.trace != lane.trace() || first.kind != TrackItem::Kind::kSlices) continue;
+    if (first.kind != TrackItem::Kind::kSlices) continue;
     const trace::Track& track = trace.tracks()[first.track.value];
     if (track.kind != trace::TrackKind::kCpuThread || track.pid != lane.pid()) continue;
     TrackItem item;

@@ -173,11 +173,9 @@ class LinkFinder {
 std::optional<uint32_t> trace_of_rank(const Session& session, const trace::Report& report,
                                       size_t rank) {
   const auto& times = report.comparison->times;
-  if (times.size() == report.analyses.size()) return trace_of(session, report.analyses[rank]);
-  for (size_t t = report.analyses.size(); t-- > 0;) {
-    if (report.analyses[t].trace->metadata().rank == times[rank].rank) {
-      return trace_of(session, report.analyses[t]);
-    }
+  if (times.size() == report.traces.size()) return trace_at(session, report, rank);
+  for (size_t t = report.traces.size(); t-- > 0;) {
+    if (report.traces[t].facts.rank == times[rank].rank) return trace_at(session, report, t);
   }
   return std::nullopt;
 }
@@ -188,7 +186,9 @@ CollectiveLinks::CollectiveLinks(const Session& session, const trace::Report& re
   if (!report.comparison) return;
   std::vector<std::optional<uint32_t>> traces;
   for (size_t rank = 0; rank < report.comparison->times.size(); ++rank) {
-    traces.push_back(trace_of_rank(session, report, rank));
+    const auto trace = trace_of_rank(session, report, rank);
+    const bool is_loaded = trace && session.traces()[*trace].is_loaded;
+    traces.push_back(is_loaded ? trace : std::nullopt);
   }
   const auto& collectives = report.comparison->matched.collectives;
   for (uint32_t c = 0; c < collectives.size(); ++c) {

@@ -47,6 +47,28 @@ Layout::Layout(const Session& session, int height) : groups_(track_groups(sessio
   place();
 }
 
+void Layout::take_over(const Layout& before) {
+  std::set<std::string> known;
+  for (uint32_t g = 0; g < before.groups_.size(); ++g) {
+    for (int32_t i = -1; i < static_cast<int32_t>(before.groups_[g].tracks.size()); ++i) {
+      known.insert(before.key_of({g, i}));
+    }
+  }
+  Arrangement arrangement = before.arrangement_;
+  for (const std::string& key : arrangement_.folded) {
+    if (!known.contains(key)) arrangement.folded.insert(key);
+  }
+  filter_ = before.filter_;
+  arrange(std::move(arrangement));
+  is_arranged_ = before.is_arranged_;
+}
+
+void Layout::set_state(uint32_t trace, const std::string& words) {
+  for (TrackGroup& group : groups_) {
+    if (group.trace == trace && !group.is_loaded) group.busy = words;
+  }
+}
+
 int Layout::gpu_rows_end() const {
   int end = 0;
   for (const Row& row : rows_) {
@@ -102,7 +124,7 @@ void Layout::add_row(RowId id, bool pinned) {
   const TrackGroup& group = groups_[id.group];
   Row row{id, group.trace, height_};
   row.pinned = pinned;
-  row.folded = arrangement_.folded.contains(key_of(id));
+  row.folded = !group.is_loaded || arrangement_.folded.contains(key_of(id));
   if (id.track < 0) {
     row.height = kHeaderHeight;
     row.can_fold = true;
@@ -141,6 +163,10 @@ void Layout::place_group(uint32_t g) {
   const TrackGroup& group = groups_[g];
   const RowId header{g, -1};
   if (arrangement_.hidden.contains(key_of(header))) return;
+  if (!group.is_loaded) {
+    if (filter_.empty() || contains_text(group.title, filter_)) add_row(header, false);
+    return;
+  }
   std::vector<RowId> shown;
   for (int32_t i = 0; i < static_cast<int32_t>(group.tracks.size()); ++i) {
     const std::string key = key_of({g, i});

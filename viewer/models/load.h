@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,16 +32,36 @@ struct LoadedSession {
   std::vector<trace::ReadError> unreadable = {};  ///< files that are left out
 };
 
+/// Of which jobs only the first ranks are loaded at once.
+struct ManyRanks {
+  size_t least_ranks = trace::kManyRanks + 1;
+  uint64_t least_bytes = uint64_t{256} << 20;  ///< of text in all files
+  size_t opened = 8;                           ///< so many ranks are loaded, or fewer large ones
+  uint64_t opened_bytes = uint64_t{512} << 20;
+};
+
+/// Whether load_session() would look at the beginnings of the files and load the first ranks alone.
+[[nodiscard]] bool opens_first_ranks(const std::vector<std::string>& paths, const ManyRanks& many);
+
 /// Files that cannot be read are left out, if there are others. The error is a sentence for the
 /// user.
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_session(
-    const std::vector<std::string>& paths, const trace::ReadOptions& options = {});
+    const std::vector<std::string>& paths, const trace::ReadOptions& options = {},
+    const ManyRanks& many = {});
 
 /// Two runs, each of files or folders; the error says which cannot be read. Without files `before`
 /// it is one run.
 [[nodiscard]] tl::expected<LoadedSession, std::string> load_comparison(
     const std::vector<std::string>& before, const std::vector<std::string>& after,
     const trace::ReadOptions& options = {});
+
+/// The lanes of ranks that are not loaded yet, of those of them that can be read.
+struct ReadRanks {
+  std::map<uint32_t, SessionTrace> ranks;  ///< by trace of the session
+  std::map<uint32_t, std::string> failed;  ///< each with a sentence
+};
+[[nodiscard]] ReadRanks read_ranks(const Session& session, const std::vector<uint32_t>& ranks,
+                                   const std::atomic<bool>* cancel = nullptr);
 
 /// When to show the beginnings of the files before all is read.
 struct FirstLook {
@@ -56,6 +78,13 @@ struct FirstLook {
                                                           const FirstLook& look,
                                                           trace::ReadOptions options = {});
 
+/// What reading all ranks once has given, if some of them are not loaded.
+struct RankPass {
+  std::shared_ptr<const std::vector<trace::RankSummary>> summaries;
+  std::vector<std::shared_ptr<const RankOutline>> outlines;  ///< by trace of the session
+  std::vector<trace::ReadError> unreadable;
+};
+
 /// What the panes and tables show, and the tracks that follow from it. It takes longer than
 /// reading, so it is computed when the lanes are already shown.
 struct AnalysedSession {
@@ -68,11 +97,15 @@ struct AnalysedSession {
   std::shared_ptr<const ReportTables> tables;
   std::vector<StepBar> step_bars;  ///< the table of steps as a chart
   RooflinePicture roofline;        ///< the table of the roofline as a picture
+  size_t loaded_count = 0;         ///< so many of the session's traces were loaded
+  RankPass pass;                   ///< empty if all ranks were loaded
 };
 
-/// Setting `cancel` makes it stop soon; the result is then incomplete.
-[[nodiscard]] AnalysedSession analyse_session(const Session& session,
-                                              const std::atomic<bool>* cancel = nullptr);
+/// Setting `cancel` makes it stop soon; the result is then incomplete. Ranks that are not loaded
+/// are read and dropped, unless `known` has what they gave; `progress` is told how many of them.
+[[nodiscard]] AnalysedSession analyse_session(
+    const Session& session, const std::atomic<bool>* cancel = nullptr, RankPass known = {},
+    const std::function<void(size_t done, size_t total)>& progress = {});
 
 /// How long reading the rest will take if it goes on as it did; nullopt in the first second.
 [[nodiscard]] std::optional<std::chrono::seconds> time_left(int64_t elapsed_ns, uint64_t done,

@@ -17,11 +17,17 @@ double share_of(int64_t part, int64_t whole) {
 
 // The longest step of the rank's last trace, which the comparison of ranks uses.
 SliceRef longest_step(const Session& session, const trace::Report& report, int rank) {
-  for (size_t t = report.analyses.size(); t-- > 0;) {
-    const auto& metadata = report.analyses[t].trace->metadata();
-    const auto index = trace_of(session, report.analyses[t]);
-    if (!index || metadata.rank.value_or(static_cast<int>(t)) != rank) continue;
-    const std::vector<Step>& steps = session.traces()[*index].steps;
+  for (size_t t = report.traces.size(); t-- > 0;) {
+    const trace::RankSummary& summary = report.traces[t];
+    if (summary.facts.rank.value_or(static_cast<int>(t)) != rank) continue;
+    const auto index = trace_at(session, report, t);
+    if (!index) continue;
+    const SessionTrace& item = session.traces()[*index];
+    if (!item.is_loaded) {  // it is loaded when the user goes there
+      const auto& longest = summary.longest_steps;
+      return longest.empty() ? SliceRef() : SliceRef{*index, longest.front().slice};
+    }
+    const std::vector<Step>& steps = item.steps;
     const auto longest = std::max_element(
         steps.begin(), steps.end(),
         [](const Step& a, const Step& b) { return a.range.span_ns() < b.range.span_ns(); });
@@ -62,6 +68,7 @@ bool has_marked_steps(const trace::Report& report) {
 }
 
 Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
+  const bool is_partial = report.analyses.size() < report.traces.size();
   Table table{"Kernels",
               {{"Name", Unit::kKernel},
                {"Calls", Unit::kCount},
@@ -69,7 +76,9 @@ Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
                {"Mean", Unit::kDuration},
                {"Longest", Unit::kDuration},
                {"Share", Unit::kShare},
-               {"Launched by", Unit::kText, "The operator that launched it most"},
+               {"Launched by", Unit::kText,
+                is_partial ? "The operator that launched it most, in the ranks that are loaded"
+                           : "The operator that launched it most"},
                {"Tensor Cores", Unit::kText},
                {"Occupancy", Unit::kShare}},
               {}};

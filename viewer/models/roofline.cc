@@ -18,15 +18,15 @@ std::vector<RooflineRow> timed_rows(const trace::Report& report) {
 
 // The longest call of the row.
 SliceRef longest_call(const Session& session, const trace::Report& report, const RooflineRow& row) {
-  const trace::Analysis& analysis =
-      report.analyses[static_cast<size_t>(row.summary - report.traces.data())];
-  const auto trace = trace_of(session, analysis);
+  const trace::Analysis* analysis =
+      analysis_at(report, static_cast<size_t>(row.summary - report.traces.data()));
+  const auto trace = analysis ? trace_of(session, *analysis) : std::nullopt;
   if (!trace) return {};
-  const auto& slices = analysis.trace->slices();
+  const auto& slices = analysis->trace->slices();
   const auto index = static_cast<uint32_t>(row.shape - row.summary->shapes.rows.data());
   SliceRef longest;
   int64_t longest_ns = -1;
-  for (const trace::ShapeCall& call : analysis.shapes.calls) {
+  for (const trace::ShapeCall& call : analysis->shapes.calls) {
     if (call.row != index) continue;
     const int64_t ns = slices.end_ns[call.slice.value] - slices.begin_ns[call.slice.value];
     if (ns <= longest_ns) continue;

@@ -44,14 +44,22 @@ TimeRange work_range(const Trace& trace) {
   return range;
 }
 
+using Works = std::vector<std::optional<TimeRange>>;
+
+/// nullopt if nothing is known of the trace, or if it is empty.
+std::optional<TimeRange> known_work(const Trace& trace, const RankOutline* outline) {
+  if (outline) return outline->slices > 0 ? std::optional(outline->work) : std::nullopt;
+  return trace.slice_count() > 0 ? std::optional(work_range(trace)) : std::nullopt;
+}
+
 // Whether each trace overlaps, or nearly overlaps, with those that began before it.
-bool on_one_clock(const std::vector<std::shared_ptr<const Trace>>& traces) {
+bool on_one_clock(const Works& works) {
   std::vector<TimeRange> ranges;
   int64_t longest = 0;
-  for (const auto& trace : traces) {
-    if (trace->slice_count() == 0) continue;
-    ranges.push_back(work_range(*trace));
-    longest = std::max(longest, ranges.back().span_ns());
+  for (const auto& work : works) {
+    if (!work) continue;
+    ranges.push_back(*work);
+    longest = std::max(longest, work->span_ns());
   }
   std::sort(ranges.begin(), ranges.end(),
             [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; });
@@ -60,6 +68,15 @@ bool on_one_clock(const std::vector<std::shared_ptr<const Trace>>& traces) {
     ranges[i].end_ns = std::max(ranges[i].end_ns, ranges[i - 1].end_ns);
   }
   return true;
+}
+
+// The unix time at which the axis of all traces begins.
+int64_t first_begin(const Works& works) {
+  int64_t first = INT64_MAX;
+  for (const auto& work : works) {
+    if (work) first = std::min(first, work->begin_ns);
+  }
+  return first == INT64_MAX ? 0 : first;
 }
 
 std::vector<Step> find_steps(const Trace& trace, int64_t origin_ns) {
@@ -96,9 +113,8 @@ std::string title_of(const Trace& trace, bool alone) {
   return alone ? std::string() : file_stem(trace.path());
 }
 
-SessionTrace prepare(std::shared_ptr<const Trace> trace, int64_t origin_ns, bool alone) {
+SessionTrace prepare(std::shared_ptr<const Trace> trace, int64_t origin_ns) {
   SessionTrace item;
-  item.title = title_of(*trace, alone);
   item.trace = std::move(trace);
   item.origin_ns = origin_ns;
   item.classes = slice_classes(*item.trace);
@@ -123,9 +139,13 @@ std::string name_of_run(std::span<const SessionTrace> traces) {
 uint64_t count_issues(const std::vector<SessionTrace>& traces, bool lost) {
   uint64_t sum = 0;
   for (const SessionTrace& item : traces) {
-    for (const trace::LoadIssue& issue : item.trace->issues()) {
-      if (issue.info().lost_data == lost) sum += issue.count;
-    }
+    const auto add = [&](const auto& issues) {
+      for (const trace::LoadIssue& issue : issues) {
+        if (issue.info().lost_data == lost) sum += issue.count;
+      }
+    };
+    add(item.trace->issues());
+    if (!item.is_loaded && item.outline) add(item.outline->issues);
   }
   return sum;
 }
@@ -160,47 +180,117 @@ LaneColumns SessionTrace::lane_columns(const trace::Lane& lane) const {
 
 Session::Session(std::vector<std::shared_ptr<const Trace>> traces, size_t before_count)
     : before_count_(before_count) {
-  const bool comparing = before_count > 0;
-  aligned_at_start_ = !comparing && !on_one_clock(traces);
-  int64_t first = INT64_MAX;
-  for (const auto& trace : traces) {
-    if (trace->slice_count() > 0) first = std::min(first, work_range(*trace).begin_ns);
+  std::vector<SessionSource> sources;
+  for (auto& trace : traces) sources.push_back({std::move(trace)});
+  fill(sources);
+}
+
+Session Session::of_ranks(const std::vector<SessionSource>& sources) {
+  Session session(std::vector<std::shared_ptr<const Trace>>{});
+  session.fill(sources);
+  return session;
+}
+
+void Session::fill(const std::vector<SessionSource>& sources) {
+  const bool comparing = before_count_ > 0;
+  Works works;
+  for (const SessionSource& source : sources) {
+    works.push_back(known_work(*source.trace, nullptr));
   }
-  if (first == INT64_MAX) first = 0;
-  const bool alone = traces.size() == 1;
+  aligned_at_start_ = !comparing && !on_one_clock(works);
+  const int64_t first = first_begin(works);
+  const bool alone = sources.size() == 1;
   std::map<std::string, size_t> titles;  // counts the recordings of each rank
-  for (auto& trace : traces) {
-    const TimeRange work = work_range(*trace);
+  for (const SessionSource& source : sources) {
+    const Trace& trace = *source.trace;
+    const TimeRange work = work_range(trace);
     int64_t origin = aligned_at_start_ ? work.begin_ns : first;
-    if (comparing) origin = first_whole_step(find_steps(*trace, 0)).value_or(work).begin_ns;
-    range_.begin_ns = std::min(range_.begin_ns, saturating_sub(work.begin_ns, origin));
-    range_.end_ns = std::max(range_.end_ns, saturating_sub(work.end_ns, origin));
-    traces_.push_back(prepare(std::move(trace), origin, alone));
-    if (comparing) name_side(traces_.back(), traces_.size() <= before_count);
-    const size_t same = ++titles[traces_.back().title];
-    if (same > 1) traces_.back().title += fmt::format(" · {}", same);
+    if (comparing) origin = first_whole_step(find_steps(trace, 0)).value_or(work).begin_ns;
+    SessionTrace& item = traces_.emplace_back(prepare(source.trace, origin));
+    item.is_loaded = source.is_loaded;
+    item.title = title_of(trace, alone);
+    if (comparing) name_side(item, traces_.size() <= before_count_);
+    const size_t same = ++titles[item.title];
+    if (same > 1) item.title += fmt::format(" · {}", same);
   }
+  measure_range();
+}
+
+void Session::measure_range() {
+  range_ = {};
+  for (const SessionTrace& item : traces_) {
+    if (!item.is_loaded && !item.outline) continue;
+    const TimeRange work = item.is_loaded ? work_range(*item.trace) : item.outline->work;
+    range_.begin_ns = std::min(range_.begin_ns, saturating_sub(work.begin_ns, item.origin_ns));
+    range_.end_ns = std::max(range_.end_ns, saturating_sub(work.end_ns, item.origin_ns));
+  }
+}
+
+size_t Session::loaded_count() const {
+  return static_cast<size_t>(
+      std::count_if(traces_.begin(), traces_.end(),
+                    [](const SessionTrace& item) { return item.is_loaded; }));
+}
+
+SessionTrace Session::prepared(uint32_t trace, std::shared_ptr<const Trace> loaded) const {
+  const SessionTrace& known = traces_[trace];
+  const bool is_placed = !aligned_at_start_ || known.outline;
+  const int64_t origin = is_placed ? known.origin_ns : work_range(*loaded).begin_ns;
+  SessionTrace item = prepare(std::move(loaded), origin);
+  item.title = known.title;
+  return item;
+}
+
+namespace {
+
+// Moves the trace on the axis.
+void place_at(SessionTrace& item, int64_t origin_ns) {
+  for (Step& step : item.steps) {
+    for (int64_t* time_ns : {&step.range.begin_ns, &step.range.end_ns}) {
+      *time_ns = saturating_sub(saturating_sum(*time_ns, item.origin_ns), origin_ns);
+    }
+  }
+  item.origin_ns = origin_ns;
+}
+
+}  // namespace
+
+Session Session::with(const std::map<uint32_t, SessionTrace>& loaded) const {
+  Session result = *this;
+  for (const auto& [t, item] : loaded) {
+    const bool is_placed = !aligned_at_start_ || traces_[t].outline;
+    result.traces_[t] = item;
+    // The axis may have moved since the trace was prepared.
+    if (is_placed) place_at(result.traces_[t], traces_[t].origin_ns);
+  }
+  result.measure_range();
+  return result;
+}
+
+Session Session::outlined(const std::vector<std::shared_ptr<const RankOutline>>& outlines) const {
+  Session result = *this;
+  Works works;
+  for (size_t t = 0; t < traces_.size(); ++t) {
+    SessionTrace& item = result.traces_[t];
+    if (!item.is_loaded && outlines[t]) item.outline = outlines[t];
+    works.push_back(known_work(*item.trace, item.is_loaded ? nullptr : item.outline.get()));
+  }
+  result.aligned_at_start_ = !on_one_clock(works);
+  const int64_t first = first_begin(works);
+  for (size_t t = 0; t < traces_.size(); ++t) {
+    const bool is_own = result.aligned_at_start_ && works[t];
+    place_at(result.traces_[t], is_own ? works[t]->begin_ns : first);
+  }
+  result.measure_range();
+  return result;
 }
 
 Session Session::shifted(const std::vector<int64_t>& shift_ns) const {
   Session result = *this;
-  result.range_ = {};
   for (size_t t = 0; t < traces_.size(); ++t) {
-    SessionTrace& item = result.traces_[t];
-    const auto move = [by = shift_ns[t]](int64_t& time_ns) {
-      time_ns = saturating_sum(time_ns, by);
-    };
-    item.origin_ns = saturating_sub(item.origin_ns, shift_ns[t]);
-    for (Step& step : item.steps) {
-      move(step.range.begin_ns);
-      move(step.range.end_ns);
-    }
-    const TimeRange work = work_range(*item.trace);
-    result.range_.begin_ns =
-        std::min(result.range_.begin_ns, saturating_sub(work.begin_ns, item.origin_ns));
-    result.range_.end_ns =
-        std::max(result.range_.end_ns, saturating_sub(work.end_ns, item.origin_ns));
+    place_at(result.traces_[t], saturating_sub(traces_[t].origin_ns, shift_ns[t]));
   }
+  result.measure_range();
   return result;
 }
 
@@ -214,7 +304,9 @@ std::string Session::name() const {
 
 uint64_t Session::event_count() const {
   uint64_t sum = 0;
-  for (const SessionTrace& item : traces_) sum += item.trace->event_count();
+  for (const SessionTrace& item : traces_) {
+    sum += !item.is_loaded && item.outline ? item.outline->events : item.trace->event_count();
+  }
   return sum;
 }
 
@@ -291,13 +383,12 @@ std::string signed_duration(int64_t ns) { return (ns > 0 ? "+" : "") + format_du
 std::vector<uint32_t> traces_of_rank(const Session& session, const trace::Report& report,
                                      size_t rank) {
   const auto& times = report.comparison->times;
-  const bool one_each = times.size() == report.analyses.size();
+  const bool one_each = times.size() == report.traces.size();
   std::vector<uint32_t> traces;
-  for (size_t t = 0; t < report.analyses.size(); ++t) {
-    const bool is_of_rank =
-        one_each ? t == rank : report.analyses[t].trace->metadata().rank == times[rank].rank;
+  for (size_t t = 0; t < report.traces.size(); ++t) {
+    const bool is_of_rank = one_each ? t == rank : report.traces[t].facts.rank == times[rank].rank;
     if (!is_of_rank) continue;
-    if (const auto index = trace_of(session, report.analyses[t])) traces.push_back(*index);
+    if (const auto index = trace_at(session, report, t)) traces.push_back(*index);
   }
   return traces;
 }
@@ -309,6 +400,25 @@ std::optional<uint32_t> trace_of(const Session& session, const trace::Analysis& 
     if (session.traces()[t].trace == analysis.trace) return t;
   }
   return std::nullopt;
+}
+
+std::optional<uint32_t> trace_at(const Session& session, const trace::Report& report,
+                                 size_t index) {
+  if (report.analyses.size() == report.traces.size()) {
+    return trace_of(session, report.analyses[index]);
+  }
+  for (uint32_t t = 0; t < session.traces().size(); ++t) {
+    if (session.traces()[t].trace->path() == report.traces[index].facts.path) return t;
+  }
+  return std::nullopt;
+}
+
+const trace::Analysis* analysis_at(const trace::Report& report, size_t index) {
+  if (report.analyses.size() == report.traces.size()) return &report.analyses[index];
+  for (const trace::Analysis& analysis : report.analyses) {
+    if (analysis.facts.path == report.traces[index].facts.path) return &analysis;
+  }
+  return nullptr;
 }
 
 std::optional<ClockShifts> clock_shifts(const Session& session, const trace::Report& report) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <compare>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "trace/model/model.h"
 #include "viewer/models/lane_pyramid.h"
+#include "viewer/models/rank_outline.h"
 #include "viewer/models/time_axis.h"
 
 namespace redline::trace {
@@ -47,8 +49,17 @@ struct Step {
   trace::SliceId slice;
 };
 
+/// A trace of a session that is made. Without `is_loaded` the trace has no events
+/// (trace::without_events()).
+struct SessionSource {
+  std::shared_ptr<const trace::Trace> trace;
+  bool is_loaded = true;
+};
+
 struct SessionTrace {
   std::shared_ptr<const trace::Trace> trace;
+  bool is_loaded = true;
+  std::shared_ptr<const RankOutline> outline;  ///< of one that is not loaded, once it is known
   int64_t origin_ns = 0;  ///< unix time that is 0 on the session's axis
   std::vector<uint8_t> classes;
   std::vector<LanePyramid> pyramids;  ///< by LaneId
@@ -75,7 +86,13 @@ class Session {
   explicit Session(std::vector<std::shared_ptr<const trace::Trace>> traces,
                    size_t before_count = 0);
 
+  /// Ranks of one run that need not all be loaded. Those that are not stand where the loaded ones
+  /// do, until their outlines are known.
+  [[nodiscard]] static Session of_ranks(const std::vector<SessionSource>& sources);
+
   [[nodiscard]] const std::vector<SessionTrace>& traces() const { return traces_; }
+  [[nodiscard]] size_t loaded_count() const;
+  [[nodiscard]] bool is_partial() const { return loaded_count() < traces_.size(); }
   [[nodiscard]] TimeRange range() const { return range_; }  ///< first begin to last end
   [[nodiscard]] size_t before_count() const { return before_count_; }
   [[nodiscard]] bool aligned_at_start() const { return aligned_at_start_; }
@@ -96,6 +113,16 @@ class Session {
   [[nodiscard]] std::string_view name_of(SliceRef ref) const;
   [[nodiscard]] const trace::Lane& lane_of(SliceRef ref) const;
 
+  /// A trace of this session that is loaded now, ready to be put into it.
+  [[nodiscard]] SessionTrace prepared(uint32_t trace,
+                                      std::shared_ptr<const trace::Trace> loaded) const;
+  /// The same session with these traces loaded.
+  [[nodiscard]] Session with(const std::map<uint32_t, SessionTrace>& loaded) const;
+  /// The same session with outlines of traces that are not loaded; null where there is none. The
+  /// axis may begin elsewhere then.
+  [[nodiscard]] Session outlined(
+      const std::vector<std::shared_ptr<const RankOutline>>& outlines) const;
+
   /// The same session with the times of each trace moved by `shift_ns`.
   [[nodiscard]] Session shifted(const std::vector<int64_t>& shift_ns) const;
 
@@ -103,6 +130,9 @@ class Session {
   [[nodiscard]] const std::vector<Step>& steps() const;
 
  private:
+  void fill(const std::vector<SessionSource>& sources);
+  void measure_range();
+
   std::vector<SessionTrace> traces_;
   TimeRange range_;
   size_t before_count_ = 0;
@@ -117,6 +147,11 @@ class Session {
 /// The session's trace that was analysed; nullopt if the analysis is of another session.
 [[nodiscard]] std::optional<uint32_t> trace_of(const Session& session,
                                                const trace::Analysis& analysis);
+/// The session's trace that Report::traces has at `index`, loaded or not.
+[[nodiscard]] std::optional<uint32_t> trace_at(const Session& session, const trace::Report& report,
+                                               size_t index);
+/// The analysis of the trace that Report::traces has at `index`; null if it is not loaded.
+[[nodiscard]] const trace::Analysis* analysis_at(const trace::Report& report, size_t index);
 
 /// How to correct the ranks' clocks by the collectives that they ended together.
 struct ClockShifts {

@@ -42,9 +42,9 @@ constexpr double kSmallestShare = 0.0005;
 std::vector<SummaryPart> parts_of(const trace::Report& report) {
   std::array<double, trace::kBreakdownPartCount> sums{};
   double whole = 0;
-  for (const trace::Analysis& analysis : report.analyses) {
+  for (const trace::RankSummary& rank : report.traces) {
     for (size_t p = 0; p < sums.size(); ++p) {
-      const double ns = static_cast<double>(analysis.breakdown.part_ns[p]);
+      const double ns = static_cast<double>(rank.breakdown.part_ns[p]);
       sums[p] += ns;
       whole += ns;
     }
@@ -64,8 +64,8 @@ template <typename Get>
 void add_figure(Summary& summary, const trace::Report& report, const char* label, const Get& get) {
   double sum = 0;
   int count = 0;
-  for (const trace::Analysis& analysis : report.analyses) {
-    for (const trace::GpuUse& gpu : analysis.gpus) {
+  for (const trace::RankSummary& rank : report.traces) {
+    for (const trace::GpuUse& gpu : rank.gpus) {
       const std::optional<double> value = get(gpu);
       if (!value) continue;
       sum += *value;
@@ -104,12 +104,12 @@ SummaryCard card_of(const trace::Finding& finding, const trace::Report& report) 
   for (const trace::EvidenceEvent& event : finding.events) {
     if (!card.slice) card.slice = event.slice;
   }
-  const trace::Analysis& analysis = report.analyses[finding.trace];
+  const trace::RankSummary& rank = report.traces[finding.trace];
   if (!finding.events.empty()) {
     card.time = {finding.events.front().begin_ns, finding.events.front().end_ns};
     card.is_idle = !card.slice && card.time.length_ns() > 0;
-  } else if (!analysis.steps.empty()) {
-    card.time = analysis.steps.front().window;
+  } else if (!rank.steps.empty()) {
+    card.time = rank.steps.front().window;
   }
   for (const auto& [name, value] : finding.evidence) {
     if (!card.evidence.empty()) card.evidence += '\n';
@@ -133,13 +133,13 @@ Summary summarize(const trace::Report& report) {
   double mean = 0;
   double deviation = 0;
   int64_t count = 0;
-  for (const trace::Analysis& analysis : report.analyses) {
-    mean += static_cast<double>(analysis.step_times.mean_ns);
-    deviation += static_cast<double>(analysis.step_times.deviation_ns);
-    count = std::max(count, analysis.step_times.count);
+  for (const trace::RankSummary& rank : report.traces) {
+    mean += static_cast<double>(rank.step_times.mean_ns);
+    deviation += static_cast<double>(rank.step_times.deviation_ns);
+    count = std::max(count, rank.step_times.count);
   }
-  if (report.analyses.empty() || count == 0) return summary;
-  const double traces = static_cast<double>(report.analyses.size());
+  if (report.traces.empty() || count == 0) return summary;
+  const double traces = static_cast<double>(report.traces.size());
   summary.step = format_duration(std::llround(mean / traces));
   if (count > 1) {
     summary.spread = fmt::format("± {} · ", format_duration(std::llround(deviation / traces)));
@@ -229,15 +229,33 @@ Cover cover_of(const SessionTrace& item, const TimeAxis& axis) {
   return cover;
 }
 
+Cover cover_of(const RankOutline& outline, const TimeAxis& axis) {
+  Cover cover(static_cast<size_t>(axis.width));
+  for (int c = 0; c < axis.width; ++c) {
+    const OverviewColumn* column = outline.column_at(axis.time_at(c + 0.5));
+    if (!column) continue;
+    const auto at = static_cast<size_t>(c);
+    cover.busy[at] = column->busy;
+    cover.dataloader[at] = column->dataloader;
+    cover.main_class[at] = static_cast<uint8_t>(column->main_class);
+  }
+  return cover;
+}
+
 }  // namespace
 
 std::vector<OverviewColumn> overview_columns(const Session& session, int width) {
   std::vector<OverviewColumn> columns(static_cast<size_t>(std::max(width, 0)));
   if (columns.empty() || session.range().span_ns() <= 0) return columns;
   const TimeAxis axis = TimeAxis{0, 1, width}.showing(session.range());
-  const double share = 1.0 / static_cast<double>(session.traces().size());
+  const auto known =
+      std::count_if(session.traces().begin(), session.traces().end(),
+                    [](const SessionTrace& item) { return item.is_loaded || item.outline; });
+  const double share = 1.0 / static_cast<double>(known);
   for (const SessionTrace& item : session.traces()) {
-    const Cover cover = cover_of(item, item.local(axis));
+    if (!item.is_loaded && !item.outline) continue;
+    const TimeAxis local = item.local(axis);
+    const Cover cover = item.is_loaded ? cover_of(item, local) : cover_of(*item.outline, local);
     for (size_t c = 0; c < columns.size(); ++c) {
       if (cover.busy[c] > 0) columns[c].main_class = static_cast<SliceClass>(cover.main_class[c]);
       columns[c].busy += cover.busy[c] * share;
@@ -245,6 +263,26 @@ std::vector<OverviewColumn> overview_columns(const Session& session, int width) 
     }
   }
   return columns;
+}
+
+const OverviewColumn* RankOutline::column_at(int64_t time_ns) const {
+  if (columns.empty() || work.span_ns() <= 0 || !work.contains(time_ns)) return nullptr;
+  const double share = static_cast<double>(time_ns - work.begin_ns) /
+                       static_cast<double>(work.span_ns());
+  const auto at = static_cast<size_t>(share * static_cast<double>(columns.size()));
+  return &columns[std::min(at, columns.size() - 1)];
+}
+
+std::shared_ptr<const RankOutline> outline_of(const std::shared_ptr<const trace::Trace>& trace) {
+  constexpr int kColumns = 512;
+  const Session session({trace});
+  const SessionTrace& item = session.traces().front();
+  RankOutline outline{trace->event_count(), trace->slice_count(),
+                      {trace->issues().begin(), trace->issues().end()},
+                      {saturating_sum(session.range().begin_ns, item.origin_ns),
+                       saturating_sum(session.range().end_ns, item.origin_ns)},
+                      overview_columns(session, kColumns)};
+  return std::make_shared<const RankOutline>(std::move(outline));
 }
 
 }  // namespace redline::viewer

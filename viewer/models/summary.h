@@ -51,14 +51,12 @@ struct Summary {
 /// Figures are means over the ranks if there are several.
 [[nodiscard]] Summary summarize(const trace::Report& report);
 
-/// One column of the strip over the lanes: how busy the recording was in that part of its time.
-struct OverviewColumn {
-  double busy = 0;  ///< 0..1, mean over traces: the GPUs or, without one, the host's operators
-  double dataloader = 0;                         ///< 0..1: waiting for the next batch
-  SliceClass main_class = SliceClass::kCompute;  ///< the class that keeps it busy
-};
-
-/// `width` columns that share session.range() evenly.
+/// The strip over the lanes: `width` columns that share session.range() evenly. Ranks of which
+/// nothing is known yet do not count.
 [[nodiscard]] std::vector<OverviewColumn> overview_columns(const Session& session, int width);
+
+/// Of a trace that is loaded, and may then be dropped.
+[[nodiscard]] std::shared_ptr<const RankOutline> outline_of(
+    const std::shared_ptr<const trace::Trace>& trace);
 
 }  // namespace redline::viewer

@@ -142,6 +142,16 @@ void name_group(TrackGroup& group, const SessionTrace& item, const Track& track,
   }
 }
 
+TrackGroup group_not_loaded(const SessionTrace& item, uint32_t trace) {
+  TrackGroup group;
+  group.trace = trace;
+  group.title = item.title;
+  group.busy = "not loaded";
+  group.slices = item.outline ? item.outline->slices : 0;
+  group.is_loaded = false;
+  return group;
+}
+
 using GroupKey = std::tuple<int, int32_t, uint32_t>;  // kind, GPU, pid
 
 // Streams belong to their GPU; a host process is known by its pid.
@@ -168,6 +178,10 @@ std::vector<std::string> gpu_names(const std::string& device_properties_json) {
 }
 
 std::string contents_of(const TrackGroup& group) {
+  if (!group.is_loaded) {
+    return group.slices == 0 ? "not loaded"
+                             : "not loaded · " + format_plural(group.slices, "slice");
+  }
   const std::string tracks = format_plural(group.tracks.size(), "track");
   return group.slices == 0 ? tracks : tracks + " · " + format_plural(group.slices, "slice");
 }
@@ -180,6 +194,10 @@ std::vector<TrackGroup> track_groups(const Session& session) {
   for (uint32_t t = 0; t < session.traces().size(); ++t) {
     const SessionTrace& item = session.traces()[t];
     const Trace& trace = *item.trace;
+    if (!item.is_loaded) {
+      groups.emplace(Place{session.place_of(t), 0, 0, t, 0}, group_not_loaded(item, t));
+      continue;
+    }
     const std::set<trace::TrackId> main_threads = threads_with_steps(trace);
     const std::vector<std::string> gpus = gpu_names(trace.metadata().device_properties_json);
     const auto is_main = [&](trace::TrackId id) {

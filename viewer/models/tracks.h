@@ -23,17 +23,19 @@ struct TrackItem {
 };
 
 /// A process, or a GPU, of one trace. Tracks without slices are left out, and so are groups
-/// without tracks.
+/// without tracks. A trace that is not loaded is one group without tracks, always folded.
 struct TrackGroup {
   uint32_t trace = 0;
   std::string title;  ///< "rank 0 · CPU", "rank 0 · GPU 0"
   std::string note;   ///< "pid 24722", "Tesla V100"
   std::vector<TrackItem> tracks;
-  std::string busy;          ///< of a GPU's group, once it is known: "busy 55.5 %"
+  /// Of a GPU's group, once it is known: "busy 55.5 %"; of a trace that is not loaded: its state.
+  std::string busy;
   uint64_t slices = 0;       ///< in all its tracks
   int32_t device = -1;       ///< the GPU of a GPU's group
   bool background = false;   ///< nothing but the profiler's own spans
   bool only_graphs = false;  ///< nothing but counters
+  bool is_loaded = true;
 };
 
 /// What stands at the right end of a group's header.

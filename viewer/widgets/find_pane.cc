@@ -144,8 +144,14 @@ void FindPane::show_nothing() {
   } else if (search.is_pending()) {
     figures_->setText(in_args ? tr("Reading the arguments of all slices …") : tr("Searching …"));
   } else {
-    figures_->setText(in_args ? tr("No slice has this in its arguments.")
-                              : tr("Nothing has this name or category."));
+    const Session& session = state_.session();
+    const QString all = in_args ? tr("No slice has this in its arguments.")
+                                : tr("Nothing has this name or category.");
+    figures_->setText(session.is_partial()
+                          ? tr("Nothing in the %1 ranks that are loaded; the others were not "
+                               "searched. Unfold them, or load all by the menu of the tracks.")
+                                .arg(session.loaded_count())
+                          : all);
   }
 }
 
@@ -221,9 +227,14 @@ void SearchField::show_count() {
     return;
   }
   const uint64_t place = search.place_of(state_.session(), state_.selection());
-  count_->setText(search.count() == 0 ? tr("not found")
+  const Session& session = state_.session();
+  const QString nothing = session.is_partial() ? tr("none in %1 ranks").arg(session.loaded_count())
+                                               : tr("not found");
+  count_->setText(search.count() == 0 ? nothing
                   : place > 0
                       ? tr("%1 of %2").arg(QString::fromStdString(format_count(place)), count)
+                  : session.is_partial()
+                      ? tr("%1 in %2 ranks").arg(count).arg(session.loaded_count())
                       : tr("%1 found").arg(count));
 }
 

@@ -137,7 +137,27 @@ void LanesPainter::paint_slices(Canvas& canvas, const Row& row, const trace::Tra
   }
 }
 
+// As much of a rank that is not loaded as the report has kept.
+void LanesPainter::paint_outline(Canvas& canvas, const SessionTrace& rank, int top, int bottom) {
+  if (!rank.outline) return;
+  const TimeAxis axis = rank.local(canvas.axis);
+  scanline_.assign(static_cast<size_t>(canvas.surface.width()), theme_.header.rgb());
+  for (size_t x = 0; x < scanline_.size(); ++x) {
+    const auto* column = rank.outline->column_at(axis.time_at(static_cast<double>(x) + 0.5));
+    if (!column) continue;
+    const auto cover = static_cast<uint8_t>(std::lround(column->busy * 255));
+    scanline_[x] = cover == 0 ? theme_.idle.rgb()
+                              : blended(static_cast<uint8_t>(column->main_class), cover);
+  }
+  canvas.surface.lines(std::max(top, canvas.clip_top), std::min(bottom, canvas.surface.height()),
+                       scanline_);
+}
+
 void LanesPainter::paint_folded(Canvas& canvas, const TrackGroup& group, int top, int bottom) {
+  if (!group.is_loaded) {
+    paint_outline(canvas, canvas.scene.session.traces()[group.trace],
+                  top + canvas.device(Layout::kFoldedTop), bottom - canvas.device(2));
+  }
   for (const TrackItem& item : group.tracks) {
     if (item.kind != TrackItem::Kind::kDevice) continue;
     paint_device(canvas, canvas.scene.derived.devices[item.index],

@@ -53,6 +53,7 @@ class LanesPainter {
   void paint_row(Canvas& canvas, const Row& row);
   void paint_slices(Canvas& canvas, const Row& row, const trace::Track& track);
   /// What the GPU of a folded group did, along the lower end of the group's header.
+  void paint_outline(Canvas& canvas, const SessionTrace& rank, int top, int bottom);
   void paint_folded(Canvas& canvas, const TrackGroup& group, int top, int bottom);
   void paint_runtime(Canvas& canvas, const RuntimeLane& lane, int top, int bottom);
   void paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom,

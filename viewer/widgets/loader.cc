@@ -8,22 +8,33 @@ namespace redline::viewer {
 Loader::Loader(QObject* parent) : QObject(parent) {
   qRegisterMetaType<LoadedSession>();
   qRegisterMetaType<AnalysedSession>();
+  qRegisterMetaType<ReadRanks>();
+  cancel_ranks();
 }
 
 Loader::~Loader() {
   cancel();
   if (thread_.joinable()) thread_.join();
+  if (ranks_thread_.joinable()) ranks_thread_.join();
 }
 
 void Loader::cancel() {
+  cancel_ranks();
   if (run_.cancelled) run_.cancelled->store(true);
   ++run_.number;
+}
+
+void Loader::cancel_ranks() {
+  if (ranks_run_.cancelled) ranks_run_.cancelled->store(true);
+  ranks_run_.cancelled = std::make_shared<std::atomic<bool>>(false);
+  ++ranks_run_.number;
 }
 
 // Waits for the thread before, because two loads at once would take the memory of both.
 template <typename Work>
 void Loader::start_thread(Work work) {
-  cancel();
+  if (run_.cancelled) run_.cancelled->store(true);
+  ++run_.number;
   run_.cancelled = std::make_shared<std::atomic<bool>>(false);
   thread_ =
       std::thread([run = run_, work = std::move(work), before = std::move(thread_)]() mutable {
@@ -33,13 +44,36 @@ void Loader::start_thread(Work work) {
 }
 
 void Loader::start(std::vector<std::string> paths, std::vector<std::string> before) {
+  cancel_ranks();
   start_thread([this, paths = std::move(paths), before = std::move(before)](const Run& run) {
     load(paths, before, run);
   });
 }
 
-void Loader::analyse(const std::shared_ptr<const Session>& session) {
-  start_thread([this, session](const Run& run) { sum_up(*session, run); });
+void Loader::analyse(const std::shared_ptr<const Session>& session, const RankPass& known) {
+  start_thread([this, session, known](const Run& run) { sum_up(*session, known, run); });
+}
+
+// Some at a time, so that the first ones show before all are read.
+void Loader::read_ranks(const std::shared_ptr<const Session>& session,
+                        std::vector<uint32_t> ranks) {
+  static constexpr size_t kAtOnce = 16;
+  ranks_thread_ = std::thread([this, session, ranks = std::move(ranks), run = ranks_run_,
+                               before = std::move(ranks_thread_)]() mutable {
+    if (before.joinable()) before.join();
+    for (size_t i = 0; i < ranks.size() && !run.cancelled->load(); i += kAtOnce) {
+      const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(i);
+      const std::vector<uint32_t> some(
+          first, first + static_cast<std::ptrdiff_t>(std::min(kAtOnce, ranks.size() - i)));
+      auto read = viewer::read_ranks(*session, some, run.cancelled.get());
+      QMetaObject::invokeMethod(
+          this,
+          [this, number = run.number, read = std::move(read)] {
+            if (number == ranks_run_.number) emit ranks_read(read);
+          },
+          Qt::QueuedConnection);
+    }
+  });
 }
 
 template <typename Emit>
@@ -89,20 +123,32 @@ void Loader::load(const std::vector<std::string>& paths, const std::vector<std::
     last = now;
     post(run, [this, done, total] { emit progress(done, total); });
   };
-  if (auto first = load_beginning(before, paths, first_look_, options)) {
+  const bool are_many = before.empty() && opens_first_ranks(paths, many_ranks_);
+  if (are_many) {
+    // The first ranks are there soon.
+  } else if (auto first = load_beginning(before, paths, first_look_, options)) {
     post(run, [this, session = *std::move(first)] { emit begun(session); });
   }
-  auto result = load_comparison(before, paths, options);
+  auto result = before.empty() ? load_session(paths, options, many_ranks_)
+                               : load_comparison(before, paths, options);
   if (!result) return fail(result.error(), run);
   const std::shared_ptr<const Session> session = result->session;
   post(run, [this, loaded_session = std::move(*result)] { emit loaded(loaded_session); });
   if (has_logs) load_logs(paths, false, run);
-  sum_up(*session, run);
+  sum_up(*session, {}, run);
 }
 
-void Loader::sum_up(const Session& session, const Run& run) {
+void Loader::sum_up(const Session& session, const RankPass& known, const Run& run) {
   if (run.cancelled->load()) return;
-  AnalysedSession analysed_session = analyse_session(session, run.cancelled.get());
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last;
+  const auto tell = [&](size_t done, size_t total) {
+    const Clock::time_point now = Clock::now();
+    if (done < total && now - last < std::chrono::milliseconds(200)) return;
+    last = now;
+    post(run, [this, done, total] { emit summed(done, total); });
+  };
+  AnalysedSession analysed_session = analyse_session(session, run.cancelled.get(), known, tell);
   if (analysed_session.report->is_cancelled) return;
   post(run, [this, result = std::move(analysed_session)] { emit analysed(result); });
 }

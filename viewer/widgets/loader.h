@@ -27,15 +27,22 @@ class Loader : public QObject {
   void start(std::vector<std::string> paths, std::vector<std::string> before = {});
   /// No more signals come from the load; its thread ends by itself soon.
   void cancel();
-  /// Emits analysed() for a session whose analysis another load has cut off.
-  void analyse(const std::shared_ptr<const Session>& session);
+  /// Emits analysed() for a session whose analysis another load has cut off, or of which more ranks
+  /// are loaded than when its `known` was read.
+  void analyse(const std::shared_ptr<const Session>& session, const RankPass& known = {});
+  /// Emits ranks_read() for ranks of the session that are not loaded, beside a load or an analysis.
+  void read_ranks(const std::shared_ptr<const Session>& session, std::vector<uint32_t> ranks);
   void set_first_look(const FirstLook& look) { first_look_ = look; }
+  void set_many_ranks(const ManyRanks& many) { many_ranks_ = many; }
 
  signals:
   void progress(quint64 done, quint64 total);  ///< bytes of the file that is being read
   /// Emitted before loaded() if loading takes long: has the first lanes of each file.
   void begun(redline::viewer::LoadedSession session);
   void loaded(redline::viewer::LoadedSession session);
+  /// How many ranks of a partial session have been read for its sums.
+  void summed(quint64 done, quint64 total);
+  void ranks_read(redline::viewer::ReadRanks read);
   /// Emitted after loaded(), because the sums take longer than the lanes.
   void analysed(redline::viewer::AnalysedSession analysed);
   /// Emitted instead of loaded() if the path is an autotune study.
@@ -52,22 +59,27 @@ class Loader : public QObject {
   };
   template <typename Work>
   void start_thread(Work work);
+  void cancel_ranks();
   void fail(const std::string& sentence, const Run& run);
   void load_study(const std::vector<std::string>& paths, const Run& run);
   void load_logs(const std::vector<std::string>& paths, bool are_alone, const Run& run);
   void load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
             const Run& run);
-  void sum_up(const Session& session, const Run& run);
+  void sum_up(const Session& session, const RankPass& known, const Run& run);
   /// Emits on this object's thread, unless another load has begun since `run`.
   template <typename Emit>
   void post(const Run& run, Emit emit_signal);
 
   FirstLook first_look_;
+  ManyRanks many_ranks_;
   Run run_;  ///< signals of an older one are dropped
   std::thread thread_;
+  Run ranks_run_;             ///< the same for read_ranks()
+  std::thread ranks_thread_;  ///< reads ranks that were unfolded
 };
 
 }  // namespace redline::viewer
 
 Q_DECLARE_METATYPE(redline::viewer::LoadedSession)
+Q_DECLARE_METATYPE(redline::viewer::ReadRanks)
 Q_DECLARE_METATYPE(redline::viewer::AnalysedSession)

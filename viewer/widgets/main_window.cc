@@ -8,6 +8,7 @@
 #include <QShortcut>
 #include <QSplitter>
 #include <QTabWidget>
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -33,6 +34,13 @@ void MainWindow::connect_state() {
   connect(&loader_, &Loader::tuned, this, [this] { remember_files(paths_); });
   connect(&loader_, &Loader::run_read, this, [this] { remember_files(paths_); });
   connect(&loader_, &Loader::analysed, this, &MainWindow::show_analysis);
+  connect(&loader_, &Loader::summed, this, [this](quint64 done, quint64 total) {
+    if (report_->traces.empty()) note_panes(tr("Summing up: %1 of %2 ranks").arg(done).arg(total));
+  });
+  connect(&loader_, &Loader::ranks_read, this, &MainWindow::show_ranks);
+  connect(&state_, &ViewState::ranks_wanted, this, [this](const std::vector<uint32_t>& ranks) {
+    loader_.read_ranks(recorded_, ranks);
+  });
   connect(&loader_, &Loader::tuned, this, &MainWindow::show_tuning);
   connect(&loader_, &Loader::run_read, this, &MainWindow::show_run);
   connect(&loader_, &Loader::failed, this, &MainWindow::show_error);
@@ -114,13 +122,20 @@ bool MainWindow::event(QEvent* event) {
 QString MainWindow::status_of(const LoadedSession& loaded_session) const {
   if (!loaded_session.is_whole) return tr("first lanes, reading the rest");
   const Session& session = *loaded_session.session;
-  QStringList parts{text(format_plural(session.event_count(), "event"))};
+  const bool is_known =
+      std::all_of(session.traces().begin(), session.traces().end(),
+                  [](const SessionTrace& each) { return each.is_loaded || each.outline; });
+  const QString events = text(format_plural(session.event_count(), "event"));
+  QStringList parts{is_known ? events : tr("%1 in memory").arg(events)};
+  if (session.is_partial()) {
+    parts << tr("%1 of %2 ranks loaded").arg(session.loaded_count()).arg(session.traces().size());
+  }
   parts << tr("loaded in %1 s").arg(loaded_session.seconds, 0, 'f', 2);
   const uint64_t lost = session.lost_count();
   const uint64_t repaired = session.repaired_count();
   if (lost > 0) parts << tr("%1 skipped").arg(text(format_count(lost)));
   if (repaired > 0) parts << tr("%1 repaired").arg(text(format_count(repaired)));
-  if (lost + repaired == 0) parts << tr("nothing skipped");
+  if (lost + repaired == 0 && is_known) parts << tr("nothing skipped");
   std::vector<std::shared_ptr<const trace::Trace>> traces;
   for (const auto& each : session.traces()) traces.push_back(each.trace);
   for (const auto& paths : {paths_, before_}) {
@@ -158,7 +173,7 @@ void MainWindow::put_session(const LoadedSession& loaded_session) {
   loaded_text_->setText(status_of(loaded_session));
   loaded_text_->setToolTip(is_whole ? tr("What came out of reading, file by file") : QString());
   rest_progress_->setVisible(!is_whole);
-  for (Pane* pane : pane_list_) pane->show_note(is_whole ? tr("Summing up …") : tr("Reading …"));
+  note_panes(is_whole ? tr("Summing up …") : tr("Reading …"));
   panes_->setCurrentIndex(0);
   show_page(kTimelinePage);
   // The layout must be final, because the width of the lanes decides what is legible.
@@ -167,6 +182,7 @@ void MainWindow::put_session(const LoadedSession& loaded_session) {
   recorded_ = loaded_session.session;
   clocks_.reset();
   clocks_are_set_ = false;
+  is_outlined_ = false;
   show_clocks();
   state_.open(recorded_);
   report_ = std::make_shared<const trace::Report>();
@@ -224,9 +240,38 @@ void MainWindow::show_page(int page) {
   run_button_->setText(page == kRunPage ? tr("Timeline") : tr("Run"));
 }
 
+void MainWindow::note_panes(const QString& words) {
+  for (Pane* pane : pane_list_) pane->show_note(words);
+}
+
+void MainWindow::put_ranks(const Session& session) {
+  recorded_ = std::make_shared<const Session>(session);
+  opened_.loaded.session = recorded_;
+  state_.put(clocks_are_set_
+                 ? std::make_shared<const Session>(recorded_->shifted(clocks_->shift_ns))
+                 : recorded_);
+  loaded_text_->setText(status_of(opened_.loaded));
+  opened_.status = loaded_text_->text();
+}
+
+void MainWindow::show_ranks(const ReadRanks& read) {
+  for (const auto& [rank, problem] : read.failed) {
+    state_.give_up(rank);
+    say(text(printable(problem)));
+  }
+  if (read.ranks.empty()) return;
+  put_ranks(recorded_->with(read.ranks));
+  if (opened_.is_summed_up) loader_.analyse(recorded_, analysed_.pass);
+}
+
 void MainWindow::show_analysis(const AnalysedSession& analysed) {
   analysed_ = analysed;
   opened_.is_summed_up = true;
+  if (!analysed.pass.outlines.empty() && !is_outlined_) {
+    is_outlined_ = true;
+    for (const auto& error : analysed.pass.unreadable) opened_.loaded.unreadable.push_back(error);
+    put_ranks(recorded_->outlined(analysed.pass.outlines));
+  }
   report_ = analysed.report;
   clocks_ = clock_shifts(*recorded_, *report_);
   show_clocks();
@@ -239,6 +284,9 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
     opened_.name = name_->text();
   }
   emit summed_up();
+  // Ranks may have been unfolded since the analysis began.
+  const bool has_more = analysed.loaded_count < recorded_->loaded_count();
+  if (is_outlined_ && has_more) loader_.analyse(recorded_, analysed_.pass);
 }
 
 // Tables have the digits in the order in which they stand, panes their first letters.

@@ -150,6 +150,11 @@ class MainWindow : public QMainWindow {
   void begin_load(const QString& message);
   void put_session(const LoadedSession& loaded);
   void bring_back_opened();
+  void note_panes(const QString& words);
+  /// Ranks that were not loaded are there now, or cannot be read.
+  void show_ranks(const ReadRanks& read);
+  /// The recorded session with more ranks loaded, or more known of them.
+  void put_ranks(const Session& session);
   /// Gives the tables the room that lanes of this height leave, unless the user has divided it.
   void share_room(int lanes_height);
   void update_status();
@@ -197,6 +202,7 @@ class MainWindow : public QMainWindow {
   std::shared_ptr<const Session> recorded_;  ///< with the clocks as recorded
   std::optional<ClockShifts> clocks_;
   bool clocks_are_set_ = false;
+  bool is_outlined_ = false;  ///< of a partial session: all ranks were read once
   std::optional<SavedView>
       first_view_;  ///< only set while the first lanes are shown: the view that they began with
   Opened opened_;

@@ -206,7 +206,7 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
 }
 
 void OverviewPane::show_evidence(const SummaryCard& card) {
-  const auto trace = trace_of(state_.session(), report_->analyses[card.trace]);
+  const auto trace = trace_at(state_.session(), *report_, card.trace);
   if (!trace) return;
   if (card.slice) return state_.go_to({*trace, card.slice});
   state_.go_to_time({*trace, card.time.begin_ns, card.time.end_ns});

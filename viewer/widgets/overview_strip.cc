@@ -30,6 +30,7 @@ OverviewStrip::OverviewStrip(ViewState& state, QWidget* parent) : QWidget(parent
   setFixedHeight(kHeight);
   setAccessibleName(tr("Overview"));
   connect(&state, &ViewState::session_changed, this, &OverviewStrip::recompute);
+  connect(&state, &ViewState::ranks_changed, this, &OverviewStrip::recompute);
   connect(&state, &ViewState::axis_changed, this, qOverload<>(&QWidget::update));
 }
 

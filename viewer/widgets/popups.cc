@@ -104,8 +104,8 @@ void add_of_row(QMenu& menu, ViewState& state, const Row& row) {
         [id, pin](Layout& layout) { layout.set_pinned(id, pin); });
   }
   if (row.can_fold) {
-    add(menu, state, row.folded ? QMenu::tr("Unfold") : QMenu::tr("Fold"),
-        [id](Layout& layout) { layout.toggle(id); });
+    QObject::connect(menu.addAction(row.folded ? QMenu::tr("Unfold") : QMenu::tr("Fold")),
+                     &QAction::triggered, &state, [&state, id] { state.toggle(id); });
   }
   const TrackGroup& group = state.layout().group_of(row);
   if (group.device >= 0) {
@@ -151,6 +151,10 @@ QMenu* make_track_menu(ViewState& state, const std::optional<Row>& row, QWidget*
   menu->actions().last()->setEnabled(hidden > 0);
   add(*menu, state, QMenu::tr("Fold all"), [](Layout& layout) { layout.fold_all(true); });
   add(*menu, state, QMenu::tr("Unfold all"), [](Layout& layout) { layout.fold_all(false); });
+  if (state.session().is_partial()) {
+    QObject::connect(menu->addAction(QMenu::tr("Load all ranks")), &QAction::triggered, &state,
+                     &ViewState::want_all_ranks);
+  }
   return menu;
 }
 

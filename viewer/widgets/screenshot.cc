@@ -27,8 +27,12 @@ std::optional<std::string> apply_view(MainWindow& window, const View& view) {
   if (!view.select.empty()) {
     const SliceRef ref = longest_named(state.session(), view.select);
     if (!ref) {
-      return fmt::format("--select {}: no slice has this name. Names are matched whole.",
-                         view.select);
+      const Session& session = state.session();
+      return fmt::format("--select {}: no slice has this name{}. Names are matched whole.",
+                         view.select,
+                         session.is_partial()
+                             ? fmt::format(" in the {} ranks that are loaded", session.loaded_count())
+                             : "");
     }
     state.go_to(ref);
   }

@@ -25,6 +25,7 @@ struct ReportTable {
   Table ReportTables::*rows;
   int sort_column;            ///< -1: as the rows come
   bool is_of_a_step = false;  ///< a chosen step scopes it
+  bool is_of_all = false;     ///< it counts ranks that are not loaded, too
   /// Which row is about a slice; null: no table of slices.
   RowTest (*row_of)(const Session& session, const AnalysedSession& analysed,
                     SliceRef slice) = nullptr;
@@ -47,16 +48,16 @@ constexpr const char* kSteps = "Steps";
 constexpr const char* kRoofline = "Roofline";
 using R = ReportTables;
 constexpr ReportTable kReportTables[] = {
-    {"Kernels", &R::kernels, 2, true, row_named},
-    {"Operators", &R::operators, 2, true, row_named},
-    {"Collectives", &R::collectives, 7, true, row_of_collective},
+    {"Kernels", &R::kernels, 2, true, true, row_named},
+    {"Operators", &R::operators, 2, true, true, row_named},
+    {"Collectives", &R::collectives, 7, true, false, row_of_collective},
     {kSteps, &R::steps, -1},
-    {"Ranks", &R::ranks, -1},
-    {"Hang", &R::hang, -1},
+    {"Ranks", &R::ranks, -1, false, true},
+    {"Hang", &R::hang, -1, false, true},
     {kGaps, &R::gaps, -1},
     {"Memory", &R::memory, -1, true},
-    {kRoofline, &R::roofline, -1},
-    {"Copies", &R::copies, 3},
+    {kRoofline, &R::roofline, -1, false, true},
+    {"Copies", &R::copies, 3, false, true},
     {"Path", &R::path, -1},
 };
 
@@ -92,6 +93,12 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
   auto* row = new QHBoxLayout(corner);
   for (QHBoxLayout* each : {row, new QHBoxLayout(box)}) each->setContentsMargins(0, 0, 0, 0);
   box->layout()->addWidget(filter_);
+  ranks_note_ = new QLabel;
+  ranks_note_->setProperty("muted", true);
+  ranks_note_->setFont(ui_font(11));
+  ranks_note_->setToolTip(tr("Ranks that are not loaded do not count here: unfold them"));
+  ranks_note_->hide();
+  row->addWidget(ranks_note_);
   row->addWidget(new StepScopeButton(state));
   row->addWidget(box);
   setCornerWidget(corner);
@@ -102,6 +109,7 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
     for (TableView* view : findChildren<TableView*>()) view->set_filter({});
     show_filter();
   });
+  connect(&state, &ViewState::ranks_changed, this, &TablesPane::show_filter);
   connect(steps_, &TableView::time_chosen, this, &TablesPane::choose_step);
   connect(step_bars_, &StepBars::step_chosen, &state, &ViewState::go_to_time);
   connect(step_bars_, &StepBars::step_chosen, this, [this](TimeRef step) {
@@ -229,8 +237,21 @@ void TablesPane::wait() {
 void TablesPane::show_filter() {
   const TableView* view = current_view();
   filter_->setVisible(view);
+  show_ranks_note(view);
   const QSignalBlocker blocker(filter_);
   filter_->setText(view ? text(view->filter()) : QString());
+}
+
+void TablesPane::show_ranks_note(const TableView* view) {
+  const Session& session = state_.session();
+  const auto at = std::find(tables_.begin(), tables_.end(), view);
+  const bool is_of_all = at != tables_.end() && kReportTables[at - tables_.begin()].is_of_all;
+  ranks_note_->setText(
+      tr("%1 of %2 ranks").arg(session.loaded_count()).arg(session.traces().size()));
+  ranks_note_->setVisible(session.is_partial() && !is_of_all);
+  // The tab widget gives its corner room only when it is resized.
+  QResizeEvent same(size(), size());
+  resizeEvent(&same);
 }
 
 void TablesPane::show_gaps(const QString& gpu) {
@@ -258,6 +279,8 @@ void TablesPane::fill(TableView& view, QWidget& page, Table table, int sort_colu
 }
 
 void TablesPane::show_report(const AnalysedSession& analysed) {
+  const bool has_more_ranks =
+      analysed.pass.summaries && analysed.pass.summaries == analysed_.pass.summaries;
   analysed_ = analysed;
   task_.cancel();
   state_.choose_step(std::nullopt);
@@ -268,6 +291,8 @@ void TablesPane::show_report(const AnalysedSession& analysed) {
     const ReportTable& table = kReportTables[i];
     fill(*tables_[i], *table_pages_[i], *analysed.tables.*table.rows, table.sort_column);
   }
+  show_filter();
+  if (has_more_ranks) return;
   if (analysed.diff) return show_diff(*analysed.diff);
   // Shows the kernels first or, if the recording has none, the operators.
   const auto end = tables_.begin() + 2;

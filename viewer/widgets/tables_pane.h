@@ -46,6 +46,8 @@ class TablesPane : public QTabWidget {
   QWidget* make_compare_page();
   QLineEdit* make_filter();
   void show_filter();
+  /// Says of how many ranks the table is, if not of all.
+  void show_ranks_note(const TableView* view);
   void show_gaps(const QString& gpu);
   void show_gap(TimeRef gap);
   QWidget* make_steps_page();
@@ -61,6 +63,7 @@ class TablesPane : public QTabWidget {
 
   ViewState& state_;
   QLineEdit* filter_;  ///< of the table that is shown
+  QLabel* ranks_note_ = nullptr;
   QLabel* compare_notes_;
   TableView* compare_;
   QWidget* compare_page_;

@@ -56,6 +56,7 @@ Timeline::Timeline(ViewState& state, QWidget* parent)
   connect(&state, &ViewState::scroll_changed, this, &Timeline::update_scroll_bar);
   connect(&state, &ViewState::axis_changed, this, &Timeline::update_scroll_bar);
   connect(&state, &ViewState::session_changed, this, &Timeline::update_summary);
+  connect(&state, &ViewState::ranks_changed, this, &Timeline::update_summary);
 }
 
 QLineEdit* Timeline::make_filter() {

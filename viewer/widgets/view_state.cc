@@ -1,6 +1,7 @@
 #include "viewer/widgets/view_state.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "viewer/models/lane_pixels.h"
@@ -8,6 +9,7 @@
 namespace redline::viewer {
 namespace {
 
+constexpr const char* kReading = "reading …";
 constexpr double kHitPixels = 3;
 // When the view goes to a slice that is narrower than kSmallestPixels, it zooms until the slice has
 // kShownPixels. A slice wider than the view is shown in kLargestShare of the view.
@@ -35,6 +37,8 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   places_task_.cancel();
   step_when_found_ = 0;
   session_ = std::move(session);
+  wanted_ranks_.clear();
+  wanted_slice_ = {};
   derived_ = std::make_shared<const DerivedTracks>();
   colours_ = std::make_shared<const Colours>();
   layout_ = Layout(*session_, height_);
@@ -61,14 +65,81 @@ void ViewState::open(std::shared_ptr<const Session> session) {
   emit search_changed();
 }
 
+void ViewState::put(std::shared_ptr<const Session> session) {
+  search_task_.cancel();
+  places_task_.cancel();
+  const int64_t by_ns = saturating_sub(session_->traces().front().origin_ns,
+                                       session->traces().front().origin_ns);
+  session_ = std::move(session);
+  rebuild_layout();
+  axis_.begin_ns = saturating_sum(axis_.begin_ns, by_ns);
+  for (Mark& mark : marks_) mark.time_ns = saturating_sum(mark.time_ns, by_ns);
+  if (!area_.empty()) {
+    area_.range = {saturating_sum(area_.range.begin_ns, by_ns),
+                   saturating_sum(area_.range.end_ns, by_ns)};
+  }
+  if (moment_) moment_ = saturating_sum(*moment_, by_ns);
+  std::erase_if(wanted_ranks_,
+                [this](uint32_t rank) { return session_->traces()[rank].is_loaded; });
+  emit ranks_changed();
+  emit layout_changed();
+  emit marks_changed();
+  set_axis(axis_);
+  set_scroll(scroll_);
+  if (!search_.text().empty()) find(QString::fromStdString(search_.text()));
+  if (!wanted_slice_ || !session_->traces()[wanted_slice_.trace].is_loaded) return;
+  const SliceRef wanted = std::exchange(wanted_slice_, {});
+  // The file may have changed since it was read for the report.
+  if (wanted.slice.value < session_->traces()[wanted.trace].trace->slice_count()) go_to(wanted);
+}
+
+void ViewState::rebuild_layout() {
+  Layout layout(*session_, height_);
+  layout.add(*session_, *derived_);
+  layout.take_over(layout_);
+  layout_ = std::move(layout);
+  for (const uint32_t rank : wanted_ranks_) layout_.set_state(rank, kReading);
+}
+
+void ViewState::want_ranks(const std::vector<uint32_t>& ranks) {
+  std::vector<uint32_t> wanted;
+  for (const uint32_t rank : ranks) {
+    if (session_->traces()[rank].is_loaded || !wanted_ranks_.insert(rank).second) continue;
+    layout_.set_state(rank, kReading);
+    wanted.push_back(rank);
+  }
+  if (wanted.empty()) return;
+  emit layout_changed();
+  emit ranks_wanted(wanted);
+}
+
+void ViewState::want_all_ranks() {
+  std::vector<uint32_t> all(session_->traces().size());
+  std::iota(all.begin(), all.end(), 0U);
+  want_ranks(all);
+}
+
+void ViewState::give_up(uint32_t rank) {
+  wanted_ranks_.erase(rank);
+  if (wanted_slice_.trace == rank) wanted_slice_ = {};
+  layout_.set_state(rank, "cannot be read");
+  emit layout_changed();
+}
+
 void ViewState::add(const AnalysedSession& analysed) {
+  const bool is_first =
+      derived_->runtimes.empty() && derived_->devices.empty() && derived_->graphs.empty();
   derived_ = analysed.derived;
   colours_ = analysed.colours;
   emit colours_changed();
   collectives_ = analysed.collectives;
   const bool is_at_end = scroll_ == max_scroll();
   const bool is_untouched = is_first_scroll_;
-  rearrange([this](Layout& layout) { layout.add(*session_, *derived_); });
+  if (is_first) {
+    rearrange([this](Layout& layout) { layout.add(*session_, *derived_); });
+  } else {  // of a session of which more ranks are loaded
+    rearrange([this](Layout&) { rebuild_layout(); });
+  }
   const int wanted = std::exchange(wanted_scroll_, 0);
   if (is_at_end && wanted > scroll_) set_scroll(wanted);
   is_first_scroll_ = is_untouched;
@@ -137,6 +208,8 @@ void ViewState::fit_selection() {
 }
 
 void ViewState::toggle(RowId row) {
+  const TrackGroup& group = layout_.groups()[row.group];
+  if (!group.is_loaded) return want_ranks({group.trace});
   rearrange([row](Layout& layout) { layout.toggle(row); });
 }
 
@@ -250,6 +323,11 @@ void ViewState::follow_link(int direction) {
 
 void ViewState::go_to(SliceRef ref) {
   if (!ref) return;
+  wanted_slice_ = {};
+  if (!session_->traces()[ref.trace].is_loaded) {
+    wanted_slice_ = ref;
+    return want_ranks({ref.trace});
+  }
   layout_.reveal(*session_, ref);
   emit layout_changed();
   if (const auto top = layout_.top_of(*session_, ref)) {
@@ -264,6 +342,7 @@ void ViewState::go_to(SliceRef ref) {
 
 void ViewState::go_to_time(TimeRef time) {
   const TimeRange range = session_->range_of(time);
+  want_ranks({time.trace});
   centre_on(range);
   select({});
   drop_area();

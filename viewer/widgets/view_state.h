@@ -6,6 +6,7 @@
 #include <QObject>
 #include <QPointF>
 #include <memory>
+#include <set>
 
 #include "viewer/models/area.h"
 #include "viewer/models/colours.h"
@@ -59,6 +60,14 @@ class ViewState : public QObject {
 
   void set_theme(const Theme& theme);
   void open(std::shared_ptr<const Session> session);
+  /// Shows the same session with more ranks loaded, or more known of them. What the user sees stays
+  /// where it is; a slice of one of these ranks that go_to() waits for is gone to.
+  void put(std::shared_ptr<const Session> session);
+  /// Emits ranks_wanted() for those that are not loaded and not wanted yet.
+  void want_ranks(const std::vector<uint32_t>& ranks);
+  void want_all_ranks();
+  /// The rank cannot be read.
+  void give_up(uint32_t rank);
   /// Adds tracks and links that the report has found.
   void add(const AnalysedSession& analysed);
   void set_size(int width, int height);  ///< of the lanes
@@ -76,6 +85,7 @@ class ViewState : public QObject {
     set_scroll(scroll_);
     emit layout_changed();
   }
+  /// A rank that is not loaded is wanted instead.
   void toggle(RowId row);
   void set_colours_by_name(bool by_name);
 
@@ -136,6 +146,8 @@ class ViewState : public QObject {
 
  signals:
   void theme_changed();
+  void ranks_wanted(std::vector<uint32_t> ranks);
+  void ranks_changed();  ///< by put()
   void session_changed();
   void axis_changed();
   void layout_changed();
@@ -155,6 +167,7 @@ class ViewState : public QObject {
  private:
   void set_axis(const TimeAxis& axis);
   void keep_first_scroll();
+  void rebuild_layout();
   void centre_on(TimeRange range);
   void show_found(const Search& found);
   void show_places(const std::vector<SliceRef>& places);
@@ -173,6 +186,8 @@ class ViewState : public QObject {
   bool is_first_scroll_ = false;  ///< nothing but a new trace has scrolled the rows
   /// Scroll of a restored view; it may lie beyond the end until add() is called.
   int wanted_scroll_ = 0;
+  std::set<uint32_t> wanted_ranks_;
+  SliceRef wanted_slice_;  ///< of one of them
   SliceRef selection_;
   std::vector<Link> links_;
   std::shared_ptr<const CollectiveLinks> collectives_;

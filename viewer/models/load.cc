@@ -73,8 +73,7 @@ bool tell_all(const trace::Traces& heads) {
   std::set<int> ranks;
   return std::all_of(heads.begin(), heads.end(), [&ranks](const auto& head) {
     const auto rank = head->metadata().rank;
-    return rank && ranks.insert(*rank).second &&
-           trace::recorded_trace(*head).ring_process.empty();
+    return rank && ranks.insert(*rank).second && trace::recorded_trace(*head).ring_process.empty();
   });
 }
 
@@ -100,8 +99,8 @@ std::optional<LoadedSession> open_first_ranks(const std::vector<std::string>& pa
   uint64_t bytes = 0;
   for (const auto& each : *heads) {
     bytes += text_bytes_of(each->path());
-    const bool is_first = sources.empty() ||
-                          (sources.size() < many.opened && bytes <= many.opened_bytes);
+    const bool is_first =
+        sources.empty() || (sources.size() < many.opened && bytes <= many.opened_bytes);
     if (!is_first) {
       sources.push_back({trace::without_events(*each), false});
       continue;
@@ -257,8 +256,7 @@ RankPass read_and_drop(const Session& session, const std::atomic<bool>* cancel,
   RankPass pass;
   auto all = trace::summarize(paths, options);
   if (!all) return pass;
-  pass.summaries =
-      std::make_shared<const std::vector<trace::RankSummary>>(std::move(all->ranks));
+  pass.summaries = std::make_shared<const std::vector<trace::RankSummary>>(std::move(all->ranks));
   pass.unreadable = std::move(all->unreadable);
   for (const std::string& path : paths) pass.outlines.push_back(outlines[path]);
   return pass;

@@ -68,7 +68,8 @@ TEST_F(ManyRanksTest, TablesOfAllRanksAreThoseOfAWholeSession) {
   for (const auto table : {&ReportTables::operators, &ReportTables::ranks, &ReportTables::copies}) {
     EXPECT_EQ(table_csv((*some.tables).*table), table_csv((*all.tables).*table));
   }
-  EXPECT_EQ(cell_text(some.tables->kernels, 0, "Calls"), cell_text(all.tables->kernels, 0, "Calls"));
+  EXPECT_EQ(cell_text(some.tables->kernels, 0, "Calls"),
+            cell_text(all.tables->kernels, 0, "Calls"));
   EXPECT_EQ(some.tables->kernels.rows.size(), 3U) << "one of them on a rank that is not loaded";
   EXPECT_EQ(summarize(*some.report).step, summarize(*all.report).step);
   for (size_t row = 0; row < kRanks; ++row) {

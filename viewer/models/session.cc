@@ -227,9 +227,8 @@ void Session::measure_range() {
 }
 
 size_t Session::loaded_count() const {
-  return static_cast<size_t>(
-      std::count_if(traces_.begin(), traces_.end(),
-                    [](const SessionTrace& item) { return item.is_loaded; }));
+  return static_cast<size_t>(std::count_if(
+      traces_.begin(), traces_.end(), [](const SessionTrace& item) { return item.is_loaded; }));
 }
 
 SessionTrace Session::prepared(uint32_t trace, std::shared_ptr<const Trace> loaded) const {

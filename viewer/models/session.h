@@ -60,7 +60,7 @@ struct SessionTrace {
   std::shared_ptr<const trace::Trace> trace;
   bool is_loaded = true;
   std::shared_ptr<const RankOutline> outline;  ///< of one that is not loaded, once it is known
-  int64_t origin_ns = 0;  ///< unix time that is 0 on the session's axis
+  int64_t origin_ns = 0;                       ///< unix time that is 0 on the session's axis
   std::vector<uint8_t> classes;
   std::vector<LanePyramid> pyramids;  ///< by LaneId
   std::vector<Step> steps;            ///< by begin, in session time

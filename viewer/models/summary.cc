@@ -267,8 +267,8 @@ std::vector<OverviewColumn> overview_columns(const Session& session, int width) 
 
 const OverviewColumn* RankOutline::column_at(int64_t time_ns) const {
   if (columns.empty() || work.span_ns() <= 0 || !work.contains(time_ns)) return nullptr;
-  const double share = static_cast<double>(time_ns - work.begin_ns) /
-                       static_cast<double>(work.span_ns());
+  const double share =
+      static_cast<double>(time_ns - work.begin_ns) / static_cast<double>(work.span_ns());
   const auto at = static_cast<size_t>(share * static_cast<double>(columns.size()));
   return &columns[std::min(at, columns.size() - 1)];
 }
@@ -277,7 +277,8 @@ std::shared_ptr<const RankOutline> outline_of(const std::shared_ptr<const trace:
   constexpr int kColumns = 512;
   const Session session({trace});
   const SessionTrace& item = session.traces().front();
-  RankOutline outline{trace->event_count(), trace->slice_count(),
+  RankOutline outline{trace->event_count(),
+                      trace->slice_count(),
                       {trace->issues().begin(), trace->issues().end()},
                       {saturating_sum(session.range().begin_ns, item.origin_ns),
                        saturating_sum(session.range().end_ns, item.origin_ns)},

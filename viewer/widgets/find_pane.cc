@@ -228,14 +228,13 @@ void SearchField::show_count() {
   }
   const uint64_t place = search.place_of(state_.session(), state_.selection());
   const Session& session = state_.session();
-  const QString nothing = session.is_partial() ? tr("none in %1 ranks").arg(session.loaded_count())
-                                               : tr("not found");
-  count_->setText(search.count() == 0 ? nothing
-                  : place > 0
-                      ? tr("%1 of %2").arg(QString::fromStdString(format_count(place)), count)
-                  : session.is_partial()
-                      ? tr("%1 in %2 ranks").arg(count).arg(session.loaded_count())
-                      : tr("%1 found").arg(count));
+  const QString nothing =
+      session.is_partial() ? tr("none in %1 ranks").arg(session.loaded_count()) : tr("not found");
+  count_->setText(
+      search.count() == 0 ? nothing
+      : place > 0         ? tr("%1 of %2").arg(QString::fromStdString(format_count(place)), count)
+      : session.is_partial() ? tr("%1 in %2 ranks").arg(count).arg(session.loaded_count())
+                             : tr("%1 found").arg(count));
 }
 
 }  // namespace redline::viewer

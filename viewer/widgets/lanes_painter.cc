@@ -146,8 +146,8 @@ void LanesPainter::paint_outline(Canvas& canvas, const SessionTrace& rank, int t
     const auto* column = rank.outline->column_at(axis.time_at(static_cast<double>(x) + 0.5));
     if (!column) continue;
     const auto cover = static_cast<uint8_t>(std::lround(column->busy * 255));
-    scanline_[x] = cover == 0 ? theme_.idle.rgb()
-                              : blended(static_cast<uint8_t>(column->main_class), cover);
+    scanline_[x] =
+        cover == 0 ? theme_.idle.rgb() : blended(static_cast<uint8_t>(column->main_class), cover);
   }
   canvas.surface.lines(std::max(top, canvas.clip_top), std::min(bottom, canvas.surface.height()),
                        scanline_);

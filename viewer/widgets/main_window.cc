@@ -38,9 +38,8 @@ void MainWindow::connect_state() {
     if (report_->traces.empty()) note_panes(tr("Summing up: %1 of %2 ranks").arg(done).arg(total));
   });
   connect(&loader_, &Loader::ranks_read, this, &MainWindow::show_ranks);
-  connect(&state_, &ViewState::ranks_wanted, this, [this](const std::vector<uint32_t>& ranks) {
-    loader_.read_ranks(recorded_, ranks);
-  });
+  connect(&state_, &ViewState::ranks_wanted, this,
+          [this](const std::vector<uint32_t>& ranks) { loader_.read_ranks(recorded_, ranks); });
   connect(&loader_, &Loader::tuned, this, &MainWindow::show_tuning);
   connect(&loader_, &Loader::run_read, this, &MainWindow::show_run);
   connect(&loader_, &Loader::failed, this, &MainWindow::show_error);

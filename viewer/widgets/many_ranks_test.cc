@@ -61,6 +61,23 @@ TEST_F(ManyRanksWindow, UnfoldingARankLoadsIt) {
   EXPECT_TRUE(some_label_says("3 of 6 ranks"));
 }
 
+TEST_F(ManyRanksWindow, ARowShowsHowBusyItsRankWas) {
+  state().set_scroll(row_of(4).top);
+  state().fit();
+  const QImage lanes_image = lanes().grab().toImage();
+  const int y = row_of(4).view_top(state().scroll()) + Layout::kFoldedTop + 2;
+  int compute = 0;
+  int idle = 0;
+  for (int x = 0; x < lanes_image.width(); ++x) {
+    const QRgb pixel = lanes_image.pixel(x, y);
+    compute += pixel == state().theme().of(SliceClass::kCompute).rgb() ? 1 : 0;
+    idle += pixel == state().theme().idle.rgb() ? 1 : 0;
+  }
+  EXPECT_GT(compute, 50);
+  // Of 199 us it computed for 50 and communicated for 30.
+  EXPECT_NEAR(static_cast<double>(compute) / idle, 50.0 / 119, 0.05);
+}
+
 TEST_F(ManyRanksWindow, ARowOfARankLeadsThere) {
   show_tab("Ranks");
   ASSERT_EQ(tables().current_table().rows.size(), 6U) << "of all ranks, loaded or not";

@@ -28,11 +28,11 @@ std::optional<std::string> apply_view(MainWindow& window, const View& view) {
     const SliceRef ref = longest_named(state.session(), view.select);
     if (!ref) {
       const Session& session = state.session();
-      return fmt::format("--select {}: no slice has this name{}. Names are matched whole.",
-                         view.select,
-                         session.is_partial()
-                             ? fmt::format(" in the {} ranks that are loaded", session.loaded_count())
-                             : "");
+      return fmt::format(
+          "--select {}: no slice has this name{}. Names are matched whole.", view.select,
+          session.is_partial()
+              ? fmt::format(" in the {} ranks that are loaded", session.loaded_count())
+              : "");
     }
     state.go_to(ref);
   }

@@ -68,8 +68,8 @@ void ViewState::open(std::shared_ptr<const Session> session) {
 void ViewState::put(std::shared_ptr<const Session> session) {
   search_task_.cancel();
   places_task_.cancel();
-  const int64_t by_ns = saturating_sub(session_->traces().front().origin_ns,
-                                       session->traces().front().origin_ns);
+  const int64_t by_ns =
+      saturating_sub(session_->traces().front().origin_ns, session->traces().front().origin_ns);
   session_ = std::move(session);
   rebuild_layout();
   axis_.begin_ns = saturating_sum(axis_.begin_ns, by_ns);

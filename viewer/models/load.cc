@@ -136,11 +136,14 @@ ReadRanks read_ranks(const Session& session, const std::vector<uint32_t>& ranks,
     options.cancel = cancel;
     options.threads = threads;
     auto trace = trace::read_trace(session.traces()[rank].trace->path(), options);
-    std::optional<SessionTrace> item;
-    if (trace) item = session.prepared(rank, *std::move(trace));
+    if (!trace) {
+      const std::lock_guard lock(mutex);
+      read.failed.emplace(rank, trace.error().message);
+      return;
+    }
+    SessionTrace item = session.prepared(rank, *std::move(trace));
     const std::lock_guard lock(mutex);
-    item ? void(read.ranks.emplace(rank, *std::move(item)))
-         : void(read.failed.emplace(rank, trace.error().message));
+    read.ranks.emplace(rank, std::move(item));
   };
   const unsigned cores = thread_count(0);
   const unsigned at_once = ranks.size() >= cores ? cores : 1;

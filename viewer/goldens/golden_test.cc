@@ -20,6 +20,8 @@
 
 #include "tests/paths.h"
 #include "tests/training_run.h"
+#include "viewer/models/hang_rows.h"
+#include "viewer/models/test_hang.h"
 #include "viewer/models/test_run.h"
 #include "viewer/models/test_study.h"
 #include "viewer/widgets/panes.h"
@@ -260,6 +262,18 @@ TEST_F(Golden, TablesOfTwoRanks) {
   state().choose_step(std::nullopt);
   state().find("aten::");
   expect_tab("Find", "find");
+}
+
+TEST_F(Golden, AJobThatHung) {
+  const LoadedSession session = fast_and_slow_rank();
+  show_window(Theme::light(), kWindow);
+  window_->show_session(session);
+  AnalysedSession analysed = analyse_session(*session.session);
+  ReportTables tables = *analysed.tables;
+  tables.hang = hang_rows(*session.session, hung_report());
+  analysed.tables = std::make_shared<const ReportTables>(std::move(tables));
+  window_->show_analysis(analysed);
+  expect_tab("Hang", "hang");
 }
 
 TEST_F(Golden, TablesInTheDark) {

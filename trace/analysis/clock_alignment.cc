@@ -1,8 +1,10 @@
 #include "trace/analysis/clock_alignment.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "base/format.h"
 #include "base/root_of_squares.h"
@@ -18,7 +20,8 @@ constexpr double kDeviationOfMad = 1.4826;  // standard deviation / MAD of a nor
 constexpr int64_t kLeastSpreadNs = 1'000;
 constexpr int64_t kLeastDriftSpanNs = 1'000'000'000;
 constexpr size_t kLeastDriftPairs = 20;
-constexpr double kMostDrift = 1e-3;  // quartz clocks differ by less than 100 ppm
+constexpr double kWakeUpNs = 100'000;  // a rank that waited leaves so much later; 65 us were seen
+constexpr double kMostDrift = 1e-3;    // quartz clocks differ by less than 100 ppm
 
 // The end of one collective on the rank's own clock, and how far the reference's clock is ahead.
 // Both are differences from a first guess, so they are small numbers that doubles hold exactly.
@@ -95,13 +98,39 @@ class Fit {
     if (std::abs(slope) > 3 * error && std::abs(slope) < kMostDrift) drift_ = slope;
   }
 
-  // 0.93 IQR / sqrt(n) is the standard error of a median of normal scatter; twice that is 95 %.
-  [[nodiscard]] double uncertainty() const {
+  // Who waits for the other is woken up later than that one leaves. So the ends where the reference
+  // was last and those where the rank was last lie on both sides of the offset. Without both, all
+  // ends may be shifted by a wake-up, but hardly by more than the fastest exchange of data takes.
+  void weigh_by_order() {
+    constexpr size_t kFewest = 3;
+    constexpr double kTie = 0.1;
     const auto rests = residuals();
-    const double spread = rests.size() < 4 ? quantile(rests, 1) - quantile(rests, 0)
-                                           : quantile(rests, 0.75) - quantile(rests, 0.25);
-    return 2 * 0.93 * spread / std::sqrt(static_cast<double>(rests.size()));
+    const double shortest_ns = shortest_call();
+    std::array<std::vector<double>, 2> sides;
+    for (size_t i = 0; i < points_.size(); ++i) {
+      const auto& [reference, rank] = *points_[i].pair;
+      // Both begins are seen from their ends, which differ by `rests` and the offset.
+      const double later = rests[i] - offset_ + length(rank) - length(reference);
+      const bool is_tie = std::abs(later) < kTie * shortest_ns;  // neither waits
+      sides[is_tie ? i % 2 : later > 0 ? 0 : 1].push_back(rests[i]);
+    }
+    if (std::min(sides[0].size(), sides[1].size()) < kFewest) {
+      shift_ = std::min(shortest_ns, kWakeUpNs);
+      scatter_ = spread_of(rests) / std::sqrt(static_cast<double>(rests.size()));
+      return;
+    }
+    const double first = median(sides[0]), second = median(sides[1]);
+    offset_ = (first + second) / 2;
+    shift_ = std::abs(first - second) / 2;
+    for (double& rest : sides[0]) rest -= first;
+    for (const double rest : sides[1]) sides[0].push_back(rest - second);
+    const auto count = static_cast<double>(sides[1].size());
+    const double other = static_cast<double>(rests.size()) - count;
+    scatter_ = spread_of(sides[0]) * std::sqrt(1 / count + 1 / other) / 2;
   }
+
+  // 0.93 IQR / sqrt(n) is the standard error of a median of normal scatter; twice that is 95 %.
+  [[nodiscard]] double uncertainty() const { return root_of_squares(2 * 0.93 * scatter_, shift_); }
 
   [[nodiscard]] double offset() const { return offset_; }
   [[nodiscard]] double drift() const { return drift_; }
@@ -129,9 +158,27 @@ class Fit {
     return rests;
   }
 
+  [[nodiscard]] static double length(const Interval& call) {
+    return static_cast<double>(call.end_ns - call.begin_ns);
+  }
+  [[nodiscard]] double shortest_call() const {
+    double shortest_ns = std::numeric_limits<double>::infinity();
+    for (const Point& point : points_) {
+      shortest_ns =
+          std::min({shortest_ns, length(point.pair->reference), length(point.pair->rank)});
+    }
+    return shortest_ns;
+  }
+  [[nodiscard]] static double spread_of(const std::vector<double>& rests) {
+    if (rests.size() < 4) return quantile(rests, 1) - quantile(rests, 0);
+    return quantile(rests, 0.75) - quantile(rests, 0.25);
+  }
+
   std::vector<Point> points_;
   double offset_ = 0;
   double drift_ = 0;
+  double scatter_ = 0;  // of the offset, if each end scatters independently: IQR / sqrt(n)
+  double shift_ = 0;    // what may be common to all ends
 };
 
 int64_t resolution_ns(std::span<const CollectiveEnds> pairs) {
@@ -199,6 +246,7 @@ std::optional<ClockOffset> estimate_offset(std::span<const CollectiveEnds> pairs
   fit.settle();
   fit.find_drift();
   if (fit.drift() != 0) fit.settle();
+  fit.weigh_by_order();
   result.drift = fit.drift();
   result.pairs = static_cast<int64_t>(fit.size());
   result.outliers = static_cast<int64_t>(pairs.size()) - result.pairs;

@@ -26,14 +26,19 @@ HERE = pathlib.Path(__file__).resolve()
 REDLINE = HERE.parents[1] / "build" / "release" / "bin" / "redline"
 TRACEML = HERE.parents[1] / "build" / "peers" / "traceml" / "bin" / "traceml"
 SWITCHED = ("idle", "log", "record")  # ways with hooks
+WITH_TABLES = {"log": ["run", "--log"], "ring": ["record", "--ring", "30s", "-o"]}  # of hangs
 WARM_UP = 50  # steps, in which `redline record` writes its window
 ANSWER = "took "  # begins what a worker says
 BATCHES = 64  # of a pass over the loader
 
 
-def ways(folder):
+def ways(folder, hang_tables):
     """How each process is started, by its name."""
     worker = [sys.executable, str(HERE), "--worker"]
+    if hang_tables:
+        own = [str(REDLINE), *WITH_TABLES[hang_tables]]
+        return {"plain": [*own, f"{folder}/without", "--", "env", "-u", "REDLINE_HANG_TABLES", *worker],
+                "tables": [*own, f"{folder}/with", "--", *worker]}
     record = [str(REDLINE), "record", "-o"]
     every = {
         "plain": worker,
@@ -176,7 +181,7 @@ def measure(options):
     rounds = {model: {} for model in options.models}
     with tempfile.TemporaryDirectory() as folder:
         for start in range(options.starts):
-            begun = ways(f"{folder}/{start}")
+            begun = ways(f"{folder}/{start}", options.hang_tables)
             with contextlib.ExitStack() as ending:
                 workers = {}
                 for way, command in begun.items():
@@ -246,6 +251,7 @@ def parse_arguments():
                         help=f"a comma list of {', '.join(STEPS)} (all)")
     parser.add_argument("--starts", type=int, default=4, help="how often the processes are started (4)")
     parser.add_argument("--rounds", type=int, default=25, help="pairs a start (25)")
+    parser.add_argument("--hang-tables", choices=WITH_TABLES, help="compare only this way with and without such tables")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     for own in ("--worker", "--traceml"):
         parser.add_argument(own, action="store_true", help=argparse.SUPPRESS)
@@ -262,7 +268,7 @@ def main():
     if options.worker:
         return work(options.traceml)
     rounds = measure(options)
-    figures = {model: {way: compare(of_model, way) for way in ("idle", "log", "record", "traceml") if way in of_model}
+    figures = {model: {way: compare(of_model, way) for way in ("idle", "log", "record", "traceml", "tables") if way in of_model}
                for model, of_model in rounds.items()}
     if options.json:
         print(json.dumps({"schema": "redline.bench.run_log/1", "models": figures}, indent=2))

@@ -5,6 +5,7 @@ begin with "nccl:". So it gets edited dumps.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -20,22 +21,26 @@ import job  # noqa: E402
 
 RANKS = 3
 QUIET_SECONDS = 8
+PATIENCE_SECONDS = 120  # a rank that hangs before its first dump never has one
 
 
 def dump_until_it_hangs(case, folder):
     """Runs the case until no rank has entered a collective for some seconds."""
     command = [sys.executable, job.__file__, case.__name__, str(RANKS)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
-                          env={**os.environ, "DUMPS": str(folder), "OMP_NUM_THREADS": "1"}) as process:
-        last, since = None, time.monotonic()
-        while process.poll() is None and (last is None or time.monotonic() - since < QUIET_SECONDS):
+                          env={**os.environ, "DUMPS": str(folder), "OMP_NUM_THREADS": "1", "FORK": "1"}) as process:
+        last = None
+        began = since = time.monotonic()
+        while process.poll() is None and time.monotonic() - began < PATIENCE_SECONDS and (
+                last is None or time.monotonic() - since < QUIET_SECONDS):
             time.sleep(0.5)
             files = sorted(folder.glob("*.json"))
             counts = [len(json.loads(file.read_bytes()).get("entries", [])) for file in files]
             now = counts if len(counts) == RANKS and all(counts) else None
             if now != last:
                 last, since = now, time.monotonic()
-        os.killpg(process.pid, 9)
+        with contextlib.suppress(ProcessLookupError):  # a job that failed has ended
+            os.killpg(process.pid, 9)
 
 
 def of_redline(folder):
@@ -64,8 +69,8 @@ def of_torch(folder, pickles):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", help="names of cases; default: all that hang")
-    for case in job.HANGS:
+    parser.add_argument("cases", nargs="*", help="names of cases; default: all faults")
+    for case in {**job.HANGS, **job.FAILURES}:
         if case.__name__ not in (parser.parse_args().cases or [case.__name__]):
             continue
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as pickles:

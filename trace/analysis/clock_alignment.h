@@ -3,10 +3,9 @@
 //
 // No rank leaves an all-reduce before all have entered it, and all leave it within the time that
 // the last piece of data needs: so the differences of its ends on two ranks scatter around the
-// offset of their clocks. These differences are averaged robustly (median, outliers removed in
-// rounds), with equal weight for those in which the one and the other rank came last, since who
-// waits leaves later. The estimate is kept within what cause and effect allow: no rank ends a
-// collective before another begins it.
+// offset of their clocks. They are averaged robustly, and those with the one and the other rank
+// last count alike, because who waits leaves later. The estimate is kept within what cause and
+// effect allow: no rank ends a collective before another begins it.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +22,9 @@ namespace redline::trace {
 /// What to add to the stamps of one rank to have them on the clock of the first rank.
 struct ClockOffset {
   int64_t offset_ns = 0;  ///< at `at_ns`
-  /// 95 % bound: of the scatter of `pairs` ends, and of what may be common to all of them. That is
-  /// half of what the two orders of arrival differ by, or, if nearly always the same rank came
-  /// last, 100 us or the time of the shortest call. Never less than the resolution of the time
-  /// stamps.
+  /// 95 % bound of the scatter of `pairs` ends and of what may be common to all: half of what the
+  /// two orders of arrival differ by, or, if nearly always the same rank came last, 100 us or the
+  /// time of the shortest call. Never less than the resolution of the time stamps.
   int64_t uncertainty_ns = 0;
   double drift = 0;   ///< further ns per ns of the rank's own clock; 0 unless it is significant
   int64_t at_ns = 0;  ///< on the rank's own clock

@@ -49,6 +49,13 @@ constexpr std::array kFormulas = {
     Formula{"aten::_scaled_dot_product_cudnn_attention_backward", attention, {1, 14, 0, 1}},
     Formula{"aten::_flash_attention_backward", attention, {1, 11, 1, 1}},
     Formula{"aten::_efficient_attention_backward", attention, {1, kAbsent, 1, 1}},
+    // Recurrent layers, by the rule of products: each weight meets each element of the sequence.
+    Formula{"aten::mkldnn_rnn_layer", recurrence, {kAbsent, 0}},
+    Formula{"aten::mkldnn_rnn_layer_backward", recurrence, {kAbsent, 1}},
+    Formula{"aten::_cudnn_rnn", recurrence, {1, 0}},
+    Formula{"aten::_cudnn_rnn_backward", recurrence, {1, 1}},
+    Formula{"aten::miopen_rnn", recurrence, {1, 0}},
+    Formula{"aten::miopen_rnn_backward", recurrence, {1, 1}},
 
     // Element-wise: one operation for each element of the result and each of its arithmetic steps;
     // a function such as exp or gelu counts as one.

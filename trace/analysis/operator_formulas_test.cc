@@ -59,6 +59,26 @@ TEST(OperatorFormulas, Products) {
   });
 }
 
+// Three places in a sequence of two samples, of 4 features, into 5: four gates.
+TEST(OperatorFormulas, RecurrentLayers) {
+  const std::string layer = "[[3, 2, 4], [20, 4], [20, 5], [20], [20], [2, 5], [2, 5]]";
+  const std::string types = R"(["float", "float", "float", "float", "float", "float", "float"])";
+  expect_all({
+      {"both weights at each place", "aten::mkldnn_rnn_layer", layer, types, "", 2 * 6 * 180, 816},
+      {"twice in backward", "aten::mkldnn_rnn_layer_backward", layer, types, "", 4 * 6 * 180, 1632},
+      {"weights of all layers", "aten::_cudnn_rnn",
+       "[[3, 2, 4], [[20, 4], [20, 5], [20], [20]], []]", R"(["float", "TensorList", "Scalar"])",
+       "", 2 * 6 * 180, 816},
+      {"no weights",
+       "aten::_cudnn_rnn",
+       "[[3, 2, 4], []]",
+       R"(["float", "TensorList"])",
+       "",
+       {},
+       {}},
+  });
+}
+
 TEST(OperatorFormulas, Convolutions) {
   const std::string types =
       R"(["float", "float", "", "ScalarList", "ScalarList", "ScalarList", "Scalar", "ScalarList", "Scalar"])";

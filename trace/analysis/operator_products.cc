@@ -277,4 +277,28 @@ OperatorWork attention(const OperatorInputs& inputs, const FormulaNumbers& numbe
   return product_work(flops, needed, bytes, query->type);
 }
 
+OperatorWork recurrence(const OperatorInputs& inputs, const FormulaNumbers& numbers) {
+  const TensorInput* input = inputs.tensor(0);
+  if (!input || input->sizes.size() < 2) return {};
+  std::vector<TensorInput> weights;
+  if (numbers[0] == kAbsent) {
+    for (const size_t index : {1U, 2U}) {
+      if (const TensorInput* weight = inputs.tensor(index)) weights.push_back(*weight);
+    }
+  } else {
+    weights = inputs[static_cast<size_t>(numbers[0])].list;
+  }
+  Count elements = 0;
+  for (const TensorInput& weight : weights) {
+    if (weight.sizes.size() == 2) elements = plus(elements, weight.elements());
+  }
+  if (!elements || *elements == 0) return {};
+  // The sequence is padded, or packed: all elements of all samples in one dimension.
+  const Count places = product_of(std::span(input->sizes).first(input->sizes.size() - 1));
+  const int64_t passes = numbers[1] == 1 ? 2 : 1;  // backward: of the input and of the weights
+  const Count flops = times(times(times(2, places), elements), passes);
+  const Count moved = times(plus(input->elements(), elements), bytes_of(input->type));
+  return product_work(flops, flops, times(moved, passes), input->type);
+}
+
 }  // namespace redline::trace

@@ -34,6 +34,32 @@ bool is_shallow(std::string_view text) {
   return true;
 }
 
+// Whether an operator of this name does more than to make a view or to allocate.
+bool computes(std::string_view name) {
+  constexpr std::string_view kOperators = "aten::";
+  constexpr std::array<std::string_view, 35> kViews = {"_unsafe_view", "alias",
+                                                       "as_strided",   "chunk",
+                                                       "detach",       "detach_",
+                                                       "diagonal",     "empty",
+                                                       "empty_like",   "expand",
+                                                       "flatten",      "empty_strided",
+                                                       "item",         "new_empty",
+                                                       "is_nonzero",   "narrow",
+                                                       "permute",      "_local_scalar_dense",
+                                                       "reshape",      "_reshape_alias",
+                                                       "result_type",  "resize_",
+                                                       "select",       "set_",
+                                                       "slice",        "split",
+                                                       "squeeze",      "t",
+                                                       "transpose",    "unbind",
+                                                       "unfold",       "unsqueeze",
+                                                       "view",         "view_as",
+                                                       "unsafe_split"};
+  if (!name.starts_with(kOperators)) return false;
+  name.remove_prefix(kOperators.size());
+  return std::find(kViews.begin(), kViews.end(), name) == kViews.end();
+}
+
 // One call, and where its GPU work stands in a list of all.
 struct Call {
   SliceId slice;
@@ -115,11 +141,25 @@ class ShapeTable {
     }
   }
 
+  // Of operators without a formula those that call no other one.
   void collect_host_calls() {
+    std::vector<bool> may_count(trace_.string_count()), calls_others(trace_.slice_count());
+    for (uint32_t i = 0; i < may_count.size(); ++i) {
+      may_count[i] = formulas_[i] || computes(trace_.string(StringId{i}));
+    }
+    std::vector<SliceId> found;
     for_each_slice(trace_, [&](SliceId slice, Category category) {
-      if (category != Category::kCpuOp || !formula_of(slice)) return;
-      if (call_around(slice) == slice) calls_.push_back({slice, 0, 0});
+      const StringId name = trace_.slices().name[slice.value];
+      if (category != Category::kCpuOp || !name) return;
+      if (const SliceId around = operator_around(trace_, tree_, slice)) {
+        calls_others[around.value] = true;
+      }
+      if (may_count[name.value]) found.push_back(slice);
     });
+    for (const SliceId slice : found) {
+      if (!formula_of(slice) && calls_others[slice.value]) continue;
+      if (call_around(slice) == slice) calls_.push_back({slice, 0, 0});
+    }
   }
 
   // Asks a few neighbours at three places, so that a trace without shapes costs nothing: to read

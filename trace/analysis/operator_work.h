@@ -22,6 +22,10 @@ OperatorWork convolution_backward(const OperatorInputs& inputs, const FormulaNum
 /// {index of the query, of is_causal, 1 where heads come after the sequence, 1 if backward}
 OperatorWork attention(const OperatorInputs& inputs, const FormulaNumbers& numbers);
 
+/// An LSTM, GRU or plain RNN. {index of its list of weights or kAbsent: the two weights of a layer
+/// follow the input, 1 if backward}
+OperatorWork recurrence(const OperatorInputs& inputs, const FormulaNumbers& numbers);
+
 enum OutputKind : int { kLikeInput, kIsBool, kIsIndex, kWithIndex };
 /// {inputs that may be tensors, operations an element, OutputKind}
 OperatorWork element_wise(const OperatorInputs& inputs, const FormulaNumbers& numbers);

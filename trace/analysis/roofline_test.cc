@@ -58,6 +58,27 @@ TEST(Roofline, RowsAreOperatorsByShapeWithTheirKernels) {
   EXPECT_EQ(analysis.shapes.outside_ns, 0);
 }
 
+TEST(Roofline, WithoutAGpuOperatorsWithoutAFormulaAreRowsToo) {
+  TraceText text;
+  const auto add = [&](const char* name, int64_t begin_ns, int64_t end_ns) {
+    text.cpu_op(name, begin_ns, end_ns,
+                {.args = R"("Input Dims": [[4]], "Input type": ["float"])"});
+  };
+  add("aten::outer_one", 0, 9'000);
+  add("aten::has_no_formula", 1'000, 6'000);
+  add("aten::view", 6'000, 7'000);
+  add("aten::relu", 10'000, 20'000);
+  add("aten::has_no_formula", 11'000, 12'000);
+  add("autograd::engine::evaluate_function: ReluBackward0", 30'000, 31'000);
+  const Analysis analysis = analysis_of(text);
+  const auto& rows = analysis.shapes.rows;
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(analysis.trace->string(rows[0].name), "aten::relu");
+  EXPECT_EQ(analysis.trace->string(rows[1].name), "aten::has_no_formula");
+  EXPECT_FALSE(rows[1].work.is_modelled());
+  EXPECT_EQ(rows[1].host_ns, 5'000) << "what relu calls belongs to relu";
+}
+
 TEST(Roofline, ComparesWithThePeakThatBinds) {
   TraceText text = on_h100();
   add_product(text, 1, "1000", 4'000);

@@ -35,6 +35,14 @@ CASES = {
     "batch of a transformer four times": case("batch_size=4x", {"model": "transformer", "batch": 16}, batch=64),
     "products in bf16": case("amp=bf16", {"batch": 256}, amp=True),
     "network twice as fast": case("collectives=2x", {"reduce": 64}, 2, reduce=32),
+    "batch of an LSTM twice as large": case("batch_size=2x", {"model": "lstm", "batch": 16}, batch=32),
+    "batch of a ViT half as large": case("batch_size=0.5x", {"model": "vit", "batch": 16}, batch=8),
+    "convolutions in bf16": case("amp=bf16", {"model": "cnn", "batch": 16}, amp=True),
+    "ViT's loader without its delay": case("loader=free", {"model": "vit", "batch": 4, "delay": 60}, delay=0),
+    "ViT's worker without its delay": case("loader=free", {"model": "vit", "batch": 16, "delay": 60, "workers": 1},
+                                           delay=0),
+    "LSTM's worker twice as fast": case("loader=2x", {"model": "lstm", "batch": 8, "delay": 120, "workers": 1},
+                                        delay=60),
     "straggler cured": case("straggler=cured", {"reduce": 4, "late": 20}, 2, late=0),
 }
 

@@ -62,9 +62,34 @@ class Transformer(nn.Module):
         return self.head(self.blocks(self.into(x.view(len(x), 16, 16))).mean(1))
 
 
+class Lstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(32, 128, batch_first=True), nn.Linear(128, 10)
+
+    def forward(self, x):
+        return self.head(self.lstm(x.view(len(x), 8, 32))[0][:, -1])
+
+
+class Vit(nn.Module):
+    """Patches of 4x4 pixels, two encoder layers."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True, dropout=0)
+        self.patches, self.head = nn.Conv2d(3, 64, 4, 4), nn.Linear(64, 10)
+        self.blocks = nn.TransformerEncoder(layer, 2)
+
+    def forward(self, x):
+        return self.head(self.blocks(self.patches(x).flatten(2).transpose(1, 2)).mean(1))
+
+
 def cnn():
     return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 32, 3, 2, 1),
                          nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(512, 10))
+
+
+MODELS = {"cnn": cnn, "lstm": Lstm, "transformer": Transformer, "vit": Vit}
 
 
 class Training:
@@ -72,8 +97,8 @@ class Training:
 
     def __init__(self, model="mlp", batch=64, delay=0, workers=0, sums=0, width=1024, amp=False, reduce=0, late=0):
         torch.manual_seed(0)
-        shape = (3, 32, 32) if model == "cnn" else (256,)
-        self.model = {"mlp": lambda: Mlp(width, sums), "cnn": cnn, "transformer": Transformer}[model]()
+        shape = (3, 32, 32) if model in ("cnn", "vit") else (256,)
+        self.model = Mlp(width, sums) if model == "mlp" else MODELS[model]()
         self.optimizer = torch.optim.SGD(self.model.parameters(), 1e-3)
         loader = DataLoader(Samples(shape, batch, delay / 1000), batch, num_workers=workers)
         self.batches = iter(loader)

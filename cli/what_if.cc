@@ -64,8 +64,7 @@ void add_what_if(CLI::App& app, int& status) {
                    "What changes: loader=free, loader=2x, collectives=2x, kernels:REGEX=1.5x, "
                    "amp=bf16, batch_size=2x, straggler=cured. Several change together")
       ->required()
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
       ->type_name("KNOB=VALUE");
   command->add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))

@@ -56,3 +56,32 @@ def test_what_cannot_be_said_is_no_number(trace, program, run):
     done = run([program("redline"), "what-if", trace, "--knob", "loader=fast"])
     assert done.returncode == 2
     assert "'loader=fast' is no change" in done.stderr
+
+
+def test_report_and_what_if_know_what_doctor_measured_on_this_machine(tmp_path, program, run):
+    environment = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    measured = run([program("redline"), "doctor", "--measure"], environment=environment)
+    assert measured.returncode == 0, measured.stderr
+    ((host, peaks),) = json.loads((tmp_path / "data/redline/cpu-peaks.json").read_text())["hosts"].items()
+    # A product that takes ten times as long as the peak says.
+    product_us = 10 * 2 * 1000**3 / (peaks["fp32_tflops"] * 1e6)
+    inputs = {"Input Dims": [[1000, 1000], [1000, 1000]], "Input type": ["float", "float"],
+              "Input Strides": [[1000, 1], [1000, 1]], "Concrete Inputs": ["", ""]}
+    product = {**slice_of("cpu_op", "aten::mm", 0, product_us), "args": inputs}
+
+    def asked(name, command, host):
+        path = tmp_path / name
+        machine = {"machine": {"usable_cores": peaks["cores"]}}
+        path.write_text(json.dumps({"schemaVersion": 1, "host_name": host, "run": machine, "traceEvents": [product]}))
+        return run([program("redline"), *command, path, "--format", "json"], environment=environment)
+
+    (row,) = json.loads(asked("own.json", ["report"], host).stdout)["traces"][0]["operators_by_shape"]
+    assert row["percent_of_peak"] == pytest.approx(10, rel=0.01)
+    (row,) = json.loads(asked("other.json", ["report"], "another").stdout)["traces"][0]["operators_by_shape"]
+    assert row["percent_of_peak"] is None
+    said = asked("own.json", ["what-if", "--knob", "amp=bf16"], host)
+    if peaks["bf16_tflops"]:
+        predicted = json.loads(said.stdout)["predicted"]["step_ns"]
+        assert predicted == pytest.approx(1000 * product_us * peaks["fp32_tflops"] / peaks["bf16_tflops"], rel=0.01)
+    else:
+        assert "what the device does in bf16 is not known" in said.stderr

@@ -41,6 +41,17 @@ inline std::vector<trace::Finding> advice_on(const TraceText& text) {
   return trace::advise(analysis_of(text));
 }
 
+/// The finding of that rule; an empty one, and a failure, if there is none.
+inline const trace::Finding& only(const std::vector<trace::Finding>& findings,
+                                  const std::string& rule) {
+  for (const trace::Finding& finding : findings) {
+    if (finding.rule == rule) return finding;
+  }
+  static const trace::Finding kNone;
+  ADD_FAILURE() << "no finding " << rule;
+  return kNone;
+}
+
 inline auto HasRule(const std::string& rule) {
   return ::testing::Contains(::testing::Field(&trace::Finding::rule, rule));
 }

@@ -35,14 +35,6 @@ void rank_by_gain(std::vector<Finding>& findings) {
   });
 }
 
-// A trace without marked steps counts as one step, but its user knows of none.
-void leave_out_steps(std::string& sentence) {
-  constexpr std::string_view kWords = " a step";
-  for (size_t at = sentence.find(kWords); at != std::string::npos; at = sentence.find(kWords, at)) {
-    sentence.erase(at, kWords.size());
-  }
-}
-
 }  // namespace
 
 const char* severity_name(Severity severity) {
@@ -72,12 +64,6 @@ std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
                  [&](size_t i, unsigned) { found[i] = kRules[i](activity); });
   for (auto& finding : found) {
     if (finding) findings.push_back(std::move(*finding));
-  }
-  if (!analysis.steps.front().number) {
-    for (Finding& finding : findings) {
-      leave_out_steps(finding.headline);
-      leave_out_steps(finding.detail);
-    }
   }
   rank_by_gain(findings);
   return findings;

@@ -78,9 +78,10 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
   Finding finding = finding_on("layout_transposes", activity, exposed_ns);
   finding.headline =
       fmt::format("Layout changes around convolutions: {}", format_ns(part.per_step_ns));
-  finding.detail = fmt::format(
-      "{} kernels a step turn NCHW into NHWC and back: a channels_last model needs none",
-      format_count(static_cast<int64_t>(kernels.size()) / activity.step_count()));
+  finding.detail =
+      fmt::format("{} kernels{} turn NCHW into NHWC and back: a channels_last model needs none",
+                  format_count(static_cast<int64_t>(kernels.size()) / activity.step_count()),
+                  activity.a_step());
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels.size()));
   finding.events = longest(activity.trace(), kernels);
   finding.knob = "channels_last=off,on";

@@ -86,8 +86,8 @@ std::optional<Finding> data_parallel(const Activity& activity) {
   const StepShare part(activity, time_ns);
   if (part.share < kReplicationShare) return std::nullopt;
   Finding finding = finding_on("data_parallel", activity, time_ns);
-  finding.headline =
-      fmt::format("DataParallel copies the model: {} a step", format_ns(part.per_step_ns));
+  finding.headline = fmt::format("DataParallel copies the model: {}{}", format_ns(part.per_step_ns),
+                                 activity.a_step());
   finding.detail = fmt::format(
       "{} of the step, in one process for all GPUs: DistributedDataParallel under torchrun has a "
       "process a GPU and copies nothing",

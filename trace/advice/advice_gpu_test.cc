@@ -13,6 +13,7 @@ using redline::testing::HasRule;
 using redline::testing::kMs;
 using redline::testing::kUs;
 using redline::testing::on_stream;
+using redline::testing::only;
 using redline::testing::TraceText;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -20,15 +21,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-const Finding& only(const std::vector<Finding>& findings, const std::string& rule) {
-  for (const Finding& finding : findings) {
-    if (finding.rule == rule) return finding;
-  }
-  static const Finding kNone;
-  ADD_FAILURE() << "no finding " << rule;
-  return kNone;
-}
 
 std::string gpu(const char* name, int major, int minor) {
   return fmt::format(R"("deviceProperties": [{{"id": 0, "name": "{}", "totalGlobalMem": 1000, )"

@@ -130,12 +130,12 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   }
   Finding finding = finding_on("launch_bound", activity, idle_ns);
   finding.headline =
-      fmt::format("Host-bound: the GPU waits {} a step", format_ns(part.per_step_ns));
+      fmt::format("Host-bound: the GPU waits {}{}", format_ns(part.per_step_ns), activity.a_step());
   const int64_t mean_ns = count == 0 ? 0 : kernel_ns / count;
   finding.detail = fmt::format(
-      "for {} launches a step of {} each: a larger batch, torch.compile or CUDA graphs give the "
+      "for {} launches{} of {} each: a larger batch, torch.compile or CUDA graphs give the "
       "GPU more work a launch",
-      format_count(kernels), format_ns(mean_ns));
+      format_count(kernels), activity.a_step(), format_ns(mean_ns));
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
   finding.evidence.emplace_back("mean_kernel_ns", static_cast<double>(mean_ns));
   finding.events = longest_idle_gaps(activity);
@@ -150,15 +150,16 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
   if (StepShare(activity, won_ns).share < kWaitShare) return std::nullopt;
   const StepShare spent(activity, total_ns(activity.time_of(calls)));
   Finding finding = finding_on("synchronizing_calls", activity, won_ns);
-  finding.headline =
-      fmt::format("The host waits for the GPU {} a step", format_ns(spent.per_step_ns));
+  finding.headline = fmt::format("The host waits for the GPU {}{}", format_ns(spent.per_step_ns),
+                                 activity.a_step());
   finding.events = longest(activity.trace(), calls);
   const std::string reasons = reasons_of(activity, calls);
   const std::string_view place = place_of(activity.trace(), finding.events.front().slice);
-  finding.detail = fmt::format(
-      "{} a step, most in {}{}{}: {}",
-      format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"), reasons,
-      place.empty() ? "" : ", the longest in ", place, cure_of_waiting(reasons));
+  finding.detail =
+      fmt::format("{}{}, most in {}{}{}: {}",
+                  format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"),
+                  activity.a_step(), reasons, place.empty() ? "" : ", the longest in ", place,
+                  cure_of_waiting(reasons));
   finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
   return finding;
@@ -181,8 +182,8 @@ std::optional<Finding> tiny_operators(const Activity& activity) {
   const StepShare part(activity, time_ns);
   if (count < kManyTinyOperators || part.share <= kTinyOperatorShare) return std::nullopt;
   Finding finding = finding_on("tiny_operators", activity, time_ns);
-  finding.headline = fmt::format("Small work: {} operators under {} a step", format_count(count),
-                                 format_ns(kTinyOperatorNs));
+  finding.headline = fmt::format("Small work: {} operators under {}{}", format_count(count),
+                                 format_ns(kTinyOperatorNs), activity.a_step());
   finding.detail = fmt::format("{} of the step goes into calls; a larger batch needs fewer of them",
                                format_percent(part.share));
   finding.evidence.emplace_back("operators", static_cast<double>(count));
@@ -209,8 +210,8 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   // Fewer stalls than steps are kernels that are loaded when they are first used.
   if (part.share < kStalledShare || count < activity.step_count()) return std::nullopt;
   Finding finding = finding_on("cpu_oversubscribed", activity, idle_ns);
-  finding.headline = fmt::format("Threads that launch kernels lose the CPU: {} a step",
-                                 format_ns(part.per_step_ns));
+  finding.headline = fmt::format("Threads that launch kernels lose the CPU: {}{}",
+                                 format_ns(part.per_step_ns), activity.a_step());
   finding.detail = fmt::format(
       "{} launches took over {} with the GPU idle: fewer DataLoader workers, or OMP_NUM_THREADS",
       format_count(count), format_ns(kStalledLaunchNs));
@@ -235,9 +236,9 @@ std::optional<Finding> low_gpu_utilization(const Activity& activity) {
   finding.headline = fmt::format("GPU {} runs kernels {} of the time", lowest->device,
                                  format_percent(lowest->utilization));
   finding.detail = fmt::format(
-      "in {} a step nothing recorded went on: Python between operators, or files (record --stacks "
+      "in {}{} nothing recorded went on: Python between operators, or files (record --stacks "
       "shows it)",
-      format_ns(part.per_step_ns));
+      format_ns(part.per_step_ns), activity.a_step());
   finding.evidence.emplace_back("utilization_share", lowest->utilization);
   finding.evidence.emplace_back("device", static_cast<double>(lowest->device));
   finding.events = longest_idle_gaps(activity);

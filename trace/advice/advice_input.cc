@@ -72,8 +72,7 @@ void explain_epoch_begins(const Activity& activity, std::span<const SliceId> wai
   if (static_cast<double>(long_ns) < kBusyShare * static_cast<double>(all_ns)) return;
   finding.detail = fmt::format(
       "{} of it in {} of {} waits, as where an epoch begins: persistent_workers=True keeps the "
-      "workers "
-      "from one epoch to the next",
+      "workers from one epoch to the next",
       format_percent(static_cast<double>(long_ns) / static_cast<double>(all_ns)), few,
       waits.size());
   finding.knob = "persistent_workers=off,on";
@@ -100,8 +99,8 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
     return name_of(activity.trace(), slice).find("SingleProcess") != std::string_view::npos;
   });
   Finding finding = finding_on("dataloader_wait", activity, wait_ns);
-  finding.headline =
-      fmt::format("DataLoader: training waits {} a step", format_ns(part.per_step_ns));
+  finding.headline = fmt::format("DataLoader: training waits {}{}", format_ns(part.per_step_ns),
+                                 activity.a_step());
   if (single) {
     finding.detail =
         fmt::format("num_workers is 0: batches are made between the steps, {} of the step",
@@ -124,12 +123,12 @@ std::optional<Finding> pageable_copies(const Activity& activity) {
   if (part.share <= kCopyShare) return std::nullopt;
   Finding finding = finding_on("pageable_copies", activity, exposed_ns);
   const int64_t copy_ns = total_ns(activity.time_of(copies)) / activity.step_count();
-  finding.headline =
-      fmt::format("Pageable host-to-device copies: {} a step", format_ns(part.per_step_ns));
+  finding.headline = fmt::format("Pageable host-to-device copies: {}{}",
+                                 format_ns(part.per_step_ns), activity.a_step());
   finding.detail = fmt::format(
-      "the host waits for each of {} copies, {} of copying a step: pin_memory=True and "
+      "the host waits for each of {} copies, {} of copying{}: pin_memory=True and "
       "non_blocking=True copy beside kernels",
-      format_count(copies.size()), format_ns(copy_ns));
+      format_count(copies.size()), format_ns(copy_ns), activity.a_step());
   finding.evidence.emplace_back("copy_ns", static_cast<double>(copy_ns));
   finding.evidence.emplace_back("copies", static_cast<double>(copies.size()));
   finding.events = longest(activity.trace(), copies);

@@ -180,8 +180,8 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
   if (failures.empty() && (!in_most_steps || part.share < kAllocationShare)) return std::nullopt;
   Finding finding = finding_on("allocator_retries", activity, won_ns);
   if (failures.empty()) {
-    finding.headline =
-        fmt::format("Memory calls to the driver: {} a step", format_ns(part.per_step_ns));
+    finding.headline = fmt::format("Memory calls to the driver: {}{}", format_ns(part.per_step_ns),
+                                   activity.a_step());
     finding.detail = fmt::format(
         "{} in {} of {} steps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or a smaller "
         "batch",

@@ -99,10 +99,10 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
   const StepShare part(activity, exposed_ns);
   if (part.share <= kOptimizerShare) return std::nullopt;
   Finding finding = finding_on("optimizer_per_parameter", activity, exposed_ns);
-  finding.headline =
-      fmt::format("Optimizer: {} a step, one tensor at a time", format_ns(part.per_step_ns));
-  finding.detail = fmt::format("{} operators a step, {} of it: {}", format_count(operators),
-                               format_percent(part.share), cure->what);
+  finding.headline = fmt::format("Optimizer: {}{}, one tensor at a time",
+                                 format_ns(part.per_step_ns), activity.a_step());
+  finding.detail = fmt::format("{} operators{}, {} of it: {}", format_count(operators),
+                               activity.a_step(), format_percent(part.share), cure->what);
   finding.evidence.emplace_back("operators", static_cast<double>(operators));
   finding.events = longest(activity.trace(), annotations);
   finding.knob = cure->knob;

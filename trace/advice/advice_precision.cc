@@ -138,8 +138,8 @@ std::optional<Finding> float32_on_cpu(const Activity& activity) {
   const StepShare part(activity, time_ns);
   if (part.share <= kMatrixShare) return std::nullopt;
   Finding finding = finding_on("float32_matrix_work", activity, time_ns);
-  finding.headline =
-      fmt::format("No autocast: {} a step in matrix work", format_ns(part.per_step_ns));
+  finding.headline = fmt::format("No autocast: {}{} in matrix work", format_ns(part.per_step_ns),
+                                 activity.a_step());
   finding.detail =
       fmt::format("convolutions and products, {} of it; bf16 helps where the CPU has it",
                   format_percent(part.share));

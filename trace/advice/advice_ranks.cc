@@ -41,7 +41,8 @@ bool makes_small_calls(int64_t calls_a_step, int64_t mean_ns) {
 }
 
 // The cure depends on the collective that takes the most time.
-std::string cure_of(const Analysis& analysis, int64_t calls_a_step, int64_t mean_ns) {
+std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean_ns) {
+  const Analysis& analysis = activity.analysis();
   const Collective& longest = analysis.communication.table.front();
   const std::string_view name = longest.name;
   if (contains(name, "SendRecv") || contains(name, "AllToAll") || contains(name, "all_to_all")) {
@@ -53,14 +54,13 @@ std::string cure_of(const Analysis& analysis, int64_t calls_a_step, int64_t mean
   }
   if (gathers) {
     return "most in all_gather, of no sharded model: gather metrics and counts less often than "
-           "each "
-           "step, or keep ranks equally busy (who comes first waits here)";
+           "each step, or keep ranks equally busy (who comes first waits here)";
   }
   if (makes_small_calls(calls_a_step, mean_ns)) {
     return fmt::format(
-        "{} small calls a step: gather gradients in buckets (DDP's "
+        "{} small calls{}: gather gradients in buckets (DDP's "
         "bucket_cap_mb), or a larger batch",
-        format_count(calls_a_step));
+        format_count(calls_a_step), activity.a_step());
   }
   return "larger batches, or accumulation under no_sync(), make it rarer";
 }
@@ -148,10 +148,11 @@ std::optional<Finding> communication(const Activity& activity) {
     time_ns += row.total_ns;
   }
   Finding finding = finding_on("communication", activity, exposed_ns);
-  finding.headline = fmt::format("Exposed communication: {} a step", format_ns(part.per_step_ns));
+  finding.headline =
+      fmt::format("Exposed communication: {}{}", format_ns(part.per_step_ns), activity.a_step());
   const int64_t calls_a_step = count / activity.step_count();
   const int64_t mean_ns = count == 0 ? 0 : time_ns / count;
-  finding.detail = cure_of(analysis, calls_a_step, mean_ns);
+  finding.detail = cure_of(activity, calls_a_step, mean_ns);
   const int64_t step_part_ns = time_ns / activity.step_count();
   finding.evidence.emplace_back("communication_ns", static_cast<double>(step_part_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(count));
@@ -186,7 +187,7 @@ std::optional<Finding> accumulation_reduces(const Activity& activity) {
   const StepShare part(activity, removable_ns);
   if (part.share <= kExposedShare) return std::nullopt;
   Finding finding = finding_on("accumulation_reduces", activity, removable_ns);
-  finding.headline = fmt::format("Gradients are reduced {} times a step", least);
+  finding.headline = fmt::format("Gradients are reduced {} times{}", least, activity.a_step());
   finding.detail = fmt::format(
       "{} of the step; once is enough: all but the last backward pass of each step under `with "
       "model.no_sync():`",
@@ -224,8 +225,8 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   Finding finding;
   finding.rule = "straggler";
   finding.estimated_speedup = speedup_without(late_ns, step_ns);
-  finding.headline = fmt::format("Rank {} is late: others wait {} a step", *comparison.straggler,
-                                 format_ns(late_ns));
+  finding.headline = fmt::format("Rank {} is late: others wait {}{}", *comparison.straggler,
+                                 format_ns(late_ns), ranks.front()->a_step());
   finding.detail =
       fmt::format("{} of the step{}", format_percent(late_share), why_late(comparison.late_in));
   finding.evidence = {{"rank", static_cast<double>(*comparison.straggler)},

@@ -9,18 +9,16 @@
 #include "base/format.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/analysis/operator_inputs.h"
-#include "trace/analysis/replay.h"
 #include "trace/analysis/roofline.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
 namespace {
 
-constexpr double kLeastShare = 0.02;       // of a step, for a finding
-constexpr double kManyFusible = 0.30;      // of the kernels' time
-constexpr double kMuchRecomputed = 0.05;   // of a step
-constexpr double kMuchSmall = 0.20;        // of a step
-constexpr size_t kMostSlices = 1'000'000;  // of a step: replaying it takes half a second
+constexpr double kLeastShare = 0.02;      // of a step, for a finding
+constexpr double kManyFusible = 0.30;     // of the kernels' time
+constexpr double kMuchRecomputed = 0.05;  // of a step
+constexpr double kMuchSmall = 0.20;       // of a step
 
 using Calls = std::vector<SliceId>;  // GPU work
 
@@ -30,26 +28,33 @@ bool has_one_of(std::string_view name, std::span<const std::string_view> parts) 
   });
 }
 
-// Steps that are as long as the replay says; nullopt if that is not shorter by much.
-std::optional<Finding> finding_on_replay(const char* rule, const Activity& activity,
-                                         const Change& change, const Calls& work) {
-  const Analysis& analysis = activity.analysis();
-  const size_t steps = steps_for_a_quick_replay(analysis);
-  if (analysis.trace->slice_count() / analysis.steps.size() > kMostSlices) return std::nullopt;
-  const std::vector<int64_t> lengths_ns = replay(analysis, change, steps);
-  double before_ns = 0, after_ns = 0;
-  for (size_t i = 0; i < lengths_ns.size(); ++i) {
-    before_ns += static_cast<double>(analysis.steps[i].window.length_ns());
-    after_ns += static_cast<double>(lengths_ns[i]);
+// The GPU work whose change cures what a rule found.
+class CuredWork {
+ public:
+  explicit CuredWork(const Activity& activity) : activity_(activity), change_(activity.trace()) {}
+
+  void scale(SliceId work, double by) {
+    change_.factor[work.value] = static_cast<float>(by);
+    work_.push_back(work);
   }
-  if (before_ns <= 0) return std::nullopt;
-  const auto won_ns =
-      static_cast<int64_t>(static_cast<double>(activity.steps_ns()) * (1 - after_ns / before_ns));
-  if (work.empty() || StepShare(activity, won_ns).share < kLeastShare) return std::nullopt;
-  Finding finding = finding_on(rule, activity, won_ns);
-  finding.events = longest(activity.trace(), work);
-  return finding;
-}
+  /// But for one piece of work, which stays as it was.
+  void keep(SliceId work) { change_.factor[work.value] = 1; }
+  [[nodiscard]] const Calls& work() const { return work_; }
+
+  /// nullopt if the steps would not be shorter by much.
+  [[nodiscard]] std::optional<Finding> finding(const char* rule) const {
+    if (work_.empty()) return std::nullopt;
+    Finding finding = finding_on(rule, activity_, change_);
+    if (finding.estimated_speedup.value_or(0) < 1 / (1 - kLeastShare)) return std::nullopt;
+    finding.events = longest(activity_.trace(), work_);
+    return finding;
+  }
+
+ private:
+  const Activity& activity_;
+  Change change_;
+  Calls work_;
+};
 
 constexpr std::array<std::string_view, 2> kFusible = {"elementwise_kernel", "CatArrayBatchedCopy"};
 
@@ -135,15 +140,14 @@ std::optional<Finding> fusible_kernels(const Activity& activity) {
   const double share = share_of_fusible(activity.analysis());
   if (share < kManyFusible) return std::nullopt;
   const DeviceWorkTable& table = activity.analysis().device_work;
-  Change change(activity.trace());
-  Calls fusible;
+  CuredWork cure(activity);
   int64_t rows = 0;
   for (const DeviceStream& stream : table.streams) {
     const DeviceWork* longest_one = nullptr;
     size_t in_row = 0;
     const auto end_row = [&] {
       if (longest_one && in_row > 1) ++rows;
-      if (longest_one) change.factor[longest_one->slice.value] = 1;
+      if (longest_one) cure.keep(longest_one->slice);
       longest_one = nullptr;
       in_row = 0;
     };
@@ -152,8 +156,7 @@ std::optional<Finding> fusible_kernels(const Activity& activity) {
         end_row();
         continue;
       }
-      fusible.push_back(work.slice);
-      change.factor[work.slice.value] = 0;
+      cure.scale(work.slice, 0);
       ++in_row;
       if (!longest_one || work.interval.length_ns() > longest_one->interval.length_ns()) {
         longest_one = &work;
@@ -161,13 +164,13 @@ std::optional<Finding> fusible_kernels(const Activity& activity) {
     }
     end_row();
   }
-  auto finding = finding_on_replay("fusible_kernels", activity, change, fusible);
+  auto finding = cure.finding("fusible_kernels");
   if (!finding) return std::nullopt;
   finding->headline = fmt::format("Kernels that a compiler would fuse: {}", format_percent(share));
   finding->detail = fmt::format(
       "{} of the kernels' time in {} element-wise and concatenating kernels, of which many follow "
       "each other: torch.compile makes one of such a row",
-      format_percent(share), format_count(fusible.size()));
+      format_percent(share), format_count(cure.work().size()));
   finding->evidence.emplace_back("kernel_share", share);
   finding->evidence.emplace_back("rows", static_cast<double>(rows));
   finding->knob = "compile=off,on";
@@ -207,17 +210,15 @@ std::optional<Finding> unfused_attention(const Activity& activity) {
     for (size_t at = before + 1; at < after; ++at) is_scores[calls[at]->slice.value] = true;
   }
   if (found == 0) return std::nullopt;
-  Change change(trace);
-  Calls work;
+  CuredWork cure(activity);
   const auto& rows = analysis.device_work.rows;
   for (const DeviceWork& each : rows) {
     SliceId at = each.launch;
     while (at && !is_scores[at.value]) at = analysis.host_tree.parent[at.value];
     if (!at) continue;
-    work.push_back(each.slice);
-    change.factor[each.slice.value] = 0;
+    cure.scale(each.slice, 0);
   }
-  auto finding = finding_on_replay("unfused_attention", activity, change, work);
+  auto finding = cure.finding("unfused_attention");
   if (!finding) return std::nullopt;
   finding->headline = "Attention that writes its scores to memory";
   finding->detail = fmt::format(
@@ -257,14 +258,12 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
   if (std::none_of(factor.begin(), factor.end(), [](double each) { return each < 1; })) {
     return std::nullopt;
   }
-  Change change(activity.trace());
-  Calls work;
+  CuredWork cure(activity);
   for_each_modelled(activity, [&](const DeviceWork& each, uint32_t row) {
     if (factor[row] >= 1) return;
-    change.scale(each.slice, factor[row]);
-    work.push_back(each.slice);
+    cure.scale(each.slice, factor[row]);
   });
-  auto finding = finding_on_replay("misaligned_products", activity, change, work);
+  auto finding = cure.finding("misaligned_products");
   if (!finding) return std::nullopt;
   finding->headline = "Products of sizes that Tensor Cores do not like";
   finding->detail =
@@ -272,7 +271,7 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
           ? "their kernels are for tensors that begin anywhere (align1): make slices contiguous"
           : fmt::format("{}: pad such sizes (vocabulary, hidden, sequence) to a multiple of {}",
                         joined_numbers(odd), piece);
-  finding->evidence.emplace_back("kernels", static_cast<double>(work.size()));
+  finding->evidence.emplace_back("kernels", static_cast<double>(cure.work().size()));
   return finding;
 }
 
@@ -288,27 +287,25 @@ std::optional<Finding> recomputation(const Activity& activity) {
   for (const ShapeCall& call : calls) {
     if (call.is_recomputed) is_again[call.slice.value] = true;
   }
-  Change change(activity.trace());
-  Calls work;
+  CuredWork cure(activity);
   int64_t again_ns = 0;
   for (const DeviceWork& each : analysis.device_work.rows) {
     SliceId at = each.launch;
     while (at && !is_again[at.value]) at = analysis.host_tree.parent[at.value];
     if (!at) continue;
-    work.push_back(each.slice);
+    cure.scale(each.slice, 0);
     again_ns += each.interval.length_ns();
-    change.factor[each.slice.value] = 0;
   }
   if (StepShare(activity, again_ns).share < kMuchRecomputed) return std::nullopt;
-  auto finding = finding_on_replay("recomputation", activity, change, work);
+  auto finding = cure.finding("recomputation");
   if (!finding) return std::nullopt;
   const StepShare part(activity, again_ns);
-  finding->headline =
-      fmt::format("Computed again in backward: {} a step", format_ns(part.per_step_ns));
+  finding->headline = fmt::format("Computed again in backward: {}{}", format_ns(part.per_step_ns),
+                                  activity.a_step());
   finding->detail = fmt::format(
-      "{} of GPU work a step: activation checkpointing trades it for memory. Where memory is left, "
+      "{} of GPU work{}: activation checkpointing trades it for memory. Where memory is left, "
       "checkpoint fewer blocks",
-      format_ns(part.per_step_ns));
+      format_ns(part.per_step_ns), activity.a_step());
   finding->evidence.emplace_back("recomputed_ns", static_cast<double>(part.per_step_ns));
   return finding;
 }
@@ -331,21 +328,19 @@ std::optional<Finding> small_batch(const Activity& activity) {
   if (std::none_of(factor.begin(), factor.end(), [](double each) { return each < 1; })) {
     return std::nullopt;
   }
-  Change change(activity.trace());
-  Calls work;
+  CuredWork cure(activity);
   int64_t bound_ns = 0;
   for_each_modelled(activity, [&](const DeviceWork& each, uint32_t row) {
     if (factor[row] >= 1) return;
-    change.scale(each.slice, factor[row]);
-    work.push_back(each.slice);
+    cure.scale(each.slice, factor[row]);
     bound_ns += each.interval.length_ns();
   });
   if (StepShare(activity, bound_ns).share < kMuchSmall) return std::nullopt;
-  auto finding = finding_on_replay("small_batch", activity, change, work);
+  auto finding = cure.finding("small_batch");
   if (!finding) return std::nullopt;
   const StepShare part(activity, bound_ns);
-  finding->headline =
-      fmt::format("Products too small for the GPU: {} a step", format_ns(part.per_step_ns));
+  finding->headline = fmt::format("Products too small for the GPU: {}{}",
+                                  format_ns(part.per_step_ns), activity.a_step());
   finding->detail = fmt::format(
       "{} of the step in products that memory binds: they read all weights for few rows, so a "
       "larger batch is nearly free",

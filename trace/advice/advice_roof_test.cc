@@ -16,18 +16,10 @@ using redline::testing::HasRule;
 using redline::testing::kMs;
 using redline::testing::kUs;
 using redline::testing::on_stream;
+using redline::testing::only;
 using redline::testing::TraceText;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const Finding& the(const std::vector<Finding>& findings, const std::string& rule) {
-  for (const Finding& finding : findings) {
-    if (finding.rule == rule) return finding;
-  }
-  static const Finding kNone;
-  ADD_FAILURE() << "no finding " << rule;
-  return kNone;
-}
 
 // A step of 10 ms on an H100. Each operator is launched in the first 2 ms, and its kernel runs
 // behind the one before.
@@ -71,7 +63,7 @@ TEST(AdviceRoof, ACompilerFusesKernelsThatFollowEachOther) {
   training.run("aten::mm", "nvjet_gemm", 4 * kMs);
   for (const int64_t length : {1, 3, 2}) training.run("aten::mul", kElementwise, length * kMs);
   const auto findings = training.advice();
-  const Finding& finding = the(findings, "fusible_kernels");
+  const Finding& finding = only(findings, "fusible_kernels");
   EXPECT_EQ(finding.headline, "Kernels that a compiler would fuse: 60.0 %");
   EXPECT_THAT(finding.detail, HasSubstr("60.0 % of the kernels' time in 3 element-wise"));
   // Of 1 + 3 + 2 ms the longest stays.
@@ -93,7 +85,7 @@ TEST(AdviceRoof, ASoftmaxBetweenBatchedProductsIsAttention) {
         .advice();
   };
   const auto findings = attention("aten::_softmax");
-  const Finding& finding = the(findings, "unfused_attention");
+  const Finding& finding = only(findings, "unfused_attention");
   EXPECT_EQ(finding.headline, "Attention that writes its scores to memory");
   EXPECT_THAT(finding.detail, HasSubstr("a softmax of a product's result"));
   EXPECT_NEAR(*finding.estimated_speedup, 10.0 / 6, 0.01);
@@ -105,7 +97,7 @@ TEST(AdviceRoof, SizesThatTensorCoresCannotTakeWhole) {
     return Training().run("aten::mm", kernel, 10 * kMs, sizes_of(sizes)).advice();
   };
   const auto findings = products("[[8192, 4096], [4096, 50257]]", "cutlass_80_gemm_align1");
-  const Finding& finding = the(findings, "misaligned_products");
+  const Finding& finding = only(findings, "misaligned_products");
   EXPECT_EQ(finding.headline, "Products of sizes that Tensor Cores do not like");
   EXPECT_EQ(finding.detail,
             "50,257: pad such sizes (vocabulary, hidden, sequence) to a multiple of 8");
@@ -131,7 +123,7 @@ TEST(AdviceRoof, WhatCheckpointingComputesAgain) {
     return advice_on(text);
   };
   const auto findings = training(R"(, "Sequence number": 7)");
-  const Finding& finding = the(findings, "recomputation");
+  const Finding& finding = only(findings, "recomputation");
   EXPECT_EQ(finding.headline, "Computed again in backward: 4.0 ms a step");
   EXPECT_NEAR(*finding.estimated_speedup, 8'036.0 / 4'081, 0.01);
   EXPECT_THAT(training(""), Not(HasRule("recomputation")));
@@ -142,7 +134,7 @@ TEST(AdviceRoof, ProductsOfAFewRowsAreBoundByMemory) {
     return Training().run("aten::mm", "nvjet", 5 * kMs, sizes_of(sizes)).advice();
   };
   const auto findings = rows("[[8, 16384], [16384, 16384]]");
-  const Finding& finding = the(findings, "small_batch");
+  const Finding& finding = only(findings, "small_batch");
   EXPECT_EQ(finding.headline, "Products too small for the GPU: 5.0 ms a step");
   EXPECT_GT(*finding.estimated_speedup, 1.5);
   EXPECT_THAT(rows("[[16384, 16384], [16384, 16384]]"), Not(HasRule("small_batch")));

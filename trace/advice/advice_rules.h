@@ -7,6 +7,7 @@
 
 #include "trace/advice/advice.h"
 #include "trace/analysis/activity.h"
+#include "trace/analysis/replay.h"
 
 namespace redline::trace {
 
@@ -86,6 +87,10 @@ struct StepShare {
 /// A finding whose cure would remove `total_ns` from all steps together. Its evidence has
 /// "removable_ns" (a step) and "step_share".
 [[nodiscard]] Finding finding_on(const char* rule, const Activity& activity, int64_t total_ns);
+
+/// The same for a cure that would change the recording like `change`: it is replayed with it, as
+/// `redline what-if` does. Without a bound where steps are so large that this takes long.
+[[nodiscard]] Finding finding_on(const char* rule, const Activity& activity, const Change& change);
 
 /// The longest of `slices`, at most five.
 [[nodiscard]] std::vector<EvidenceEvent> longest(const Trace& trace,

@@ -66,6 +66,7 @@ class Activity {
   [[nodiscard]] const Trace& trace() const { return *analysis_.trace; }
   [[nodiscard]] const Intervals& steps() const { return steps_; }
   [[nodiscard]] int64_t step_count() const { return static_cast<int64_t>(analysis_.steps.size()); }
+  [[nodiscard]] std::string_view a_step() const { return analysis_.a_step(); }
   [[nodiscard]] int64_t steps_ns() const { return steps_ns_; }  ///< all steps together
 
   /// The slices of that kind that touch a step, sorted by track and begin.

@@ -94,6 +94,10 @@ struct RankSummary {
   std::vector<AnalysisTime> times;           ///< what each analysis took
 
   [[nodiscard]] std::string_view string(StringId id) const { return names->at(id); }
+  /// Without, the trace counts as one step, from its first to its last operator.
+  [[nodiscard]] bool has_marked_steps() const { return !steps.empty() && steps.front().number; }
+  /// " a step", for a mean over steps; empty if none are marked: then the user knows of none.
+  [[nodiscard]] std::string_view a_step() const { return has_marked_steps() ? " a step" : ""; }
 };
 
 /// Pointers to summaries, or to what has one.

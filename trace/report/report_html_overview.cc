@@ -95,7 +95,7 @@ std::string steps_html(const Report& report) {
   std::string rates;
   for (const std::string& line : rate_lines(report)) rates += "<div class=dim>" + line + "</div>";
   const RankSummary& first = report.traces.front();
-  const bool marked = !first.steps.empty() && first.steps.front().number.has_value();
+  const bool marked = first.has_marked_steps();
   return fmt::format(
       "<section class=card><h2>{}</h2><div class=step><b>{}</b><span class=dim>{}</span></div>"
       "<div class=stack>{}</div><div class=parts>{}</div>{}{}</section>\n",

@@ -12,7 +12,8 @@ namespace redline::trace {
 void write_phases(TextPage& page) {
   const auto phases = mean_phases(page.report);
   if (!phases) return;
-  page.canvas.left("PARTS of a step", 26, Hue::kBold);
+  page.canvas.left(page.report.traces.front().has_marked_steps() ? "PARTS of a step" : "PARTS", 26,
+                   Hue::kBold);
   for (const std::string_view name : kPhaseNames) page.canvas.right(name, 12, Hue::kDim);
   page.canvas.end_line();
   const auto line = [&](const char* title, int64_t PhaseTime::*time) {

@@ -189,9 +189,10 @@ void write_header(TextPage& page) {
     events += static_cast<int64_t>(summary.facts.events);
   }
   const std::string what = title_of(report);
-  const std::string counts =
-      fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
-                  format_plural(first.step_times.count, "step"), format_plural(events, "event"));
+  const std::string counts = fmt::format(
+      "{} · {} · {}", format_plural(report.rank_count, "rank"),
+      first.has_marked_steps() ? format_plural(first.step_times.count, "step") : "no marked steps",
+      format_plural(events, "event"));
   page.canvas.left(what, 80 - columns(counts) - 2, Hue::kBold).left("  ").left(counts).end_line();
   page.canvas.left(machine(first, report.rank_count), 45)
       .left(" ")
@@ -206,7 +207,7 @@ void write_steps(TextPage& page) {
   const Report& report = page.report;
   const RankSummary& first = report.traces.front();
   const MeanStep step = mean_step(report);
-  const bool marked = !first.steps.empty() && first.steps.front().number.has_value();
+  const bool marked = first.has_marked_steps();
   page.canvas.left(marked ? "STEP  " : "TRACE  ", 0, Hue::kBold)
       .left(with_deviation(step, first.step_times.count), 36 - (marked ? 6 : 7))
       .left(marked                    ? "where an average step" + of_ranks(report) + " goes"

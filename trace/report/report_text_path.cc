@@ -60,7 +60,7 @@ void write_critical_path(TextPage& page) {
   if (step_ns == 0 || path.names.empty()) return;
   page.write_title("CRITICAL PATH" + of_rank(page.report, summary), path.names.size(), 52);
   page.canvas.right("parts", 8, Hue::kDim)
-      .right("a step", 10, Hue::kDim)
+      .right(summary.has_marked_steps() ? "a step" : "time", 10, Hue::kDim)
       .right("share", 10, Hue::kDim)
       .end_line();
   page.canvas.left(classes_of(path, step_ns), 0, Hue::kDim).end_line();

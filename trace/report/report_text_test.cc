@@ -54,6 +54,22 @@ std::string of_a_ring(int number) {
       .str();
 }
 
+TEST(TextReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
+  const auto loading = [](bool marks_steps) {
+    TraceText text;
+    if (marks_steps) text.step(1, 0, 1'000'000);
+    text.cpu_op("aten::relu", 0, 100'000).cpu_op("aten::relu", 600'000, 1'000'000);
+    text.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 100'000,
+                    600'000);
+    return text_of({text.str()});
+  };
+  EXPECT_THAT(loading(true), HasSubstr("1 rank · 1 step · 4 events"));
+  EXPECT_THAT(loading(true), HasSubstr("DataLoader: training waits 500.0 us a step "));
+  EXPECT_THAT(loading(false), HasSubstr("1 rank · no marked steps · 3 events"));
+  EXPECT_THAT(loading(false), HasSubstr("DataLoader: training waits 500.0 us "));
+  EXPECT_THAT(loading(false), Not(HasSubstr(" a step")));
+}
+
 TEST(TextReport, WhyAFlightRecorderWroteLeadsEachFormOfTheReport) {
   const std::string text = text_of({of_a_ring(0), of_a_ring(1)});
   const auto lines = lines_of(text);

@@ -62,9 +62,8 @@ std::string rank_name(const trace::Trace& trace, size_t index) {
 }
 
 bool has_marked_steps(const trace::Report& report) {
-  return std::any_of(report.traces.begin(), report.traces.end(), [](const auto& analysis) {
-    return !analysis.steps.empty() && analysis.steps.front().number;
-  });
+  return std::any_of(report.traces.begin(), report.traces.end(),
+                     [](const auto& rank) { return rank.has_marked_steps(); });
 }
 
 Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {

@@ -172,12 +172,14 @@ void write_hang(TextPage& page) {
         .end_line();
   }
   if (!page.report.hang) return;
-  const auto lines = hang_lines(*page.report.hang, page.report.hang_seen_ns);
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const char* const title = page.report.hang->has_failed ? "! failed   " : "! hangs    ";
-    page.canvas.left(i == 0 ? title : "           ", 0, Hue::kRed)
-        .left(elide(lines[i], 69), 0, i == 0 ? Hue::kBold : Hue::kNone)
-        .end_line();
+  const char* title = page.report.hang->has_failed ? "! failed   " : "! hangs    ";
+  Hue hue = Hue::kBold;
+  for (const auto& sentence : hang_lines(*page.report.hang, page.report.hang_seen_ns)) {
+    for (const std::string& line : wrapped(sentence, 69)) {
+      page.canvas.left(title, 0, Hue::kRed).left(elide(line, 69), 0, hue).end_line();
+      title = "           ";
+    }
+    hue = Hue::kNone;
   }
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -68,6 +69,23 @@ TEST(TextReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
   EXPECT_THAT(loading(false), HasSubstr("1 rank · no marked steps · 3 events"));
   EXPECT_THAT(loading(false), HasSubstr("DataLoader: training waits 500.0 us "));
   EXPECT_THAT(loading(false), Not(HasSubstr(" a step")));
+}
+
+TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {
+  Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
+  Hang& hang = report.hang.emplace();
+  hang.kind = HangKind::kMismatch;
+  hang.ranks = {1};
+  hang.host = "node-17";
+  hang.entered = "all_reduce [[1024, 4096]] BFloat16";
+  hang.expected = "all_reduce [[1024, 1024]] Float";
+  const std::vector<std::string> sentences = hang_lines(hang, 0);
+  ASSERT_GT(sentences.front().size(), 69U);
+  const auto lines = lines_of(report_text(report, {}, {}));
+  const auto first = std::ranges::find_if(
+      lines, [](const std::string& line) { return line.starts_with("! hangs    "); });
+  ASSERT_NE(first, lines.end());
+  EXPECT_EQ(first->substr(11) + " " + std::next(first)->substr(11), sentences.front());
 }
 
 TEST(TextReport, WhyAFlightRecorderWroteLeadsEachFormOfTheReport) {

@@ -40,7 +40,10 @@ class RowMaker {
       const auto [known, is_new] = row_of_kind_.try_emplace({parent, kind + '\n' + node.type}, 0);
       if (is_new) {
         known->second = rows_.size();
-        rows_.push_back({.label = label, .type = node.type, .depth = rows_[parent].depth + 1});
+        rows_.push_back({.label = label,
+                         .type = node.type,
+                         .frame = node.frame(),
+                         .depth = rows_[parent].depth + 1});
         children_.resize(rows_.size());
         children_[parent].push_back(known->second);
       }

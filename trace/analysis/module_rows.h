@@ -15,6 +15,7 @@ namespace redline::trace {
 struct ModuleRow {
   std::string label;  ///< "layers.*", "attn.q_proj"; "Linear" where names are not known
   std::string type;
+  std::string frame;  ///< of the calls of its first module: "nn.Module: Linear_0"
   uint32_t depth = 0;
   int64_t modules = 0;  ///< of all traces
   ModulePasses self = {};

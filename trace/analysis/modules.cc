@@ -256,6 +256,11 @@ std::string ModuleNode::label(const ModuleNode& around) const {
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
+std::string ModuleNode::frame() const {
+  const bool is_module = type.find(' ') == std::string::npos;
+  return is_module ? "nn.Module: " + type + "_" + number : type + ": " + number;
+}
+
 ModuleTree module_tree(const Trace& trace, const DeviceWorkTable& device,
                        const OperatorShapes& shapes, const std::vector<MemoryEvent>& memory) {
   if (!has_modules(trace)) return {};

@@ -56,6 +56,8 @@ struct ModuleNode {
 
   /// What to call it where its parent is known: "3.attn" within "layers", else "Linear_5".
   [[nodiscard]] std::string label(const ModuleNode& around) const;
+  /// The name of its calls in the trace: "nn.Module: Linear_0".
+  [[nodiscard]] std::string frame() const;
   [[nodiscard]] ModuleWork all() const { return sum_of(total); }
   [[nodiscard]] static ModuleWork sum_of(const ModulePasses& passes);
 };

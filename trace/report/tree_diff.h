@@ -54,6 +54,11 @@ struct TreeDiff {
 [[nodiscard]] TreeDiff compare_trees(const CallTree& before, const CallTree& after);
 [[nodiscard]] TreeDiff compare_trees(const Report& before, const Report& after);
 
+/// "GPT.layers.*.mlp, backward"
+[[nodiscard]] std::string place_text(const TreeDiffRow& row);
+/// Where the time went: "fused -3.1 ms, same +0.2 ms".
+[[nodiscard]] std::string change_sums_text(const TreeDiff& diff);
+
 [[nodiscard]] std::string tree_diff_text(const TreeDiff& diff, const TextStyle& style,
                                          const TextScope& scope);
 /// The member "tree" of redline.diff/1.

@@ -18,14 +18,6 @@ constexpr size_t kNamesColumns = 70;
 
 std::string step_ns_text(double ns) { return ns > 0 ? format_ns(std::llround(ns)) : "-"; }
 
-// "GPT.layers.*.mlp, backward"
-std::string place_text(const TreeDiffRow& row) {
-  std::string text = row.place.empty() ? "outside modules" : row.place;
-  if (row.pass == ModulePass::kBackward) text += ", backward";
-  if (row.pass == ModulePass::kRecomputation) text += ", again";
-  return text;
-}
-
 // `utf8` without its begin where it is wider than `width`: the innermost modules tell most.
 std::string without_begin(const std::string& utf8, size_t width) {
   if (columns(utf8) <= width) return utf8;
@@ -74,7 +66,7 @@ class TreeDiffText {
     for (size_t i = 0; i < shown; ++i) write_row(diff_.rows[i]);
     write_rest(shown);
     write_times("all", diff_.before.ns, diff_.after.ns);
-    write_sums();
+    canvas_.left("  " + change_sums_text(diff_), 0, Hue::kDim).end_line();
     if (!diff_.has_modules) {
       canvas_
           .left(
@@ -135,32 +127,38 @@ class TreeDiffText {
     write_times(format_plural(diff_.rows.size() - shown, "more row"), before.ns, after.ns);
   }
 
-  // "fused -3.1 ms, same +0.2 ms"
-  void write_sums() {
-    constexpr std::array kChanges = {TreeChange::kFused, TreeChange::kSplit, TreeChange::kOther,
-                                     TreeChange::kNew,   TreeChange::kGone,  TreeChange::kSame};
-    std::string text;
-    for (const TreeChange change : kChanges) {
-      double delta_ns = 0;
-      bool is_there = false;
-      for (const TreeDiffRow& row : diff_.rows) {
-        if (row.change != change) continue;
-        delta_ns += row.delta_ns();
-        is_there = true;
-      }
-      if (!is_there) continue;
-      text += fmt::format("{}{} {}", text.empty() ? "  " : ", ", change_name(change),
-                          signed_ns(std::llround(delta_ns)));
-    }
-    canvas_.left(text, 0, Hue::kDim).end_line();
-  }
-
   const TreeDiff& diff_;
   const TextScope& scope_;
   TextCanvas canvas_;
 };
 
 }  // namespace
+
+std::string place_text(const TreeDiffRow& row) {
+  std::string text = row.place.empty() ? "outside modules" : row.place;
+  if (row.pass == ModulePass::kBackward) text += ", backward";
+  if (row.pass == ModulePass::kRecomputation) text += ", again";
+  return text;
+}
+
+std::string change_sums_text(const TreeDiff& diff) {
+  constexpr std::array kChanges = {TreeChange::kFused, TreeChange::kSplit, TreeChange::kOther,
+                                   TreeChange::kNew,   TreeChange::kGone,  TreeChange::kSame};
+  std::string text;
+  for (const TreeChange change : kChanges) {
+    double delta_ns = 0;
+    bool is_there = false;
+    for (const TreeDiffRow& row : diff.rows) {
+      if (row.change != change) continue;
+      delta_ns += row.delta_ns();
+      is_there = true;
+    }
+    if (!is_there) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", change_name(change),
+                        signed_ns(std::llround(delta_ns)));
+  }
+  return text;
+}
 
 std::string tree_diff_text(const TreeDiff& diff, const TextStyle& style, const TextScope& scope) {
   return TreeDiffText(diff, style, scope).write();

@@ -26,6 +26,9 @@ struct FlameNode {
 /// may be longer than the area.
 struct Flame {
   std::vector<FlameNode> nodes;  ///< empty: no host thread has anything there
+  /// What the tooltip of a box says of it, by node; empty: its own time and its calls.
+  std::vector<std::string> words = {};
+  uint32_t plain_depth = 1;  ///< boxes down to this one are no calls, and have no colour
 
   [[nodiscard]] const FlameNode& node(uint32_t index) const { return nodes[index]; }
 };

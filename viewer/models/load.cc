@@ -16,9 +16,11 @@
 #include "viewer/models/diff_table.h"
 #include "viewer/models/gaps.h"
 #include "viewer/models/hang_rows.h"
+#include "viewer/models/modules.h"
 #include "viewer/models/path_table.h"
 #include "viewer/models/steps_table.h"
 #include "viewer/models/summary.h"
+#include "viewer/models/tree_table.h"
 
 namespace redline::viewer {
 
@@ -292,6 +294,7 @@ void append(DerivedTracks& all, DerivedTracks more) {
 ReportTables tables_of(const Session& session, const AnalysedSession& analysed) {
   const trace::Report& report = *analysed.report;
   return {.compare = analysed.diff ? diff_rows(session, report, *analysed.diff) : Table(),
+          .tree = analysed.tree ? tree_rows(*analysed.tree) : Table(),
           .kernels = kernel_rows(report, *analysed.origins),
           .operators = operator_rows(report),
           .collectives = collective_rows(session, report),
@@ -301,6 +304,7 @@ ReportTables tables_of(const Session& session, const AnalysedSession& analysed) 
           .gaps = gap_rows(session, report, *analysed.derived),
           .memory = memory_rows(session, report),
           .roofline = roofline_table(session, report),
+          .modules = module_table(report),
           .copies = copy_rows(report),
           .path = critical_path_rows(session, report)};
 }
@@ -322,6 +326,7 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
                            std::make_shared<const CollectiveLinks>(),
                            std::make_shared<const Colours>(),
                            nullptr,
+                           nullptr,
                            std::make_shared<const KernelOrigins>(),
                            std::make_shared<const ReportTables>(),
                            {},
@@ -337,8 +342,10 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
   analysed.origins = std::make_shared<const KernelOrigins>(kernel_origins(*report));
   analysed.step_bars = step_bars(session, *report);
   analysed.roofline = roofline_picture(*report);
+  analysed.modules = std::make_shared<const Flame>(module_icicle(*report));
   if (!before.analyses.empty() && !report->analyses.empty()) {
     analysed.diff = std::make_shared<const trace::Diff>(trace::compare_runs(before, *report));
+    analysed.tree = std::make_shared<const trace::TreeDiff>(trace::compare_trees(before, *report));
   }
   analysed.tables = std::make_shared<const ReportTables>(tables_of(session, analysed));
   return analysed;

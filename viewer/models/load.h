@@ -14,9 +14,11 @@
 #include "trace/read/reader.h"
 #include "trace/report/diff.h"
 #include "trace/report/report.h"
+#include "trace/report/tree_diff.h"
 #include "viewer/models/colours.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/details.h"
+#include "viewer/models/flame.h"
 #include "viewer/models/kernel_origins.h"
 #include "viewer/models/report_tables.h"
 #include "viewer/models/roofline.h"
@@ -92,13 +94,15 @@ struct AnalysedSession {
   std::shared_ptr<const DerivedTracks> derived;
   std::shared_ptr<const CollectiveLinks> collectives;
   std::shared_ptr<const Colours> colours;
-  std::shared_ptr<const trace::Diff> diff;  ///< only set in a comparison
+  std::shared_ptr<const trace::Diff> diff;      ///< only set in a comparison
+  std::shared_ptr<const trace::TreeDiff> tree;  ///< the same
   std::shared_ptr<const KernelOrigins> origins;
   std::shared_ptr<const ReportTables> tables;
   std::vector<StepBar> step_bars;  ///< the table of steps as a chart
   RooflinePicture roofline;        ///< the table of the roofline as a picture
   size_t loaded_count = 0;         ///< so many of the session's traces were loaded
   RankPass pass;                   ///< empty if all ranks were loaded
+  std::shared_ptr<const Flame> modules = std::make_shared<const Flame>();
 };
 
 /// Setting `cancel` makes it stop soon; the result is then incomplete. Ranks that are not loaded

@@ -13,6 +13,7 @@ namespace redline::viewer {
 /// What the tables under the timeline show, of a whole recording or of one step.
 struct ReportTables {
   Table compare;  ///< only filled in a comparison
+  Table tree;     ///< the same
   Table kernels;
   Table operators;
   Table collectives;
@@ -22,6 +23,7 @@ struct ReportTables {
   Table gaps;
   Table memory;
   Table roofline;
+  Table modules;
   Table copies;
   Table path;
 };

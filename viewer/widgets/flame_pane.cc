@@ -15,7 +15,6 @@ namespace redline::viewer {
 namespace {
 
 constexpr double kLeastLabel = 30;
-constexpr uint32_t kThreads = 1;  // the depth at which a box is a thread
 
 QString share_text(int64_t part, int64_t whole) {
   const double share = static_cast<double>(part) / static_cast<double>(std::max(whole, int64_t{1}));
@@ -24,10 +23,10 @@ QString share_text(int64_t part, int64_t whole) {
 
 }  // namespace
 
-FlameView::FlameView(ViewState& state, QWidget* parent)
+FlameView::FlameView(ViewState& state, const QString& title, QWidget* parent)
     : ItemsView(parent), state_(state), flame_(std::make_shared<const Flame>()), zooms_{0} {
   setFocusPolicy(Qt::StrongFocus);
-  setAccessibleName(tr("Flame graph"));
+  setAccessibleName(title);
   connect(&state, &ViewState::search_changed, this, qOverload<>(&QWidget::update));
 }
 
@@ -56,12 +55,15 @@ QString FlameView::item_text(int item) const {
   const FlameNode& node = node_of(item);
   const QString name = text(node.name.substr(0, 400));
   const QString total = text(format_duration(node.total_ns));
+  if (!flame_->words.empty()) {
+    return name + "\n" + text(flame_->words[boxes_[static_cast<size_t>(item)].node]);
+  }
   if (node.depth == 0) {
     return tr("%1\n%2 in %3").arg(name, total, text(format_plural(node.count, "thread")));
   }
   const QString share = share_text(node.total_ns, flame_->node(zoomed()).total_ns);
   QString words = tr("%1\ntotal %2, %3 of what is shown").arg(name, total, share);
-  if (node.depth == kThreads) return words;
+  if (node.depth <= flame_->plain_depth) return words;
   words += tr("\nself %1").arg(text(format_duration(node.self_ns)));
   return words + "\n" + text(format_plural(node.count, "call"));
 }
@@ -125,19 +127,22 @@ bool FlameView::is_found(const FlameNode& node) const {
 }
 
 // While a name is searched, only what has it keeps its colour.
+bool FlameView::is_plain(const FlameNode& node) const {
+  return node.depth <= flame_->plain_depth || (!state_.search().text().empty() && !is_found(node));
+}
+
 void FlameView::paintEvent(QPaintEvent*) {
   const Theme& theme = state_.theme();
   QPainter painter(this);
   painter.fillRect(rect(), theme.lanes);
   painter.setFont(ui_font(11));
-  const bool searches = !state_.search().text().empty();
   for (int i = 0; i < item_count(); ++i) {
     const FlameNode& node = node_of(i);
-    const bool is_plain = node.depth <= kThreads || (searches && !is_found(node));
+    const bool plain = is_plain(node);
     const QRectF box = item_rect(i).adjusted(0, 1, item_rect(i).width() > 3 ? -1 : 0, 0);
-    painter.fillRect(box, is_plain ? theme.idle : theme.slice[node.slice_class]);
+    painter.fillRect(box, plain ? theme.idle : theme.slice[node.slice_class]);
     if (box.width() < kLeastLabel) continue;
-    painter.setPen(is_plain ? theme.text : theme.label[node.slice_class]);
+    painter.setPen(plain ? theme.text : theme.label[node.slice_class]);
     const QRectF room = box.adjusted(4, 0, -2, 0);
     const QString words = text(std::string(label_of(node.name)));
     painter.drawText(
@@ -164,21 +169,28 @@ void FlameView::keyPressEvent(QKeyEvent* event) {
   ItemsView::keyPressEvent(event);
 }
 
-FlamePane::FlamePane(ViewState& state)
-    : Pane(tr("Flame")), state_(state), figures_(new QLabel), view_(new FlameView(state)) {
-  figures_->setProperty("muted", true);
-  figures_->setFont(ui_font(11));
-  figures_->setContentsMargins(TableHeader::kLeft, 6, TableHeader::kRight, 4);
+QWidget* in_scroll_area(FlameView& view) {
   auto* area = new QScrollArea;
   area->setWidgetResizable(true);
   area->setFocusPolicy(Qt::NoFocus);
   area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  area->setWidget(view_);
+  area->setWidget(&view);
+  return area;
+}
+
+FlamePane::FlamePane(ViewState& state)
+    : Pane(tr("Flame")),
+      state_(state),
+      figures_(new QLabel),
+      view_(new FlameView(state, tr("Flame graph"))) {
+  figures_->setProperty("muted", true);
+  figures_->setFont(ui_font(11));
+  figures_->setContentsMargins(TableHeader::kLeft, 6, TableHeader::kRight, 4);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   column->addWidget(figures_);
-  column->addWidget(area, 1);
+  column->addWidget(in_scroll_area(*view_), 1);
   setFocusProxy(view_);
   connect(&state, &ViewState::session_changed, this, &FlamePane::clear);
   connect(&state, &ViewState::area_changed, this, &FlamePane::forget);

@@ -1,4 +1,5 @@
-// The flame graph of the selected area or, without one, of the whole recording.
+// The flame graph of the selected area or, without one, of the whole recording. Its view also shows
+// the tree of modules.
 #pragma once
 
 #include <QLabel>
@@ -19,7 +20,7 @@ class FlameView : public ItemsView {
  public:
   static constexpr int kRowHeight = 18;
 
-  explicit FlameView(ViewState& state, QWidget* parent = nullptr);
+  FlameView(ViewState& state, const QString& title, QWidget* parent = nullptr);
   void show_flame(std::shared_ptr<const Flame> flame);
 
   [[nodiscard]] const Flame& flame() const { return *flame_; }
@@ -42,6 +43,7 @@ class FlameView : public ItemsView {
 
  private:
   [[nodiscard]] const FlameNode& node_of(int item) const;
+  [[nodiscard]] bool is_plain(const FlameNode& node) const;
   bool go_back();  ///< false: nothing was zoomed
   void place();
 
@@ -51,6 +53,9 @@ class FlameView : public ItemsView {
   size_t zooms_before_press_ = 1;
   std::vector<FlameBox> boxes_;
 };
+
+/// So that deep stacks can be scrolled.
+[[nodiscard]] QWidget* in_scroll_area(FlameView& view);
 
 class FlamePane : public Pane {
   Q_OBJECT

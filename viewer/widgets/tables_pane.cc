@@ -7,8 +7,11 @@
 #include "viewer/models/collectives_table.h"
 #include "viewer/models/diff_table.h"
 #include "viewer/models/format.h"
+#include "viewer/models/modules.h"
 #include "viewer/models/step_scope.h"
+#include "viewer/models/tree_table.h"
 #include "viewer/widgets/controls.h"
+#include "viewer/widgets/flame_pane.h"
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/roofline_view.h"
 #include "viewer/widgets/step_bars.h"
@@ -43,11 +46,28 @@ RowTest row_of_collective(const Session& session, const AnalysedSession& analyse
 
 constexpr int kFilterWidth = 160;
 
+QLabel* make_notes() {
+  auto* notes = new QLabel;
+  notes->setTextFormat(Qt::PlainText);
+  notes->setWordWrap(true);
+  notes->setContentsMargins(TableHeader::kLeft, 6, TableHeader::kRight, 4);
+  notes->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return notes;
+}
+
+void show_notes(QLabel& label, const std::vector<std::string>& notes) {
+  QStringList texts;
+  for (const std::string& note : notes) texts << text(printable(note));
+  label.setText(texts.join(QStringLiteral(" · ")));
+}
+
 constexpr const char* kGaps = "Gaps";
 constexpr const char* kSteps = "Steps";
 constexpr const char* kRoofline = "Roofline";
+constexpr const char* kModules = "Modules";
 using R = ReportTables;
 constexpr ReportTable kReportTables[] = {
+    {"Call tree", &R::tree, -1},
     {"Kernels", &R::kernels, 2, true, true, row_named},
     {"Operators", &R::operators, 2, true, true, row_named},
     {"Collectives", &R::collectives, 7, true, false, row_of_collective},
@@ -56,6 +76,7 @@ constexpr ReportTable kReportTables[] = {
     {"Hang", &R::hang, -1, false, true},
     {kGaps, &R::gaps, -1},
     {"Memory", &R::memory, -1, true},
+    {kModules, &R::modules, -1, false, true},
     {kRoofline, &R::roofline, -1, false, true},
     {"Copies", &R::copies, 3, false, true},
     {"Path", &R::path, -1},
@@ -80,8 +101,10 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
     if (table.title == kGaps) gaps_ = tables_.back();
     if (table.title == kSteps) steps_ = tables_.back();
     if (table.title == kRoofline) roofline_ = tables_.back();
+    if (table.title == kModules) modules_ = tables_.back();
     table_pages_.push_back(tables_.back() == steps_      ? make_steps_page()
                            : tables_.back() == roofline_ ? make_roofline_page()
+                           : tables_.back() == modules_  ? make_modules_page()
                                                          : tables_.back());
     addTab(table_pages_.back(), tr(table.title));
   }
@@ -131,11 +154,7 @@ TableView* TablesPane::make_table(const QString& title) {
 
 QWidget* TablesPane::make_compare_page() {
   auto* page = new QWidget;
-  compare_notes_ = new QLabel;
-  compare_notes_->setTextFormat(Qt::PlainText);
-  compare_notes_->setWordWrap(true);
-  compare_notes_->setContentsMargins(TableHeader::kLeft, 6, TableHeader::kRight, 4);
-  compare_notes_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  compare_notes_ = make_notes();
   compare_ = make_table(tr("Compare"));
   auto* column = new QVBoxLayout(page);
   column->setContentsMargins(0, 0, 0, 0);
@@ -143,6 +162,20 @@ QWidget* TablesPane::make_compare_page() {
   column->addWidget(compare_notes_);
   column->addWidget(compare_, 1);
   page->setFocusProxy(compare_);
+  return page;
+}
+
+QWidget* TablesPane::make_modules_page() {
+  auto* page = new QWidget;
+  modules_notes_ = make_notes();
+  icicle_ = new FlameView(state_, tr("Modules by time"));
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(modules_notes_);
+  column->addWidget(in_scroll_area(*icicle_), 1);
+  column->addWidget(modules_, 1);
+  page->setFocusProxy(modules_);
   return page;
 }
 
@@ -291,21 +324,28 @@ void TablesPane::show_report(const AnalysedSession& analysed) {
     const ReportTable& table = kReportTables[i];
     fill(*tables_[i], *table_pages_[i], *analysed.tables.*table.rows, table.sort_column);
   }
+  show_modules();
   show_filter();
   if (has_more_ranks) return;
-  if (analysed.diff) return show_diff(*analysed.diff);
-  // Shows the kernels first or, if the recording has none, the operators.
-  const auto end = tables_.begin() + 2;
+  if (analysed.diff) return show_diff();
+  // Shows the kernels first or, if the recording has none, the operators. Of one run there is no
+  // call tree.
+  const auto end = tables_.begin() + 3;
   const auto first = std::find_if(
       tables_.begin(), end, [](const TableView* view) { return !view->table().rows.empty(); });
   setCurrentWidget(first == end ? static_cast<QWidget*>(find_) : *first);
 }
 
-void TablesPane::show_diff(const trace::Diff& diff) {
-  QStringList notes;
-  for (const std::string& note : diff_notes(diff)) notes << text(printable(note));
-  compare_notes_->setText(notes.join(QStringLiteral(" · ")));
+void TablesPane::show_diff() {
+  std::vector<std::string> notes = diff_notes(*analysed_.diff);
+  notes.push_back(tree_note(*analysed_.tree));
+  show_notes(*compare_notes_, notes);
   setCurrentWidget(compare_page_);
+}
+
+void TablesPane::show_modules() {
+  icicle_->show_flame(analysed_.modules);
+  show_notes(*modules_notes_, module_words(*analysed_.report));
 }
 
 RowsView* TablesPane::current_rows() const {

@@ -15,6 +15,7 @@
 
 namespace redline::viewer {
 
+class FlameView;
 class RooflineView;
 class StepBars;
 
@@ -52,13 +53,15 @@ class TablesPane : public QTabWidget {
   void show_gap(TimeRef gap);
   QWidget* make_steps_page();
   QWidget* make_roofline_page();
+  QWidget* make_modules_page();
   void choose_step(TimeRef step);
   /// Marks the row of the slice that is selected, if the table that is shown has one.
   void mark_row();
   /// Shows what the chosen step did; if none is chosen, what all steps did.
   void show_scope();
   /// What is said over the table of what changed, which is then shown.
-  void show_diff(const trace::Diff& diff);
+  void show_diff();
+  void show_modules();
   void fill(TableView& view, QWidget& page, Table table, int sort_column);
 
   ViewState& state_;
@@ -74,6 +77,9 @@ class TablesPane : public QTabWidget {
   StepBars* step_bars_ = nullptr;
   TableView* roofline_ = nullptr;  ///< one of them
   RooflineView* roofline_view_ = nullptr;
+  TableView* modules_ = nullptr;  ///< one of them
+  QLabel* modules_notes_ = nullptr;
+  FlameView* icicle_ = nullptr;
   AnalysedSession analysed_;
   FindPane* find_;
   LatestTask task_{this};

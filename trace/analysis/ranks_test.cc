@@ -132,7 +132,8 @@ TEST(ClockAlignment, TheTruthIsWithinTheUncertaintyThoughWhoWaitsLeavesLate) {
     const int64_t exchange_ns = between(20'000, 400'000), jitter_ns = between(0, 30'000);
     const int64_t most_ns = std::min<int64_t>(exchange_ns, 100'000);
     const std::array<int64_t, 2> wakes_ns = {between(0, most_ns), between(0, most_ns)};
-    const int64_t percent_of_second_last = std::array{0, 10, 50, 100}[between(0, 3)];
+    const int64_t percent_of_second_last =
+        std::array{0, 10, 50, 100}[static_cast<size_t>(between(0, 3))];
     std::vector<CollectiveEnds> pairs;
     for (int64_t i = 0, count = between(6, 60); i < count; ++i) {
       const size_t last = between(1, 100) <= percent_of_second_last ? 1 : 0;

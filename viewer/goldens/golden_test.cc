@@ -10,8 +10,10 @@
 #include <QFontDatabase>
 #include <QFontInfo>
 #include <QImage>
+#include <QLineEdit>
 #include <QProcessEnvironment>
 #include <QPropertyAnimation>
+#include <QToolButton>
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -162,12 +164,17 @@ class Golden : public ::testing::Test {
     window_->show_analysis(analyse_session(*session.session));
     settle();
   }
-  /// Qt fades the buttons that empty fields in and out. If both run at once, the button may stay
-  /// half seen.
+  /// Qt fades the buttons that empty fields in and out. If both run at once, as on a busy machine,
+  /// the button stays half seen.
   void settle() {
     window_->settle();
     ASSERT_TRUE(QTest::qWaitFor(
         [&] { return window_->findChildren<QPropertyAnimation*>().isEmpty(); }, kLoadLimitMs));
+    for (QLineEdit* field : window_->findChildren<QLineEdit*>()) {
+      for (QToolButton* button : field->findChildren<QToolButton*>()) {
+        button->setProperty("opacity", field->text().isEmpty() ? 0.0 : 1.0);
+      }
+    }
   }
   void show_window(const Theme& theme, QSize size) {
     window_ = std::make_unique<MainWindow>(theme);

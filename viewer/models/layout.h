@@ -60,8 +60,8 @@ class Layout {
   /// Adds the tracks that follow from the report, which is ready later than the trace.
   void add(const Session& session, const DerivedTracks& derived);
 
-  /// Arranges this layout as `before`, of the same traces of which fewer are loaded. Tracks that it
-  /// did not have are folded as in a new window.
+  /// Takes the arrangement of `before`, a layout of the same traces when fewer were loaded. Tracks
+  /// that `before` did not have are folded as in a new window.
   void take_over(const Layout& before);
   /// Says in the header of a trace that is not loaded what is done about it.
   void set_state(uint32_t trace, const std::string& words);

@@ -79,7 +79,7 @@ bool tell_all(const trace::Traces& heads) {
   });
 }
 
-/// All ranks, of which the first ones are loaded; nullopt if they must all be loaded.
+/// Loads the first ranks and knows the others by name; nullopt if all must be loaded.
 std::optional<LoadedSession> open_first_ranks(const std::vector<std::string>& paths,
                                               const trace::ReadOptions& options,
                                               const ManyRanks& many) {

@@ -34,7 +34,7 @@ struct LoadedSession {
   std::vector<trace::ReadError> unreadable = {};  ///< files that are left out
 };
 
-/// Of which jobs only the first ranks are loaded at once.
+/// A job that is at least so large opens with its first ranks only.
 struct ManyRanks {
   size_t least_ranks = trace::kManyRanks + 1;
   uint64_t least_bytes = uint64_t{256} << 20;  ///< of text in all files
@@ -105,8 +105,9 @@ struct AnalysedSession {
   std::shared_ptr<const Flame> modules = std::make_shared<const Flame>();
 };
 
-/// Setting `cancel` makes it stop soon; the result is then incomplete. Ranks that are not loaded
-/// are read and dropped, unless `known` has what they gave; `progress` is told how many of them.
+/// Setting `cancel` makes it stop soon; the result is then incomplete. If some ranks are not
+/// loaded, it reads each rank once, keeps the summary and drops the trace, and `progress` hears how
+/// many it has read. It reads none if `known` has the summaries.
 [[nodiscard]] AnalysedSession analyse_session(
     const Session& session, const std::atomic<bool>* cancel = nullptr, RankPass known = {},
     const std::function<void(size_t done, size_t total)>& progress = {});

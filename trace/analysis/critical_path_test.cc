@@ -128,6 +128,18 @@ TEST(CriticalPath, TheThreadThatCallsBackwardWaitsForAutograds) {
                           "other ProfilerStep#0 10", "cpu optimizer 10"));
 }
 
+TEST(CriticalPath, AutogradsThreadWaitsForTheFrameThatCalledIt) {
+  EXPECT_THAT(path_of(TraceText()
+                          .step(0, 0, 100 * kUs)
+                          .slice("python_function", "train.py(9): forward", 10 * kUs, 40 * kUs)
+                          .cpu_op("forward", 15 * kUs, 30 * kUs)
+                          .cpu_op("backward", 50 * kUs, 80 * kUs, {.tid = "2"})
+                          .cpu_op("optimizer", 90 * kUs, 100 * kUs)),
+              ElementsAre("other ProfilerStep#0 10", "other train.py(9): forward 5",
+                          "cpu forward 15", "other train.py(9): forward 10", "other - 10",
+                          "cpu backward 30", "other ProfilerStep#0 10", "cpu optimizer 10"));
+}
+
 TEST(CriticalPath, AThreadThatWorksBesideIsNotWaitedFor) {
   EXPECT_THAT(
       path_of(TraceText()

@@ -101,6 +101,17 @@ TEST(Replay, APauseEndsWhenTheThreadThatWorkedInItIsDone) {
   EXPECT_THAT(steps_us(text, "aten::mm", 0), ElementsAre(80));
 }
 
+TEST(Replay, AnotherThreadBeginsWhenTheFrameThatCalledItIsDone) {
+  TraceText text;
+  text.step(0, 0, 100 * kUs);
+  text.slice("python_function", "train.py(9): forward", 0, 40 * kUs);
+  text.cpu_op("forward", 10 * kUs, 30 * kUs);
+  text.cpu_op("backward", 50 * kUs, 80 * kUs, Row{.tid = "2"});
+  text.cpu_op("optimizer", 90 * kUs, 100 * kUs);
+  EXPECT_THAT(steps_us(text, "forward", 0), ElementsAre(80));
+  EXPECT_THAT(steps_us(text, "forward", 2), ElementsAre(120));
+}
+
 // The job computes 20 us and waits 30 us for a worker's next batch.
 TraceText waits_for_workers() {
   TraceText text;

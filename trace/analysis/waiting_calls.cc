@@ -24,7 +24,8 @@ bool worked_in_pause(const Trace& trace, const NameKinds& names, const OtherThre
   if (!other.ended) return !inside && other.is_inside;
   const auto& slices = trace.slices();
   const uint32_t slice = other.ended.value;
-  if (!is_host_node(slices.category[slice])) return false;
+  const Category category = slices.category[slice];
+  if (!is_host_node(category) && category != Category::kPythonFunction) return false;
   if (slices.begin_ns[slice] >= pause.begin_ns) return true;
   return names.is(slices.name[slice], kCommunicationOpName) &&
          pause.end_ns - other.at_ns <= other.at_ns - from_ns;

@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 RECORDED = 12  # steps
 BLOCK = 12
+SETTLING = 4  # steps before a block: a worker made batches while the other side trained
 
 
 class Samples(Dataset):
@@ -119,6 +120,8 @@ class Training:
 
 
 def seconds_a_step(training):
+    for _ in range(SETTLING):
+        training.step()
     begin = time.perf_counter()
     for _ in range(BLOCK):
         training.step()
@@ -128,9 +131,9 @@ def seconds_a_step(training):
 def record(training, path):
     import redline
 
-    with redline.profile(record_shapes=True, schedule=redline.schedule(wait=1, warmup=1, active=RECORDED),
+    with redline.profile(record_shapes=True, schedule=redline.schedule(wait=SETTLING, warmup=1, active=RECORDED),
                          on_trace_ready=lambda recording: recording.export_chrome_trace(str(path))) as recording:
-        for _ in range(RECORDED + 2):
+        for _ in range(SETTLING + 1 + RECORDED):
             training.step()
             recording.step()
 

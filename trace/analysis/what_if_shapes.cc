@@ -1,6 +1,8 @@
 #include "trace/analysis/what_if_shapes.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "trace/analysis/roofline.h"
 #include "trace/model/category.h"
@@ -73,11 +75,30 @@ SliceFactor grown(const Trace& trace, const OperatorShape& row, double overhead_
   return factor;
 }
 
-bool is_of_update(const Analysis& analysis, SliceId slice) {
+// Whether the slice, or the launch of this GPU work, is inside an annotation of one of the kinds.
+bool is_within(const Analysis& analysis, SliceId slice, uint8_t kinds) {
   const SliceId launch = analysis.device_work.launch_of(slice);
   const SliceId host = launch ? launch : slice;
   return host.value < analysis.host_tree.kinds_around.size() &&
-         (analysis.host_tree.kinds_around[host.value] & kOptimizerName) != 0;
+         (analysis.host_tree.kinds_around[host.value] & kinds) != 0;
+}
+
+// Whether autocast computes the operator, or its gradient, in FP32. Other operators take the type
+// of what they are given, which products make 16 bits.
+bool stays_in_fp32(std::string_view name, bool on_gpu) {
+  constexpr std::array kOnGpus = {"softmax",      "layer_norm", "group_norm",  "aten::exp",
+                                  "aten::log",    "aten::pow",  "aten::sum",   "aten::prod",
+                                  "aten::cumsum", "aten::norm", "aten::rsqrt", "aten::reciprocal"};
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  return has("loss") || (on_gpu && std::any_of(kOnGpus.begin(), kOnGpus.end(), has));
+}
+
+// Half of the bytes, but for what the call takes however little it has to do.
+SliceFactor halved(const OperatorShape& row, double overhead_ns) {
+  const double fixed = std::min(1.0, overhead_ns / call_ns(row));
+  SliceFactor factor;
+  factor.expected = factor.most = fixed + (1 - fixed) / 2;
+  return factor;
 }
 
 }  // namespace
@@ -91,12 +112,16 @@ tl::expected<ShapeFactors, std::string> factors_of_bf16(const Analysis& analysis
         "this CPU, run redline doctor --measure");
   }
   std::vector<SliceFactor> of_row(analysis.shapes.rows.size());
+  const bool on_gpu = !analysis.device_work.rows.empty();
+  const double of_passes_ns = overhead_ns(analysis, false);
   bool found = false;
   for (size_t i = 0; i < of_row.size(); ++i) {
     const OperatorShape& row = analysis.shapes.rows[i];
-    if (row.work.type != ElementType::kFp32) continue;
+    if (row.work.type != ElementType::kFp32 || call_ns(row) <= 0) continue;
     if (!row.work.is_product) {
-      of_row[i].most = 0.5;  // half of the bytes, if autocast runs it in 16 bits
+      if (!stays_in_fp32(analysis.trace->string(row.name), on_gpu)) {
+        of_row[i] = halved(row, of_passes_ns);
+      }
       continue;
     }
     const RooflinePoint point = roofline_point(analysis.trace->strings(), row, analysis.peaks);
@@ -117,7 +142,8 @@ tl::expected<ShapeFactors, std::string> factors_of_bf16(const Analysis& analysis
   for_each_work(analysis, [&](SliceId slice, uint32_t row) {
     SliceFactor each = of_row[row];
     each.slice = slice;
-    if (each.most != 1) factors.slices.push_back(each);
+    if (each.most == 1 || is_within(analysis, slice, kOptimizerName | kDataLoaderName)) return;
+    factors.slices.push_back(each);
   });
   factors.notes.emplace_back(
       "products are as far from the peak of bf16 as they were from their own; the casts that "
@@ -137,7 +163,7 @@ tl::expected<ShapeFactors, std::string> factors_of_batch(const Analysis& analysi
                            analysis.peaks));
   }
   for_each_work(analysis, [&](SliceId slice, uint32_t row) {
-    if (is_of_update(analysis, slice)) return;
+    if (is_within(analysis, slice, kOptimizerName | kDataLoaderName)) return;
     factors.slices.push_back({slice, of_row[row].least, of_row[row].expected, of_row[row].most});
   });
   factors.notes.emplace_back(

@@ -20,8 +20,8 @@ struct ShapeFactors {
   std::vector<std::string> notes;
 };
 
-/// Matrix products, convolutions and attention in FP32 run in BF16, as autocast has them; what else
-/// it would do in 16 bits is in the interval.
+/// Matrix products, convolutions and attention in FP32 run in BF16, as autocast has them. Operators
+/// that take the type of their input have half of the bytes; at the least gain, these stay.
 [[nodiscard]] tl::expected<ShapeFactors, std::string> factors_of_bf16(const Analysis& analysis);
 
 /// Each step takes `times` as many samples. A call of forward or backward takes as many times

@@ -103,6 +103,46 @@ TEST(WhatIf, SaysWhatCannotBeKnown) {
   EXPECT_THAT(predicted(three_steps(), {"straggler=cured"}).error(), HasSubstr("all ranks"));
 }
 
+std::string of_floats(const std::string& dims, int inputs = 1) {
+  const char* one = inputs == 1 ? "" : R"(, "float")";
+  return fmt::format(R"("Input Dims": [{}], "Input type": ["float"{}])", dims, one);
+}
+
+TEST(WhatIf, ALargerBatchTakesTheLoaderAsMuchLongerButOnce) {
+  TraceText text;
+  text.step(0, 0, 10 * kMs);
+  text.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 2 * kMs);
+  text.cpu_op("aten::fill_", 0, kMs, {.args = of_floats("[1000, 1000]")});
+  // What takes no longer than the fastest call of its kind stays as it is.
+  text.cpu_op("aten::fill_", 3 * kMs, 3 * kMs + 100 * kUs, {.args = of_floats("[10, 10]")});
+  const auto said = predicted(text, {"batch_size=2x"});
+  ASSERT_TRUE(said) << said.error();
+  EXPECT_EQ(said->new_ns, 12e6);
+}
+
+TEST(WhatIf, ProductsMakeSixteenBitsForTheOperatorsAfterThem) {
+  TraceText text;
+  text.step(0, 0, 20 * kMs);
+  text.cpu_op("aten::mm", 0, 4 * kMs, {.args = of_floats("[1000, 1000], [1000, 1000]", 2)});
+  text.cpu_op("aten::relu", 5 * kMs, 7 * kMs, {.args = of_floats("[1000, 1000]")});
+  text.cpu_op("aten::relu", 8 * kMs, 8 * kMs + 100 * kUs, {.args = of_floats("[10, 10]")});
+  text.cpu_op("aten::mse_loss", 9 * kMs, 10 * kMs,
+              {.args = of_floats("[1000, 1000], [1000, 1000]", 2)});
+  text.annotation("Optimizer.step#SGD.step", 11 * kMs, 13 * kMs);
+  text.cpu_op("aten::mul_", 11 * kMs, 13 * kMs, {.args = of_floats("[1000, 1000]")});
+  Analysis analysis = analysis_of(text);
+  GivenPeaks peaks;
+  ASSERT_TRUE(read_peak_tflops("fp32=1,bf16=2", peaks));
+  peaks.gb_per_s = 1000;
+  peaks.apply_to(analysis.peaks);
+  const Analysis* one = &analysis;
+  const auto bf16 = knob("amp=bf16");
+  const auto said = what_if({&one, 1}, {&bf16, 1});
+  ASSERT_TRUE(said) << said.error();
+  // The product takes half, relu half but for the 100 us of the small one.
+  EXPECT_EQ(said->step_ns - said->new_ns, 2e6 + 0.95e6);
+}
+
 // A GPU that computes 6 ms and communicates 4 ms of each step.
 TraceText with_collectives(int world_size) {
   TraceText text;

@@ -42,9 +42,11 @@ def wait_for(what, sentence):
 def display(tmp_path):
     need_programs("Xvfb", "xdotool")
     read_end, write_end = os.pipe()
+    # Without -noreset the server starts afresh whenever its last client leaves, and turns away who connects just then:
+    # each xdotool is such a client.
     server = subprocess.Popen(
         ["Xvfb", "-displayfd", str(write_end), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-fbdir", str(tmp_path),
-         "-nolisten", "tcp"], pass_fds=[write_end], stderr=subprocess.DEVNULL)
+         "-nolisten", "tcp", "-noreset"], pass_fds=[write_end], stderr=subprocess.DEVNULL)
     os.close(write_end)
     with os.fdopen(read_end) as pipe:
         number = pipe.readline().strip()

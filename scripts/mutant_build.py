@@ -10,6 +10,8 @@ import pathlib
 import re
 import shlex
 import subprocess
+import tempfile
+import threading
 import time
 from typing import NamedTuple
 
@@ -33,12 +35,19 @@ class TestProgram(NamedTuple):
     folders: frozenset  # of its x_test.cc
 
 
+def _name(path):
+    return re.sub(r"\W", "_", path)
+
+
 class Build:
     def __init__(self, root, folder):
         self.root, self.folder = root, folder
         self.units = self._read_units()
         self._programs = None
         self._seconds = {}
+        self._made = {}
+        self._lock = threading.Lock()
+        self._scratch = tempfile.TemporaryDirectory(prefix="mutants-")
 
     def _read_units(self):
         """{source file: its unit}"""
@@ -119,32 +128,82 @@ class Build:
             self._seconds[program.path] = time.monotonic() - begin
         return self._seconds[program.path]
 
+    def once(self, path, make):
+        """`path` in a folder that lives as long as this, filled by `make` when it is asked for the first time."""
+        path = pathlib.Path(self._scratch.name) / path
+        with self._lock:
+            made = self._made.setdefault(path, threading.Lock())
+        with made:
+            if not path.exists():
+                make(path)
+        return path
+
+    def headers_of(self, unit):
+        """What the files of a unit include, compiled ahead if it can be: most of a mutant's time goes there."""
+        def make(path):
+            texts = [pathlib.Path(part).read_text() for part in unit.parts]
+            lines = [line for text in texts for line in re.findall(r"^#include .*", text, re.M)]
+            path.write_text("\n".join(dict.fromkeys(lines)) + "\n")
+            if not self._compile(unit, path, f"{path}.gch", "-xc++-header"):
+                path.write_text("")
+
+        return self.once(f"{_name(unit.source)}.h", make)
+
+    def object_of(self, unit, part):
+        """The object of one file of a unit by itself; None if it needs the others."""
+        def make(path):
+            if not self._compile(unit, part, path, "-include", str(self.headers_of(unit))):
+                path.write_text("")
+
+        path = self.once(f"{_name(part)}.o", make)
+        return path if path.stat().st_size else None
+
+    @staticmethod
+    def _compile(unit, source, output, *more):
+        words = [str(source) if word == unit.source else word for word in unit.words]
+        words[words.index("-o") + 1] = str(output)
+        at = words.index("-c")
+        # -O0 compiles fastest; a warning is no reason to leave a mutant out.
+        words[at:at] = ["-O0", "-w", *more]
+        return subprocess.run(words, cwd=unit.directory, capture_output=True).returncode == 0
+
     def make(self, source, text, program, folder):
         """The path of `program` with `text` in place of `source`; None if it does not compile."""
         unit = self.units[source]
+        others = [self.object_of(unit, part) for part in unit.parts if part != source]
+        parts = unit.parts if None in others else [source]
         changed = folder / os.path.basename(source)
         changed.write_text(text)
         compiled = folder / "unit.cc"
-        compiled.write_text("".join(f'#include "{changed if part == source else part}"\n' for part in unit.parts))
-        words = [str(compiled) if word == unit.source else word for word in unit.words]
-        words[words.index("-o") + 1] = str(folder / "unit.o")
-        # -O0 compiles fastest; a warning is no reason to leave a mutant out.
-        words += ["-O0", "-w", "-iquote", os.path.dirname(source)]
-        if subprocess.run(words, cwd=unit.directory, capture_output=True).returncode != 0:
+        compiled.write_text("".join(f'#include "{changed if part == source else part}"\n' for part in parts))
+        if not self._compile(unit, compiled, folder / "unit.o", "-iquote", os.path.dirname(source), "-include",
+                             str(self.headers_of(unit))):
             return None
         made = folder / os.path.basename(program.path)
         link = [*program.link]
         link[link.index("-o") + 1] = str(made)
-        link.insert(link.index("-o"), str(folder / "unit.o"))
+        at = link.index("-o")
+        link[at:at] = [str(folder / "unit.o"), *(map(str, others) if len(parts) == 1 else ())]
         done = subprocess.run(link, cwd=self.folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"a mutant of {source} does not link:\n{done.stderr[-2000:]}")
         return made
 
-    def failing_test(self, program, path, timeout):
-        """The first test that fails, "crash" or "timeout"; "" if all pass."""
-        with subprocess.Popen([path, "--gtest_brief=1", "--gtest_fail_fast"], cwd=program.directory,
-                              env={**os.environ, **program.environment}, stdout=subprocess.PIPE,
+    def failing_test(self, program, path, timeout, source=None):
+        """The first test that fails, "crash" or "timeout"; "" if all pass. Tests in a source's folder go first."""
+        near = self._suites_in(os.path.dirname(source)) if source else ""
+        filters = [near, f"-{near}"] if near else ["*"]
+        return next(filter(None, (self._failing(program, path, timeout, each) for each in filters)), "")
+
+    def _suites_in(self, folder):
+        texts = [test.read_text() for test in pathlib.Path(folder).glob("*_test.cc")]
+        suites = {suite for text in texts for suite in re.findall(r"^TEST(?:_[FP])?\((\w+),", text, re.M)}
+        return ":".join(sorted(f"{suite}.*:*/{suite}.*" for suite in suites))
+
+    @staticmethod
+    def _failing(program, path, timeout, tests):
+        with subprocess.Popen([path, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={tests}"],
+                              cwd=program.directory, env={**os.environ, **program.environment}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as process:
             try:
                 printed, _ = process.communicate(timeout=timeout)
@@ -161,4 +220,4 @@ class Build:
         made = self.make(source, text, program, folder)
         if made is None:
             return None
-        return self.failing_test(program, made, max(SECONDS_AT_LEAST, 10 * self.seconds_of(program)))
+        return self.failing_test(program, made, max(SECONDS_AT_LEAST, 10 * self.seconds_of(program)), source)

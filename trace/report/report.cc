@@ -168,6 +168,11 @@ MeanStep mean_step(const Report& report) {
   return mean;
 }
 
+std::string counted_steps(const RankSummary& summary) {
+  if (!summary.has_marked_steps()) return "no marked steps";
+  return format_plural(summary.step_times.count, "step");
+}
+
 std::vector<std::string> spread_lines(const Report& report) {
   constexpr size_t kMostNamed = 5;
   constexpr std::array kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

@@ -98,6 +98,9 @@ struct MeanStep {
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
 
+/// "6 steps", or "no marked steps".
+[[nodiscard]] std::string counted_steps(const RankSummary& summary);
+
 /// Why flight recorders wrote the traces, a line for each rank: "rank 1: step 40 has not ended …".
 [[nodiscard]] std::vector<std::string> reason_lines(const Report& report);
 

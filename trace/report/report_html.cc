@@ -23,9 +23,8 @@ std::string subtitle_of(const Report& report) {
   for (const RankSummary& summary : report.traces) {
     events += static_cast<int64_t>(summary.facts.events);
   }
-  std::string text =
-      fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
-                  format_plural(first.step_times.count, "step"), format_plural(events, "event"));
+  std::string text = fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
+                                 counted_steps(first), format_plural(events, "event"));
   if (!first.gpus.empty() && !first.gpus.front().name.empty()) {
     text = first.gpus.front().name + " · " + text;
   }

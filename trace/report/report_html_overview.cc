@@ -126,7 +126,9 @@ std::string phases_html(const Report& report) {
                        on_gpu ? "kernel" : "cpu"),
         html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));
   }
-  return "<section class=card><h2>Parts of a step</h2><table><thead><tr><th></th><th class=drawn>"
+  const char* title = report.traces.front().has_marked_steps() ? "Parts of a step" : "Parts";
+  return fmt::format("<section class=card><h2>{}</h2>", title) +
+         "<table><thead><tr><th></th><th class=drawn>"
          "</th><th class=number>host</th><th class=number>GPU</th></tr></thead><tbody>" +
          rows + "</tbody></table></section>\n";
 }

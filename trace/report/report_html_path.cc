@@ -14,6 +14,7 @@ namespace {
 std::string path_html(const RankSummary& summary, const std::string& rank) {
   if (!summary.critical_path || summary.critical_path->steps == 0) return {};
   const CriticalPath& path = *summary.critical_path;
+  const bool marked = summary.has_marked_steps();
   const auto step_ns = static_cast<double>(
       std::max<int64_t>(1, std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0})));
   std::vector<std::string> rows;
@@ -29,10 +30,16 @@ std::string path_html(const RankSummary& summary, const std::string& rank) {
                    html::text_cell(what) + html::bar_cell(share, what) + html::share_cell(share) +
                    html::count_cell(part.count) + html::time_cell(part_ns));
   }
-  return html::table(
-      "Critical path" + rank, "what the length of a step is made of",
-      {{"name", false}, {"what", false}, {"", false, true}, {"of the step"}, {"parts"}, {"a step"}},
-      rows, 8);
+  return html::table("Critical path" + rank,
+                     marked ? "what the length of a step is made of"
+                            : "what the length of the recording is made of",
+                     {{"name", false},
+                      {"what", false},
+                      {"", false, true},
+                      {marked ? "of the step" : "of it"},
+                      {"parts"},
+                      {marked ? "a step" : "time"}},
+                     rows, 8);
 }
 
 std::string sequences_html(const RankSummary& summary, const std::string& rank) {

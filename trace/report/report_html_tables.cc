@@ -142,12 +142,13 @@ std::string ranks_html(const Report& report) {
         (clock ? html::number_cell(static_cast<double>(clock->offset_ns), offset_text(*clock))
                : "<td class=number>unknown</td>"));
   }
-  std::string note = fmt::format("own work differs by {} a step", format_ns(ranks.skew_ns));
+  std::string note = fmt::format("own work differs by {}{}", format_ns(ranks.skew_ns),
+                                 report.traces.front().a_step());
   for (const std::string& line : spread_lines(report)) note += " · " + line;
   return html::table("Ranks", note,
                      {{"rank", false},
                       {"own work and collectives", false, true},
-                      {"step"},
+                      {report.traces.front().has_marked_steps() ? "step" : "length"},
                       {"own work"},
                       {"exposed collectives"},
                       {"others waited for it"},

@@ -126,6 +126,27 @@ TEST(HtmlReport, HasTheRateAndTheLatencyOfInference) {
   EXPECT_THAT(page, HasSubstr("inference, a step is a batch: p50 1.0 ms"));
 }
 
+TEST(HtmlReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
+  const auto page_of = [](bool marks_steps) {
+    std::vector<std::string> ranks;
+    for (int rank = 0; rank < 2; ++rank) {
+      TraceText text;
+      text.rank(rank, 2);
+      if (marks_steps) text.step(1, 0, 1'000'000);
+      text.cpu_op("aten::linear", 0, 100'000).cpu_op("AddmmBackward0", 600'000, 1'000'000);
+      ranks.push_back(text.str());
+    }
+    return report_html(report_of(ranks));
+  };
+  const std::vector<std::string> words = {"1 step", "Parts of a step", "of the step", " a step<",
+                                          ">step<"};
+  const std::string marked = page_of(true);
+  for (const std::string& word : words) EXPECT_THAT(marked, HasSubstr(word));
+  const std::string page = page_of(false);
+  EXPECT_THAT(page, HasSubstr("2 ranks · no marked steps · 4 events"));
+  for (const std::string& word : words) EXPECT_THAT(page, Not(HasSubstr(word)));
+}
+
 TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
   const std::string page = report_html(report_of({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("DataLoader: training waits 300.0 us a step"));

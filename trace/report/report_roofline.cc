@@ -77,7 +77,8 @@ std::string model_use_line(const std::vector<RankSummary>& traces) {
   if (count == 0) return "";
   const std::string of = !traces.front().has_device_work ? "process" : "GPU";
   std::string line = "MFU " + format_percent(sum / count) + ": " +
-                     format_number(flops / count / 1e12) + " TFLOP a step and " + of +
+                     format_number(flops / count / 1e12) + " TFLOP" +
+                     (traces.front().has_marked_steps() ? " a step and " : " a ") + of +
                      ", against the peak of their types";
   if (again > 0) {
     line += "; HFU " + format_percent(with_again / count) + " with " +

@@ -191,10 +191,8 @@ void write_header(TextPage& page) {
     events += static_cast<int64_t>(summary.facts.events);
   }
   const std::string what = title_of(report);
-  const std::string counts = fmt::format(
-      "{} · {} · {}", format_plural(report.rank_count, "rank"),
-      first.has_marked_steps() ? format_plural(first.step_times.count, "step") : "no marked steps",
-      format_plural(events, "event"));
+  const std::string counts = fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
+                                         counted_steps(first), format_plural(events, "event"));
   page.canvas.left(what, 80 - columns(counts) - 2, Hue::kBold).left("  ").left(counts).end_line();
   page.canvas.left(machine(first, report.rank_count), 45)
       .left(" ")

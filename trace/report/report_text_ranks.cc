@@ -36,7 +36,7 @@ void write_ranks(TextPage& page) {
   const RankComparison& ranks = *page.report.comparison;
   TextCanvas& canvas = page.canvas;
   canvas.left("RANKS", 10, Hue::kBold)
-      .right("step", 11, Hue::kDim)
+      .right(page.report.traces.front().has_marked_steps() ? "step" : "length", 11, Hue::kDim)
       .right("own work", 11, Hue::kDim)
       .right("exposed collectives", 21, Hue::kDim)
       .right("clock", 25, Hue::kDim)
@@ -65,8 +65,9 @@ void write_ranks(TextPage& page) {
   }
   if (ranks.straggler) {
     canvas
-        .left(fmt::format("  rank {} has the longest own work, {} a step more than the shortest",
-                          *ranks.straggler, format_ns(ranks.skew_ns)),
+        .left(fmt::format("  rank {} has the longest own work, {}{} more than the shortest",
+                          *ranks.straggler, format_ns(ranks.skew_ns),
+                          page.report.traces.front().a_step()),
               0, Hue::kDim)
         .end_line();
   }

@@ -1,0 +1,343 @@
+// All figures of made-up jobs (tests/random_job.h), as sums: a change that nobody meant shows in
+// one. Whoever means it looks at the lines that differ, and copies the new file.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "tests/parsed_trace.h"
+#include "tests/paths.h"
+#include "tests/random_job.h"
+#include "trace/advice/advice.h"
+#include "trace/analysis/activity.h"
+#include "trace/analysis/call_tree.h"
+#include "trace/analysis/hang.h"
+#include "trace/analysis/replay.h"
+#include "trace/analysis/run_tables.h"
+#include "trace/analysis/tables_within.h"
+#include "trace/analysis/what_if.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+namespace {
+
+using nlohmann::json;
+using redline::testing::parsed;
+using redline::testing::RandomRank;
+
+/// Adds up values by what they are called. The order of the values counts, too.
+class Sums {
+ public:
+  void add(const std::string& name, double value) {
+    Sum& sum = sums_[name];
+    sum.values += value;
+    sum.weighted += value * static_cast<double>(1 + sum.count++ % 7);
+  }
+  void add(const std::string& name, const std::string& text) {
+    uint32_t hash = 2166136261;
+    for (const char each : text) hash = (hash ^ static_cast<uint8_t>(each)) * 16777619;
+    add(name + " (text)", hash % 9973);
+  }
+  void add(const std::string& name, const json& value) {
+    if (value.is_object()) {
+      for (const auto& [key, member] : value.items()) {
+        if (kLeftOut.contains(key)) continue;
+        add(name + "." + key, member);
+      }
+    } else if (value.is_array()) {
+      add(name + "[]", static_cast<double>(value.size()));
+      for (const json& element : value) add(name, element);
+    } else if (value.is_string()) {
+      add(name, value.get<std::string>());
+    } else {
+      add(name, value.is_null()      ? 0.5
+                : value.is_boolean() ? value.get<bool>()
+                                     : value.get<double>());
+    }
+  }
+  [[nodiscard]] std::map<std::string, std::string> lines() const {
+    std::map<std::string, std::string> lines;
+    for (const auto& [name, sum] : sums_) {
+      lines[name] = fmt::format("{} {} {}", sum.count, text(sum.values), text(sum.weighted));
+    }
+    return lines;
+  }
+
+ private:
+  // Whole numbers to the last digit. Of others, as much as no compiler rounds otherwise.
+  static std::string text(double value) {
+    const bool is_whole = value == std::floor(value) && std::abs(value) < 1e15;
+    return is_whole ? fmt::format("{:.0f}", value) : fmt::format("{:.9g}", value);
+  }
+
+  struct Sum {
+    int64_t count = 0;
+    double values = 0, weighted = 0;
+  };
+  // What a run took, and where it ran.
+  static inline const std::set<std::string> kLeftOut = {"load_seconds", "analysis_seconds"};
+  std::map<std::string, Sum> sums_;
+};
+
+void add_findings(Sums& sums, const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    const std::string name = "advice." + finding.rule;
+    sums.add(name, finding.headline + finding.detail + finding.knob);
+    sums.add(name, finding.estimated_speedup.value_or(0));
+    sums.add(name,
+             static_cast<double>(finding.severity) + 10.0 * static_cast<double>(finding.trace));
+    for (const auto& [what, value] : finding.evidence) sums.add(name + "." + what, value);
+    for (const EvidenceEvent& event : finding.events) {
+      sums.add(name + ".events", event.name);
+      sums.add(name + ".events", static_cast<double>(event.begin_ns + 2 * event.end_ns) +
+                                     (event.slice ? event.slice.value : 0.5));
+    }
+  }
+}
+
+void add_replays(Sums& sums, const Analysis& analysis) {
+  Change change(*analysis.trace);
+  const auto lengths = [&](const char* name) {
+    for (const int64_t ns : replay(analysis, change)) sums.add(name, static_cast<double>(ns));
+  };
+  lengths("replay.unchanged");
+  for (uint32_t i = 0; i < analysis.trace->slice_count(); i += 3) change.scale(SliceId{i}, 0.25);
+  change.loader_factor = 0.5;
+  lengths("replay.a third four times as fast");
+  for (uint32_t i = 1; i < analysis.trace->slice_count(); i += 3) change.scale(SliceId{i}, 3);
+  lengths("replay.a third slower");
+}
+
+void add_samples(Sums& sums, const char* kind, const SamplesByName& samples) {
+  for (const auto& [name, each] : samples) {
+    sums.add(std::string(kind), name);
+    for (const double ns : each.ns) sums.add(std::string(kind) + ".ns", ns);
+    sums.add(std::string(kind) + ".mean_ns", each.mean_ns);
+    sums.add(std::string(kind) + ".mean_count", each.mean_count);
+  }
+}
+
+void add_tree(Sums& sums, const CallTree& tree) {
+  for (const CallNode& node : tree.nodes) {
+    sums.add("call_tree", node.name + node.type);
+    sums.add("call_tree.parent", static_cast<double>(node.parent));
+    sums.add("call_tree.calls", node.calls);
+    sums.add("call_tree.host_ns", node.host_ns);
+    for (const auto& [name, work] : node.work) {
+      sums.add("call_tree.work", name);
+      sums.add("call_tree.work", work.count + work.ns);
+    }
+  }
+  for (size_t pass = 0; pass < kModulePassCount; ++pass) {
+    const CallWork taken = tree.taken(0, static_cast<ModulePass>(pass));
+    sums.add("call_tree.taken", taken.ns + taken.count);
+  }
+}
+
+void add_predictions(Sums& sums, const std::vector<Analysis>& ranks) {
+  std::vector<const Analysis*> pointers;
+  for (const Analysis& rank : ranks) pointers.push_back(&rank);
+  for (const char* text :
+       {"loader=free", "loader=2x", "collectives=2x", "collectives=free", "kernels:gemm=1.5x",
+        "amp=bf16", "batch_size=2x", "batch_size=0.5x", "straggler=cured"}) {
+    const std::string name = std::string("what_if ") + text;
+    const WhatIfKnob knob = read_what_if_knob(text).value();
+    const auto prediction = what_if(pointers, {&knob, 1});
+    if (!prediction) {
+      sums.add(name, prediction.error());
+      continue;
+    }
+    sums.add(name + ".steps", static_cast<double>(prediction->steps));
+    sums.add(name + ".step_ns", prediction->step_ns);
+    sums.add(name + ".new_ns", prediction->new_ns);
+    sums.add(name + ".low_ns", prediction->low_ns);
+    sums.add(name + ".high_ns", prediction->high_ns);
+    sums.add(name + ".samples", prediction->samples);
+    for (const std::string& note : prediction->notes) sums.add(name + ".notes", note);
+  }
+}
+
+void add_rank(Sums& sums, const Analysis& analysis) {
+  add_findings(sums, advise(analysis));
+  add_replays(sums, analysis);
+  const Interval half{analysis.trace->begin_ns(),
+                      (analysis.trace->begin_ns() + analysis.trace->end_ns()) / 2};
+  const NameKinds names(*analysis.trace);
+  for (const KernelRow& row : kernel_table_within(*analysis.trace, analysis.device_work, half)) {
+    sums.add("kernels within", static_cast<double>(row.total_ns + row.count));
+  }
+  for (const OperatorRow& row : operator_table_within(*analysis.trace, names, analysis.device_work,
+                                                      analysis.host_tree, half)) {
+    sums.add("operators within",
+             static_cast<double>(row.self_ns + row.device_total_ns + row.count));
+  }
+  for (const MemoryPeak& peak : memory_peaks_within(*analysis.trace, analysis.host_tree, half)) {
+    sums.add("memory within", static_cast<double>(peak.allocated_bytes + peak.peak_time_ns));
+  }
+}
+
+void add_job(Sums& sums, uint64_t seed, int world_size) {
+  std::vector<Analysis> ranks;
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (int rank = 0; rank < world_size; ++rank) {
+    traces.push_back(parsed(RandomRank(seed, rank, world_size).json()));
+    ASSERT_TRUE(traces.back()) << "seed " << seed << ", rank " << rank;
+    ranks.push_back(analyze(traces.back()));
+    add_rank(sums, ranks.back());
+  }
+  const json report = json::parse(report_json(make_report(traces)));
+  sums.add("report", report);
+  // A summary outlives its trace, and says the same.
+  const auto names = std::make_shared<StringTable>();
+  std::vector<RankSummary> summaries;
+  for (const Analysis& rank : ranks) summaries.push_back(detached(advised(rank), names));
+  const json of_summaries = json::parse(report_json(make_report(std::move(summaries))));
+  EXPECT_EQ(json::diff(report, of_summaries).dump(), "[]") << "seed " << seed;
+  add_predictions(sums, ranks);
+  add_tree(sums, call_tree(ranks));
+  const RunSamples samples = sample_steps(ranks);
+  for (const double ns : samples.step_ns) sums.add("samples.step_ns", ns);
+  add_samples(sums, "samples.kernels", samples.kernels);
+  add_samples(sums, "samples.operators", samples.operators);
+  add_samples(sums, "samples.collectives", samples.collectives);
+  add_samples(sums, "samples.copies", samples.copies);
+}
+
+// Two clocks that differ by an offset and a drift, ends that scatter, and some wrong matches.
+void add_offset(Sums& sums, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](int64_t limit_ns) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(limit_ns));
+  };
+  const int64_t offset_ns = below(2'000'000) - 1'000'000, scatter_ns = 1 + below(40'000);
+  const double drift = seed % 3 == 0 ? 2e-5 : 0;
+  std::vector<CollectiveEnds> pairs;
+  for (int64_t i = 0, count = 1 + below(60); i < count; ++i) {
+    const int64_t end_ns = 1'000'000'000 + i * 20'000'000;
+    const int64_t others_ns = end_ns + offset_ns +
+                              std::llround(drift * static_cast<double>(end_ns)) +
+                              below(scatter_ns) + (below(12) == 0 ? below(9'000'000) : 0);
+    const int64_t early_ns = below(900'000), late_ns = below(900'000);
+    pairs.push_back(
+        {{end_ns - 100'000 - early_ns, end_ns}, {others_ns - 100'000 - late_ns, others_ns}});
+  }
+  const auto clock = estimate_offset(pairs);
+  ASSERT_TRUE(clock);
+  sums.add("clock.offset_ns", static_cast<double>(clock->offset_ns));
+  sums.add("clock.uncertainty_ns", static_cast<double>(clock->uncertainty_ns));
+  sums.add("clock.drift", clock->drift * 1e9);
+  sums.add("clock.at_ns", static_cast<double>(clock->at_ns));
+  sums.add("clock.pairs", static_cast<double>(clock->pairs + 1000 * clock->outliers));
+  sums.add("clock.later", static_cast<double>(clock->at(2'000'000'000)));
+  sums.add("clock", offset_text(*clock));
+}
+
+// Ranks that mostly wait in the same collectives, each with something that it does instead.
+std::vector<HangTable> made_up_tables(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one_in = [&](uint64_t n) { return random() % n == 0; };
+  const int size = 2 + static_cast<int>(random() % 3);
+  const int64_t now_ns = 100'000'000'000;
+  std::vector<HangTable> tables;
+  for (int rank = 0; rank < size; ++rank) {
+    if (one_in(12)) continue;
+    HangTable& table = tables.emplace_back();
+    table.run = "1.1", table.rank = rank, table.world_size = size;
+    table.host = "node" + std::to_string(rank / 2);
+    table.written_ns = now_ns - static_cast<int64_t>(random() % 90) * 1'000'000'000;
+    table.is_overdue = !one_in(6);
+    if (!one_in(8)) table.step = 60 + static_cast<int64_t>(one_in(6));
+    table.step_began_ns = now_ns - 60'000'000'000;
+    table.usual_step_ns = 1'000'000'000;
+    constexpr std::array<const char*, 6> kPhases = {"evaluation", "checkpoint", "compile",
+                                                    "data",       "start",      ""};
+    if (one_in(4)) table.phase = kPhases[random() % kPhases.size()];
+    table.is_moving = one_in(5);
+    if (one_in(10)) table.error = one_in(2) ? "ValueError: no such file" : "Timed out waiting";
+    if (one_in(12)) table.memory_error = "CUDA out of memory";
+    table.state = static_cast<ThreadState>(random() % 7);
+    if (!one_in(3)) table.stack = {"train.py:31 sync", "train.py:60 <module>"};
+    if (one_in(3)) table.inner = "dataloader.py:1295 _try_get_data";
+    for (const char* name : {"0", "tp"}) {
+      CollectiveGroup group{name, {}, 0};
+      for (int member = 0; member < size; ++member) group.ranks.push_back(member);
+      const int64_t last = 3 - static_cast<int64_t>(one_in(3)) + static_cast<int64_t>(one_in(9));
+      if (one_in(2)) group.entered = last;
+      table.groups.push_back(group);
+      for (int64_t number = 1; number <= last; ++number) {
+        if (one_in(15)) continue;
+        table.collectives.push_back({name, number, one_in(12) ? "all_gather" : "all_reduce",
+                                     one_in(12) ? "[[16]]" : "[[8]]", "Float",
+                                     number != last || one_in(3),
+                                     now_ns - (10 - number) * 7'000'000'000});
+      }
+    }
+  }
+  return tables;
+}
+
+void add_hang(Sums& sums, const std::string& name, const std::optional<Hang>& hang) {
+  sums.add(name, std::string(hang ? hang_kind_name(hang->kind) : "none"));
+  if (!hang) return;
+  for (const int rank : hang->ranks) sums.add(name + ".ranks", rank);
+  for (const int rank : hang->waiting_ranks) sums.add(name + ".waiting_ranks", rank);
+  sums.add(name + ".since_ns", static_cast<double>(hang->since_ns));
+  sums.add(name + ".sequence", static_cast<double>(hang->sequence.value_or(-1)));
+  sums.add(name + ".step", static_cast<double>(hang->step.value_or(-1)));
+  sums.add(name, hang->group + hang->operation + hang->entered + hang->expected + hang->host);
+  sums.add(name, std::string(hang_title(*hang)));
+  for (const std::string& line : hang_lines(*hang, 100'000'000'000)) sums.add(name, line);
+}
+
+std::map<std::string, std::string> lines_of_file(const std::string& path) {
+  std::map<std::string, std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.rfind(": ");
+    if (colon != std::string::npos) lines[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return lines;
+}
+
+TEST(Figures, OfMadeUpJobsStayWhatTheyAre) {
+  Sums sums;
+  for (uint64_t seed = 1; seed <= 60; ++seed) add_job(sums, seed, 1);
+  for (uint64_t seed = 61; seed <= 80; ++seed) add_job(sums, seed, 2 + static_cast<int>(seed % 3));
+  for (uint64_t seed = 1; seed <= 60; ++seed) add_offset(sums, seed);
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    add_hang(sums, "hang", find_hang(made_up_tables(seed)));
+    add_hang(sums, "wait", find_wait(made_up_tables(seed)));
+  }
+  const auto now = sums.lines();
+  const std::string kept = redline::testing::source_dir() + "/trace/analysis/figures.txt";
+  const auto before = lines_of_file(kept);
+  if (now == before) return;
+  const auto made =
+      std::filesystem::path(redline::testing::programs_dir()).parent_path() / "figures.txt";
+  std::ofstream file(made);
+  for (const auto& [name, line] : now) file << name << ": " << line << '\n';
+  std::string differences;
+  size_t count = 0;
+  const auto tell = [&](const std::string& name, const std::string& was, const std::string& is) {
+    if (was != is && ++count <= 10) differences += fmt::format("{}: {}, was {}\n", name, is, was);
+  };
+  const auto line_of = [](const auto& lines, const std::string& name) {
+    const auto found = lines.find(name);
+    return found == lines.end() ? std::string("nothing") : found->second;
+  };
+  for (const auto& [name, line] : before) tell(name, line, line_of(now, name));
+  for (const auto& [name, line] : now) {
+    if (!before.contains(name)) tell(name, "nothing", line);
+  }
+  ADD_FAILURE() << count << " figures differ (count, sum, sum by place):\n"
+                << differences << "If they are as they should be: cp " << made << " " << kept;
+}
+
+}  // namespace
+}  // namespace redline::trace

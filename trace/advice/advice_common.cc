@@ -82,7 +82,9 @@ std::vector<EvidenceEvent> longest_idle_gaps(const Activity& activity) {
   const size_t count = std::min(kMostEvents, gaps.size());
   std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(count), gaps.end(),
                     [](const Interval& left, const Interval& right) {
-                      return left.length_ns() > right.length_ns();
+                      return left.length_ns() != right.length_ns()
+                                 ? left.length_ns() > right.length_ns()
+                                 : left.begin_ns < right.begin_ns;
                     });
   std::vector<EvidenceEvent> events;
   for (size_t i = 0; i < count; ++i) {

@@ -52,6 +52,35 @@ inline const trace::Finding& only(const std::vector<trace::Finding>& findings,
   return kNone;
 }
 
+/// A finding with all that it says, a line for each piece of evidence and each event.
+inline std::string whole(const trace::Finding& finding) {
+  std::string detail = finding.detail;
+  for (size_t at = 0; (at = detail.find_first_of(":;", at)) != std::string::npos; ++at) {
+    if (detail[at + 1] == ' ') detail.replace(at + 1, 1, "\n  ");
+  }
+  std::string text =
+      fmt::format("{} {} x {} [{}]\n{}\n{}\n", finding.rule, trace::severity_name(finding.severity),
+                  finding.estimated_speedup ? fmt::format("{:.6g}", *finding.estimated_speedup)
+                                            : std::string("?"),
+                  finding.knob, finding.headline, detail);
+  for (const auto& [name, value] : finding.evidence) {
+    text += fmt::format("{}{} {:.6g}", text.ends_with('\n') ? "" : ", ", name, value);
+  }
+  text += '\n';
+  for (const trace::EvidenceEvent& event : finding.events) {
+    text += fmt::format("{} {}..{} us\n", event.name, event.begin_ns / kUs, event.end_ns / kUs);
+  }
+  return text;
+}
+
+/// The finding of the rule in full; "" if the rule is silent.
+inline std::string said(const TraceText& text, const std::string& rule) {
+  for (const trace::Finding& finding : advice_on(text)) {
+    if (finding.rule == rule) return whole(finding);
+  }
+  return "";
+}
+
 inline auto HasRule(const std::string& rule) {
   return ::testing::Contains(::testing::Field(&trace::Finding::rule, rule));
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/parsed_trace.h"
+#include "tests/small_steps.h"
 #include "trace/advice/advice.h"
 #include "trace/read/reader.h"
 
@@ -9,9 +10,13 @@ namespace redline::trace {
 namespace {
 
 using redline::testing::advice_on;
+using redline::testing::gpu;
+using redline::testing::gpu_step;
 using redline::testing::HasRule;
+using redline::testing::holding;
 using redline::testing::kMs;
 using redline::testing::kUs;
+using redline::testing::launches;
 using redline::testing::on_stream;
 using redline::testing::only;
 using redline::testing::TraceText;
@@ -21,24 +26,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-std::string gpu(const char* name, int major, int minor) {
-  return fmt::format(R"("deviceProperties": [{{"id": 0, "name": "{}", "totalGlobalMem": 1000, )"
-                     R"("computeMajor": {}, "computeMinor": {}}}])",
-                     name, major, minor);
-}
-
-// One step of 100 ms on a V100, whose GPU runs `kernel` from 1 us on.
-TraceText gpu_step(int64_t kernel_ns, const char* kernel = "elementwise_kernel",
-                   const std::string& device = gpu("V100", 7, 0)) {
-  TraceText text;
-  text.top(device).step(0, 0, 100 * kMs).cpu_op("aten::mm", 0, kUs);
-  if (kernel_ns > 0) {
-    text.runtime("cudaLaunchKernel", 100, 200, 1);
-    text.kernel(kernel, kUs, kUs + kernel_ns, on_stream(7, 1));
-  }
-  return text;
-}
 
 TEST(AdviceGpu, NothingIsSaidOfABusyGpu) { EXPECT_THAT(advice_on(gpu_step(99 * kMs)), IsEmpty()); }
 
@@ -109,18 +96,6 @@ TEST(AdviceGpu, PageableCopies) {
   // A copy that runs at the same time as a kernel costs nothing.
   EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs, 99 * kMs)),
               Not(HasRule("pageable_copies")));
-}
-
-// Kernels of 50 us, each of which is launched `period_ns` after the one before.
-TraceText launches(int count, int64_t period_ns) {
-  TraceText text = gpu_step(0).cpu_op("aten::relu", 0, 100 * kMs);
-  for (int i = 0; i < count; ++i) {
-    const auto id = static_cast<uint32_t>(i + 1);
-    text.runtime("cudaLaunchKernel", i * period_ns, i * period_ns + 5 * kUs, id);
-    text.kernel("elementwise", i * period_ns + 10 * kUs, i * period_ns + 60 * kUs,
-                on_stream(7, id));
-  }
-  return text;
 }
 
 TEST(AdviceGpu, LaunchBound) {
@@ -248,10 +223,7 @@ TEST(AdviceGpu, OnlyTheExposedPartOfTheOptimizerCanBeWon) {
 TraceText reserving(int64_t kernel_ns, int bytes) {
   return gpu_step(kernel_ns)
       .kernel("k", kUs, kUs + kernel_ns, on_stream(8, 0, R"("blocks per SM": 2)"))
-      .event(fmt::format(
-          R"({{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 7, "args": {{)"
-          R"("Device Type": 1, "Device Id": 0, "Total Allocated": 1, "Total Reserved": {}}}}})",
-          bytes));
+      .event(holding(bytes));
 }
 
 TEST(AdviceGpu, MemoryUnused) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "tests/parsed_trace.h"
 #include "tests/paths.h"
@@ -17,6 +18,7 @@ using redline::testing::kMs;
 using redline::testing::kUs;
 using redline::testing::on_stream;
 using redline::testing::only;
+using redline::testing::said;
 using redline::testing::TraceText;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -44,6 +46,7 @@ class Training {
   }
 
   [[nodiscard]] std::vector<Finding> advice() const { return advice_on(text_); }
+  [[nodiscard]] const TraceText& text() const { return text_; }
 
  private:
   TraceText text_;
@@ -138,6 +141,208 @@ TEST(AdviceRoof, ProductsOfAFewRowsAreBoundByMemory) {
   EXPECT_EQ(finding.headline, "Products too small for the GPU: 5.0 ms a step");
   EXPECT_GT(*finding.estimated_speedup, 1.5);
   EXPECT_THAT(rows("[[16384, 16384], [16384, 16384]]"), Not(HasRule("small_batch")));
+}
+
+// Five kernels in a row, of the lengths given.
+Training fusible(std::vector<int64_t> lengths_ns, int64_t product_ns) {
+  Training training;
+  training.run("aten::mm", "nvjet_gemm", product_ns);
+  for (const int64_t ns : lengths_ns) training.run("aten::mul", kElementwise, ns);
+  return training;
+}
+
+Training attention(int64_t softmax_ns, int between, int64_t product_ns = 3 * kMs) {
+  Training training;
+  training.run("aten::baddbmm", "nvjet_a", product_ns, sizes_of("[[64, 512, 64], [64, 64, 512]]"));
+  for (int i = 0; i < between; ++i) training.run("aten::mul", "scale", kUs);
+  training.run("aten::_softmax", "softmax_warp_forward", softmax_ns,
+               sizes_of("[[64, 512, 512], []]"));
+  for (int i = 0; i < between; ++i) training.run("aten::mul", "dropout", kUs);
+  training.run("aten::bmm", "nvjet_b", product_ns, sizes_of("[[64, 512, 512], [64, 512, 64]]"));
+  return training;
+}
+
+Training product(const char* sizes, const char* kernel, int64_t ns,
+                 const char* type = "c10::BFloat16", const char* name = "aten::mm") {
+  return Training().run(name, kernel, ns, sizes_of(sizes, type)).run("aten::relu", "relu", kMs);
+}
+
+TraceText recomputing(int64_t again_ns, int64_t other_ns) {
+  TraceText text;
+  text.step(0, 0, 2 * kMs);
+  text.cpu_op("autograd::engine::evaluate_function: CheckpointFunctionBackward", 10 * kUs,
+              200 * kUs);
+  text.cpu_op("aten::mm", 20 * kUs, 60 * kUs,
+              {.args = sizes_of("[[64, 64], [64, 64]]") + R"(, "Sequence number": 7)"});
+  text.runtime("cudaLaunchKernel", 30 * kUs, 32 * kUs, 1);
+  text.kernel("gemm", 35 * kUs, 35 * kUs + again_ns, on_stream(7, 1));
+  text.runtime("cudaLaunchKernel", 300 * kUs, 302 * kUs, 2);
+  text.kernel("rest", 35 * kUs + again_ns, 35 * kUs + again_ns + other_ns, on_stream(7, 2));
+  return text;
+}
+
+TEST(AdviceRoof, RulesSpeakFromTheirLimitOn) {
+  struct Limit {
+    const char* rule;
+    const char* what;
+    std::function<TraceText(int64_t)> of;
+    int64_t without, with;  ///< the rule is silent, and speaks
+  };
+  const std::vector<Limit> limits = {
+      {"fusible_kernels", "30 % of the kernels' time",
+       [](int64_t ns) {
+         return fusible({kMs, kMs, kMs}, ns).text();
+       },
+       7 * kMs + kUs, 7 * kMs},
+      {"fusible_kernels", "2 % of the step",
+       [](int64_t ns) {
+         return fusible({9 * kMs, ns}, kMs).text();
+       },
+       200 * kUs, 210 * kUs},
+      {"fusible_kernels", "two in a row",
+       [](int64_t count) {
+         return fusible(std::vector<int64_t>(static_cast<size_t>(count), 5 * kMs), kMs).text();
+       },
+       1, 2},
+      {"unfused_attention", "2 % of the step",
+       [](int64_t ns) { return attention(ns, 0, 5 * kMs).text(); }, 200 * kUs, 210 * kUs},
+      {"unfused_attention", "five operators between",
+       [](int64_t count) { return attention(4 * kMs, static_cast<int>(count)).text(); }, 6, 5},
+      {"recomputation", "5 % of the step",
+       [](int64_t ns) { return recomputing(ns, 19 * (35 * kUs + kMs) - 19 * 35 * kUs - 35 * kUs); },
+       kMs - kUs, kMs},
+      {"misaligned_products", "larger than a piece of 8",
+       [](int64_t size) {
+         return product(fmt::format("[[8192, {0}], [{0}, 4096]]", size).c_str(), "nvjet", 5 * kMs)
+             .text();
+       },
+       8, 9},
+      {"misaligned_products", "no multiple of 8",
+       [](int64_t size) {
+         return product(fmt::format("[[8192, {0}], [{0}, 4096]]", size).c_str(), "nvjet", 5 * kMs)
+             .text();
+       },
+       1000, 1001},
+      {"small_batch", "20 % of the step",
+       [](int64_t other_ns) {
+         return Training()
+             .run("aten::mm", "nvjet", 2 * kMs, sizes_of("[[8, 16384], [16384, 16384]]"))
+             .run("aten::relu", "relu", other_ns)
+             .text();
+       },
+       8 * kMs, 8 * kMs - 25 * kUs},
+  };
+  for (const Limit& limit : limits) {
+    SCOPED_TRACE(fmt::format("{}: {}", limit.rule, limit.what));
+    EXPECT_EQ(said(limit.of(limit.without), limit.rule), "");
+    EXPECT_NE(said(limit.of(limit.with), limit.rule), "");
+  }
+}
+
+TEST(AdviceRoof, WhatRulesSayInFull) {
+  struct Sentence {
+    const char* rule;
+    TraceText trace;
+    const char* said;
+  };
+  const std::vector<Sentence> sentences = {
+      {"fusible_kernels",
+       fusible({kMs, 3 * kMs, 2 * kMs}, 4 * kMs)
+           .run("aten::mm", "nvjet", kMs)
+           .run("aten::cat", kCat, kMs)
+           .text(),
+       R"(fusible_kernels high x 1.33241 [compile=off,on]
+Kernels that a compiler would fuse: 58.3 %
+58.3 % of the kernels' time in 4 element-wise and concatenating kernels, of which many follow each other:
+  torch.compile makes one of such a row
+removable_ns 3e+06, step_share 0.24948, kernel_share 0.583333, rows 1
+void at::native::vectorized_elementwise_kernel<4> 5025..8025 us
+void at::native::vectorized_elementwise_kernel<4> 8025..10025 us
+void at::native::vectorized_elementwise_kernel<4> 4025..5025 us
+at::native::CatArrayBatchedCopy<OpaqueType<2u>> 11025..12025 us
+)"},
+      {"unfused_attention", attention(4 * kMs, 2).text(), R"(unfused_attention high x 1.66456 []
+Attention that writes its scores to memory
+a softmax of a product's result with a product behind it:
+  scaled_dot_product_attention does all of it in one kernel, and never writes the scores
+removable_ns 4.004e+06, step_share 0.399242, softmaxes 1
+softmax_warp_forward 3027..7027 us
+scale 3025..3026 us
+scale 3026..3027 us
+dropout 7027..7028 us
+dropout 7028..7029 us
+)"},
+      {"unfused_attention",
+       attention(4 * kMs, 1)
+           .run("aten::_softmax", "softmax", kMs, sizes_of("[[64, 512, 512], []]"))
+           .run("aten::bmm", "nvjet_b", kMs, sizes_of("[[64, 512, 512], [64, 512, 64]]"))
+           .text(),
+       R"(unfused_attention high x 1.71203 []
+Attention that writes its scores to memory
+2 softmaxes of a product's result with a product behind it:
+  scaled_dot_product_attention does all of it in one kernel, and never writes the scores
+removable_ns 5.002e+06, step_share 0.415898, softmaxes 2
+softmax_warp_forward 3026..7026 us
+softmax 10027..11027 us
+scale 3025..3026 us
+dropout 7026..7027 us
+)"},
+      {"misaligned_products", product("[[8192, 4097], [4097, 50257]]", "nvjet", 9 * kMs).text(),
+       R"(misaligned_products high x 2.2606 []
+Products of sizes that Tensor Cores do not like
+4,097, 50,257:
+  pad such sizes (vocabulary, hidden, sequence) to a multiple of 8
+removable_ns 5.59034e+06, step_share 0.55764, kernels 1
+nvjet 25..9025 us
+)"},
+      {"misaligned_products",
+       product("[[8192, 4096], [4096, 4096]]", "cutlass_80_gemm_align1", 9 * kMs).text(),
+       R"(misaligned_products high x 5.0125 []
+Products of sizes that Tensor Cores do not like
+their kernels are for tensors that begin anywhere (align1):
+  make slices contiguous
+removable_ns 8.025e+06, step_share 0.800499, kernels 1
+cutlass_80_gemm_align1 25..9025 us
+)"},
+      {"misaligned_products",
+       product("[[8191, 4095], [4095, 4093]]", "cutlass_gemm_align1>", 9 * kMs,
+               "c10::Float8_e4m3fn")
+           .text(),
+       R"(misaligned_products high x 5.0125 []
+Products of sizes that Tensor Cores do not like
+8,191, 4,095, 4,093:
+  pad such sizes (vocabulary, hidden, sequence) to a multiple of 16
+removable_ns 8.025e+06, step_share 0.800499, kernels 1
+cutlass_gemm_align1> 25..9025 us
+)"},
+      {"misaligned_products",
+       product("[[1001, 4095], [4095, 4093]]", "cutlass_80_tensorop_s1688gemm_align1", 9 * kMs,
+               "float")
+           .text(),
+       R"(misaligned_products high x 5.0125 []
+Products of sizes that Tensor Cores do not like
+1,001, 4,095, 4,093:
+  pad such sizes (vocabulary, hidden, sequence) to a multiple of 4
+removable_ns 8.025e+06, step_share 0.800499, kernels 1
+cutlass_80_tensorop_s1688gemm_align1 25..9025 us
+)"},
+      {"recomputation", recomputing(3 * kMs, 5 * kMs), R"(recomputation high x 1.51461 []
+Computed again in backward: 3.0 ms a step
+3.0 ms of GPU work a step:
+  activation checkpointing trades it for memory. Where memory is left, checkpoint fewer blocks
+removable_ns 2.73e+06, step_share 0.339764, recomputed_ns 3e+06
+gemm 35..3035 us
+)"},
+      {"small_batch", product("[[8, 16384], [16384, 16384]]", "nvjet", 5 * kMs).text(),
+       R"(small_batch high x 3.0125 [batch_size=1..4096]
+Products too small for the GPU: 5.0 ms a step
+83.0 % of the step in products that memory binds:
+  they read all weights for few rows, so a larger batch is nearly free
+removable_ns 4.025e+06, step_share 0.66805, memory_bound_ns 5e+06
+nvjet 25..5025 us
+)"},
+  };
+  for (const Sentence& each : sentences) EXPECT_EQ(said(each.trace, each.rule), each.said);
 }
 
 TEST(AdviceRoof, OfRealTraces) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/parsed_trace.h"
+#include "tests/small_steps.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 
@@ -14,14 +15,13 @@ namespace {
 using redline::testing::advice_on;
 using redline::testing::HasRule;
 using redline::testing::kMs;
+using redline::testing::one_step;
 using redline::testing::TraceText;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-TraceText one_step() { return TraceText().step(0, 0, 100 * kMs); }
 
 TEST(Advice, NothingIsSaidOfAStepThatHasNoProblem) {
   EXPECT_TRUE(advice_on(one_step().cpu_op("aten::relu", 0, 99 * kMs)).empty());

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/trace_text.h"
+
 namespace redline::trace {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
+using redline::testing::kMs;
 
 struct RankWork {
   int rank = 0;

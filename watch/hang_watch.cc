@@ -20,6 +20,7 @@
 #include "profiler/request/record_request.h"
 #include "profiler/request/trigger.h"
 #include "trace/read/step_log_reader.h"
+#include "watch/program_stack.h"
 
 namespace redline::watch {
 namespace {
@@ -137,6 +138,7 @@ bool HangWatch::finish() {
   wake_.notify_one();
   thread_->join();
   thread_.reset();
+  if (!told_) remove_seen();
   try {
     tell_of_failure();
   } catch (const std::exception&) {  // no memory
@@ -193,6 +195,7 @@ MetVerdict HangWatch::judge(std::vector<HangTable>& tables, int64_t now_ns) {
   auto hang = trace::find_wait(tables);
   if (hang) {
     ask_silent(hang->ranks, tables, now_ns);
+    ask_programs(*hang, tables);
     hang = trace::find_wait(tables);
   }
   const bool is_told = is_sure(hang) && is_old_enough(*hang, tables, now_ns);
@@ -201,7 +204,10 @@ MetVerdict HangWatch::judge(std::vector<HangTable>& tables, int64_t now_ns) {
 
 // Another launcher judges. What this one sees of its ranks goes along with their tables.
 MetVerdict HangWatch::ask_others(std::vector<HangTable>& tables, int64_t now_ns) {
-  if (last_) ask_silent(last_->ranks, tables, now_ns);
+  if (last_) {
+    ask_silent(last_->ranks, tables, now_ns);
+    ask_programs(*last_, tables);
+  }
   std::vector<std::string> texts;
   for (const HangTable& table : tables) texts.push_back(seen_text(table, table.written_ns));
   auto verdict = meeting_->send(name_, texts).value_or(MetVerdict{});
@@ -348,6 +354,26 @@ void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>
   }
 }
 
+// A program in C++ does not say where it is. Each rank of this machine that takes part in a hang is
+// asked once.
+void HangWatch::ask_programs(const Hang& hang, std::vector<HangTable>& tables) {
+  if (hang.kind == trace::HangKind::kSlow) return;
+  const auto place = std::tuple(hang.group, hang.sequence, hang.step);
+  if (std::exchange(asked_place_, place) != place) asked_programs_.clear();
+  const auto takes_part = [&](int rank) {
+    return std::ranges::find(hang.ranks, rank) != hang.ranks.end() ||
+           std::ranges::find(hang.waiting_ranks, rank) != hang.waiting_ranks.end();
+  };
+  for (HangTable& table : tables) {
+    const bool can_be_asked = table.is_of_program() && table.host == host_ && table.is_overdue &&
+                              table.state != ThreadState::kGone && takes_part(table.rank);
+    if (!can_be_asked || !asked_programs_.insert(table.rank).second) continue;
+    table.stack =
+        program_stack(static_cast<pid_t>(table.process), static_cast<pid_t>(table.thread));
+    if (!table.stack.empty()) write_seen(table.rank, seen_text(table, table.written_ns));
+  }
+}
+
 // Ranks that an exception ended have left their last words, which tell who was the first.
 void HangWatch::tell_of_failure() {
   auto tables = trace::read_hang_tables(folder_, run_);
@@ -443,6 +469,7 @@ void HangWatch::remove_seen() {
   std::error_code ignored;
   for (const std::string& path : seen_paths_) std::filesystem::remove(path, ignored);
   seen_paths_.clear();
+  asked_programs_.clear();
 }
 
 }  // namespace redline::watch

@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,7 @@ class HangWatch {
   void add_processes(std::vector<trace::HangTable>& tables);
   void ask_silent(const std::vector<int>& ranks, std::vector<trace::HangTable>& tables,
                   int64_t now_ns);
+  void ask_programs(const trace::Hang& hang, std::vector<trace::HangTable>& tables);
   void tell(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
   void write_seen(int rank, const std::string& text);
   void write_traces(const trace::Hang& hang, const std::vector<trace::HangTable>& tables);
@@ -100,6 +102,9 @@ class HangWatch {
     std::vector<AskedFrame> frames;
   };
   std::map<int, Silent> silent_;
+  /// Ranks in C++ that were asked where they are, in the hang at this place.
+  std::set<int> asked_programs_;
+  std::tuple<std::string, std::optional<int64_t>, std::optional<int64_t>> asked_place_;
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -106,7 +106,8 @@ bool sent_to_us_alone(const siginfo_t& info) { return info.si_code <= 0; }
 int wait_passing_on(pid_t child, const HeldSignals& signals) {
   for (;;) {
     int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) return exit_status(status);
+    const bool has_news = waitpid(child, &status, WNOHANG) == child;
+    if (has_news && !WIFSTOPPED(status)) return exit_status(status);  // we may stop it (ptrace)
     const siginfo_t info = signals.wait();
     if (info.si_signo != SIGCHLD && sent_to_us_alone(info)) kill(child, info.si_signo);
   }

@@ -1,4 +1,4 @@
-// A program in C++ on Gloo ranks. Rank 1 gets into trouble: hang_cpp_job CASE [steps].
+// A program in C++ on Gloo ranks. Rank 1, or CULPRIT, gets into trouble: hang_cpp_job CASE [steps].
 // Without "steps" it tells Redline nothing of its steps.
 #include <ATen/ATen.h>
 #include <stdlib.h>
@@ -42,12 +42,14 @@ class TORCH_API ProcessGroupGloo : public Backend {
 
 namespace {
 
-constexpr int kCulprit = 1;
 constexpr int kSteps = 8;
 constexpr int kFaultyStep = 5;
 constexpr int64_t kManySeconds = 10'000;
 
-int number(const char* variable) { return std::atoi(std::getenv(variable)); }
+int number(const char* variable, const char* other = "0") {
+  const char* value = std::getenv(variable);
+  return std::atoi(value != nullptr ? value : other);
+}
 
 void all_reduce(c10d::Backend& group) {
   std::vector<at::Tensor> tensors{at::ones({8})};
@@ -65,12 +67,25 @@ void compute_for_ever() {
   while (count >= 0) count = count + 1;
 }
 
+void sleep_for_ever() {
+  while (sleep(kManySeconds) == 0) {
+  }
+}
+
+void read_a_pipe() {
+  int ends[2];
+  char byte = 0;
+  if (pipe(ends) != 0 || read(ends[0], &byte, 1) != 1) std::abort();
+}
+
+void enter_a_barrier(c10d::Backend& group) { group.barrier()->wait(); }
+
 const std::map<std::string, std::function<void(c10d::Backend&)>> kFaults = {
-    {"barrier", [](c10d::Backend& group) { group.barrier()->wait(); }},
+    {"barrier", enter_a_barrier},
     {"lock", [](c10d::Backend&) { wait_for_a_lock(); }},
     {"loop", [](c10d::Backend&) { compute_for_ever(); }},
-    {"sleep", [](c10d::Backend&) { sleep(kManySeconds); }},
-    {"none", [](c10d::Backend&) {}},
+    {"pipe", [](c10d::Backend&) { read_a_pipe(); }},
+    {"sleep", [](c10d::Backend&) { sleep_for_ever(); }},
 };
 
 }  // namespace
@@ -86,7 +101,7 @@ int main(int count, char** words) {
   group->setSequenceNumberForGroup();
   for (int step = 0; step < kSteps; ++step) {
     all_reduce(*group);
-    if (step == kFaultyStep && rank == kCulprit) kFaults.at(name)(*group);
+    if (step == kFaultyStep && rank == number("CULPRIT", "1")) kFaults.at(name)(*group);
     all_reduce(*group);
     if (tells_steps) redline_log_program_step(-1);
   }

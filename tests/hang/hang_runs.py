@@ -1,8 +1,9 @@
-"""All cases of job.py, several times: was each hang named right, and did healthy jobs get nothing? Prints a table."""
+"""All cases of job.py and cpp_job.cc, several times: was each hang named right, and did healthy jobs get nothing? Prints a table."""
 
 import argparse
 import collections
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -16,7 +17,26 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import job  # noqa: E402
 
-FAULTS = {**job.HANGS, **job.FAILURES}
+
+@dataclasses.dataclass(frozen=True)
+class ProgramCase:
+    """Of cpp_job.cc."""
+
+    word: str
+
+    @property
+    def __name__(self):
+        return f"cpp_{self.word}"
+
+
+PROGRAMS = {
+    ProgramCase("barrier"): ("mismatch", "enter_a_barrier"),
+    ProgramCase("lock"): ("lock", "wait_for_a_lock"),
+    ProgramCase("loop"): ("computes", "compute_for_ever"),
+    ProgramCase("pipe"): ("io", "read_a_pipe"),
+    ProgramCase("sleep"): ("sleeps", "sleep_for_ever"),
+}
+FAULTS = {**job.HANGS, **job.FAILURES, **PROGRAMS}
 CASES = [*FAULTS, *job.HEALTHY]
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
 HANG_AFTER = 3
@@ -26,11 +46,19 @@ WAITED = re.compile(r", for ([\d.]+) (ms|s|min)")
 WAYS = {"log": ["run", "--log"], "ring": ["record", "--ring", "30s", "--on-hang", "report", "-o"]}
 
 
+def job_words(case, ranks, folder):
+    if case not in PROGRAMS:
+        return [sys.executable, job.__file__, case.__name__, str(ranks)]
+    each = (f'export WORLD_SIZE={ranks} MEETING="$0"; '
+            f'for rank in $(seq 0 {ranks - 1}); do RANK=$rank "$@" & done; wait')
+    return ["sh", "-c", each, f"{folder}/meeting", BUILD / "hang_cpp_job", case.word, "steps"]
+
+
 def one_run(way, case, ranks, culprit, folder, fork):
     """What came of one run: the verdict of the report's JSON or None, how long the others had waited when it was said,
     and the job's exit status."""
     command = [BUILD / "redline", *WAYS[way], folder, "--hang-after", f"{HANG_AFTER}s", "--",
-               sys.executable, job.__file__, case.__name__, str(ranks)]
+               *job_words(case, ranks, folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CULPRIT": str(culprit), **({"FORK": "1"} if fork else {})}
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
                           env=environment) as process:

@@ -202,16 +202,42 @@ def test_a_slow_job_gets_no_verdict(run, command, tmp_path, way, case):
     assert list((tmp_path / "traces").glob("*.hang.redline")) == []
 
 
-@pytest.mark.parametrize(("case", "kind", "steps"), [("lock", "lock", ["steps"]), ("barrier", "mismatch", [])])
-def test_a_program_in_cpp_tells_of_its_collectives(start, run, program, tmp_path, case, kind, steps):
+@pytest.mark.parametrize(("case", "kind", "steps", "function", "line"), [
+    ("lock", "lock", ["steps"], "wait_for_a_lock", "try_lock_for"),
+    ("loop", "computes", ["steps"], "compute_for_ever", "count"),
+    ("barrier", "mismatch", [], "enter_a_barrier", "barrier()->wait()"),
+])
+def test_a_program_in_cpp_tells_of_its_collectives_and_is_asked_where_it_is(
+        start, run, program, tmp_path, case, kind, steps, function, line):
     """With steps that it tells, and by its collectives alone, which needs no change of the program."""
     ranks = 'for rank in 0 1 2; do RANK=$rank "$@" & done; wait'
     folder = tmp_path / "logs"
     command = [program("redline"), "run", "--log", folder, "--hang-after", HANG_AFTER, "--", "sh", "-c", ranks, "sh",
                program("hang_cpp_job"), case, *steps]
     with start(command, {"WORLD_SIZE": "3", "MEETING": str(tmp_path / "meeting")}, cwd=tmp_path) as process:
-        said = next(line for line in process.stderr if line.startswith("redline: the job hangs: "))
-        assert said.startswith("redline: the job hangs: rank 1 "), said
-        assert_report_says(run, program, folder, {
+        said = lines_until_verdict(process)
+        assert said[0].startswith("redline: the job hangs: rank 1 "), said
+        hang = assert_report_says(run, program, folder, {
             "kind": kind, "ranks": [1], "waiting_ranks": [0, 2], "group": "0", "step": 5 if steps else None,
             "sequence": 12, "operation": "all_reduce"})
+    place, _, name = hang["stack"][0].partition(" ")
+    assert name == function
+    file, _, number = place.partition(":")
+    assert line in (HANG / file).read_text().splitlines()[int(number) - 1]
+    assert hang["stack"][-1].endswith(" main")
+    assert f"at {hang['stack'][0]}" in said[1]
+
+
+def test_launchers_of_one_rank_each_ask_a_program_where_it_is(start, program, tmp_path):
+    """What stops a rank for a moment must not look like its end to the launcher that started it."""
+    common = {"WORLD_SIZE": "2", "MEETING": str(tmp_path / "meeting"), "MASTER_ADDR": "node0", "MASTER_PORT": "7"}
+    command = [program("redline"), "run", "--log", tmp_path / "logs", "--hang-after", HANG_AFTER, "--",
+               program("hang_cpp_job"), "loop", "steps"]
+    with start(command, {**common, "RANK": "0"}, cwd=tmp_path) as first, \
+            start(command, {**common, "RANK": "1"}, cwd=tmp_path) as second:
+        for launcher in (first, second):
+            said = lines_until_verdict(launcher)
+            assert said[0].startswith("redline: the job hangs: rank 1 computes outside of torch"), said
+            assert "compute_for_ever" in said[1]
+        assert first.poll() is None
+        assert second.poll() is None

@@ -430,5 +430,24 @@ TEST(HangTables, AreReadOfTheLatestRunWhateverElseLiesThere) {
   EXPECT_THAT(read_hang_tables("/nonexistent"), IsEmpty());
 }
 
+TEST(HangTables, OfAProgramTheLatestHasTheStackThatALauncherAdded) {
+  const auto tables_of = [](int64_t thread, int64_t earlier_process) {
+    HangTable latest, earlier;
+    latest.process = 7;
+    latest.thread = thread;
+    latest.written_ns = 2;
+    earlier.process = earlier_process;
+    earlier.stack = {"train.cc:31 sync"};
+    std::vector<HangTable> tables{earlier, latest};
+    keep_one_job(tables, "");
+    return tables;
+  };
+  EXPECT_THAT(tables_of(7, 7).at(0).stack, ElementsAre("train.cc:31 sync"));
+  EXPECT_EQ(tables_of(7, 7).at(0).written_ns, 2);
+  EXPECT_EQ(tables_of(7, 7).size(), 1U);
+  EXPECT_THAT(tables_of(7, 6).at(0).stack, IsEmpty());  // of a process before it
+  EXPECT_THAT(tables_of(0, 7).at(0).stack, IsEmpty());
+}
+
 }  // namespace
 }  // namespace redline::trace

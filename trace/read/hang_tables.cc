@@ -158,6 +158,12 @@ void keep_one_job(std::vector<HangTable>& tables, const std::string& run) {
   const auto is_same_rank = [](const HangTable& left, const HangTable& right) {
     return left.rank == right.rank;
   };
+  for (size_t i = 1; i < tables.size(); ++i) {
+    HangTable& latest = tables[i - 1];
+    const bool lacks_stack = latest.is_of_program() && latest.stack.empty();
+    const bool is_its_own = is_same_rank(latest, tables[i]) && latest.process == tables[i].process;
+    if (lacks_stack && is_its_own) latest.stack = std::move(tables[i].stack);
+  }
   tables.erase(std::unique(tables.begin(), tables.end(), is_same_rank), tables.end());
   add_unknown_groups(tables);
 }

@@ -1,6 +1,7 @@
-// What a rank says of itself: a small file that python/redline/_hang_table.py writes again each
-// second, and removes at the process's end. While a step does not end, it says more. So a process
-// that is stopped or killed leaves its last words, which anybody can read.
+// What a rank says of itself: a small file that it writes again each second, and removes at the
+// process's end (python/redline/_hang_table.py, profiler/session/hang_report.h). While a step does
+// not end, it says more. So a process that is stopped or killed leaves its last words, which
+// anybody can read.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +77,9 @@ struct HangTable {
   std::vector<EnteredCollective> collectives;  ///< the last ones, in order
   std::vector<std::string> stack;  ///< "train.py:31 sync", the user's code, innermost first
   std::string inner;               ///< where the thread is in libraries: "dataloader.py:1295 _get"
+
+  /// Of a program in C++, which does not write where it is: the launcher asks.
+  [[nodiscard]] bool is_of_program() const { return thread != 0 && answer.ident == 0; }
 };
 
 /// "runs", "sleeps": the words of machine/thread_wait.h; kUnknown for any other.
@@ -85,8 +89,9 @@ struct HangTable {
 /// The paths of the tables in a folder, of any run.
 [[nodiscard]] std::vector<std::string> find_hang_tables(const std::string& folder);
 
-/// The tables in `folder`, sorted by rank; of a rank that has several, the latest. Leaves out what
-/// cannot be read, because a table may vanish or be written at this moment. `run`: of this run and
+/// The tables in `folder`, sorted by rank; of a rank that has several, the latest, with the stack
+/// that a launcher added to an earlier one of a program in C++. Leaves out what cannot be read,
+/// because a table may vanish or be written at this moment. `run`: of this run and
 /// the others of its job; "": of the latest.
 [[nodiscard]] std::vector<HangTable> read_hang_tables(const std::string& folder,
                                                       const std::string& run = "");

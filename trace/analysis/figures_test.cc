@@ -4,15 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <set>
 
+#include "tests/kept_sums.h"
 #include "tests/parsed_trace.h"
-#include "tests/paths.h"
 #include "tests/random_job.h"
 #include "trace/advice/advice.h"
 #include "trace/analysis/activity.h"
@@ -30,60 +26,7 @@ namespace {
 using nlohmann::json;
 using redline::testing::parsed;
 using redline::testing::RandomRank;
-
-/// Adds up values by what they are called. The order of the values counts, too.
-class Sums {
- public:
-  void add(const std::string& name, double value) {
-    Sum& sum = sums_[name];
-    sum.values += value;
-    sum.weighted += value * static_cast<double>(1 + sum.count++ % 7);
-  }
-  void add(const std::string& name, const std::string& text) {
-    uint32_t hash = 2166136261;
-    for (const char each : text) hash = (hash ^ static_cast<uint8_t>(each)) * 16777619;
-    add(name + " (text)", hash % 9973);
-  }
-  void add(const std::string& name, const json& value) {
-    if (value.is_object()) {
-      for (const auto& [key, member] : value.items()) {
-        if (kLeftOut.contains(key)) continue;
-        add(name + "." + key, member);
-      }
-    } else if (value.is_array()) {
-      add(name + "[]", static_cast<double>(value.size()));
-      for (const json& element : value) add(name, element);
-    } else if (value.is_string()) {
-      add(name, value.get<std::string>());
-    } else {
-      add(name, value.is_null()      ? 0.5
-                : value.is_boolean() ? value.get<bool>()
-                                     : value.get<double>());
-    }
-  }
-  [[nodiscard]] std::map<std::string, std::string> lines() const {
-    std::map<std::string, std::string> lines;
-    for (const auto& [name, sum] : sums_) {
-      lines[name] = fmt::format("{} {} {}", sum.count, text(sum.values), text(sum.weighted));
-    }
-    return lines;
-  }
-
- private:
-  // Whole numbers to the last digit. Of others, as much as no compiler rounds otherwise.
-  static std::string text(double value) {
-    const bool is_whole = value == std::floor(value) && std::abs(value) < 1e15;
-    return is_whole ? fmt::format("{:.0f}", value) : fmt::format("{:.9g}", value);
-  }
-
-  struct Sum {
-    int64_t count = 0;
-    double values = 0, weighted = 0;
-  };
-  // What a run took, and where it ran.
-  static inline const std::set<std::string> kLeftOut = {"load_seconds", "analysis_seconds"};
-  std::map<std::string, Sum> sums_;
-};
+using redline::testing::Sums;
 
 void add_findings(Sums& sums, const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
@@ -295,16 +238,6 @@ void add_hang(Sums& sums, const std::string& name, const std::optional<Hang>& ha
   for (const std::string& line : hang_lines(*hang, 100'000'000'000)) sums.add(name, line);
 }
 
-std::map<std::string, std::string> lines_of_file(const std::string& path) {
-  std::map<std::string, std::string> lines;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.rfind(": ");
-    if (colon != std::string::npos) lines[line.substr(0, colon)] = line.substr(colon + 2);
-  }
-  return lines;
-}
-
 TEST(Figures, OfMadeUpJobsStayWhatTheyAre) {
   Sums sums;
   for (uint64_t seed = 1; seed <= 60; ++seed) add_job(sums, seed, 1);
@@ -314,29 +247,7 @@ TEST(Figures, OfMadeUpJobsStayWhatTheyAre) {
     add_hang(sums, "hang", find_hang(made_up_tables(seed)));
     add_hang(sums, "wait", find_wait(made_up_tables(seed)));
   }
-  const auto now = sums.lines();
-  const std::string kept = redline::testing::source_dir() + "/trace/analysis/figures.txt";
-  const auto before = lines_of_file(kept);
-  if (now == before) return;
-  const auto made =
-      std::filesystem::path(redline::testing::programs_dir()).parent_path() / "figures.txt";
-  std::ofstream file(made);
-  for (const auto& [name, line] : now) file << name << ": " << line << '\n';
-  std::string differences;
-  size_t count = 0;
-  const auto tell = [&](const std::string& name, const std::string& was, const std::string& is) {
-    if (was != is && ++count <= 10) differences += fmt::format("{}: {}, was {}\n", name, is, was);
-  };
-  const auto line_of = [](const auto& lines, const std::string& name) {
-    const auto found = lines.find(name);
-    return found == lines.end() ? std::string("nothing") : found->second;
-  };
-  for (const auto& [name, line] : before) tell(name, line, line_of(now, name));
-  for (const auto& [name, line] : now) {
-    if (!before.contains(name)) tell(name, "nothing", line);
-  }
-  ADD_FAILURE() << count << " figures differ (count, sum, sum by place):\n"
-                << differences << "If they are as they should be: cp " << made << " " << kept;
+  sums.expect_kept("trace/analysis/figures.txt");
 }
 
 }  // namespace

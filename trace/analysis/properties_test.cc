@@ -1,0 +1,166 @@
+// What holds for every trace, tried on made-up ones (tests/random_job.h): the same job, recorded
+// otherwise, has the same figures.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+
+#include "tests/parsed_trace.h"
+#include "tests/random_job.h"
+#include "trace/analysis/replay.h"
+#include "trace/report/diff.h"
+#include "trace/report/report.h"
+
+namespace redline::trace {
+namespace {
+
+using nlohmann::json;
+using redline::testing::kMs;
+using redline::testing::parsed;
+using redline::testing::RandomRank;
+using redline::testing::Recorded;
+
+constexpr uint64_t kSeeds = 25;
+
+json figures_of(uint64_t seed, const Recorded& recorded = {}) {
+  return json::parse(report_json(make_report({parsed(RandomRank(seed, 0, 1, recorded).json())})));
+}
+
+Analysis made_up(uint64_t seed, const Recorded& recorded = {}) {
+  return analyze(parsed(RandomRank(seed, 0, 1, recorded).json()));
+}
+
+bool ends_with_one_of(const std::string& text, std::initializer_list<const char*> ends) {
+  return std::any_of(ends.begin(), ends.end(),
+                     [&](const char* end) { return text.ends_with(end); });
+}
+
+TEST(Properties, ATraceThatIsMovedHasOtherTimesAndNothingElse) {
+  constexpr int64_t kMoved = 7'000'123;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const json before = figures_of(seed);
+    for (const json& each : json::diff(before, figures_of(seed, {.moved_ns = kMoved}))) {
+      const std::string path = each["path"];
+      SCOPED_TRACE(fmt::format("seed {}: {}", seed, path));
+      ASSERT_TRUE(ends_with_one_of(path, {"/begin_ns", "/end_ns", "/peak_at_ns"}));
+      EXPECT_EQ(each["value"].get<int64_t>(),
+                before.at(json::json_pointer(path)).get<int64_t>() + kMoved);
+    }
+  }
+}
+
+TEST(Properties, NumbersOfThreadsDoNotMatter) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (const json& each : json::diff(figures_of(seed), figures_of(seed, {.threads_from = 40}))) {
+      const std::string path = each["path"];  // an event's number is its place in the table
+      EXPECT_TRUE(ends_with_one_of(path, {"/id", "/event"})) << "seed " << seed << ": " << path;
+    }
+  }
+}
+
+TEST(Properties, WhereAllTakesThreeTimesAsLongSoDoesEachPart) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const json before = figures_of(seed)["traces"][0];
+    const json after = figures_of(seed, {.times = 3})["traces"][0];
+    for (const char* part : {"steps", "step_breakdown_ns", "phases", "gpus", "kernels", "operators",
+                             "collectives", "modules"}) {
+      const json was = before[part].flatten(), is = after[part].flatten();
+      ASSERT_EQ(was.size(), is.size()) << "seed " << seed << ", " << part;
+      for (const auto& [path, value] : was.items()) {
+        if (!value.is_number() || path.find("bandwidth") != std::string::npos) continue;
+        const bool is_time = path.ends_with("_ns") || path.find("_ns/") != std::string::npos ||
+                             std::string_view(part).ends_with("_ns");
+        // Means are whole nanoseconds.
+        EXPECT_NEAR(is[path].get<double>(), value.get<double>() * (is_time ? 3 : 1),
+                    is_time ? 3 : 1e-9 * std::abs(value.get<double>()))
+            << "seed " << seed << ", " << part << path;
+      }
+    }
+  }
+}
+
+TEST(Properties, PartsSumToTheWhole) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const Analysis analysis = made_up(seed);
+    const auto sum = [](const auto& parts) {
+      return std::accumulate(parts.begin(), parts.end(), int64_t{0});
+    };
+    const auto rounding = static_cast<double>(kStepPartCount);
+    const auto mean_ns = static_cast<double>(analysis.step_times.mean_ns);
+    EXPECT_NEAR(static_cast<double>(sum(analysis.breakdown.part_ns)), mean_ns, rounding);
+    EXPECT_NEAR(static_cast<double>(sum(analysis.critical_path->mean_ns)), mean_ns, rounding);
+    ASSERT_EQ(analysis.breakdown.of_steps.size(), analysis.steps.size());
+    for (size_t i = 0; i < analysis.steps.size(); ++i) {
+      EXPECT_EQ(sum(analysis.breakdown.of_steps[i]), analysis.steps[i].window.length_ns());
+    }
+    for (const GpuUse& gpu : analysis.gpus) {
+      EXPECT_EQ(gpu.busy_ns + gpu.idle_ns, gpu.span_ns);
+      EXPECT_EQ(sum(gpu.mix_ns), gpu.busy_ns);
+    }
+    // What nothing changes happens again as it was.
+    const auto again = replay(analysis, Change(*analysis.trace));
+    for (size_t i = 0; i < again.size(); ++i) {
+      EXPECT_EQ(again[i], analysis.steps[i].window.length_ns()) << "step " << i;
+    }
+  }
+}
+
+TEST(Properties, AnIdleTailIsOnlyIdle) {
+  constexpr int64_t kTail = 40 * kMs;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const Analysis before = made_up(seed), after = made_up(seed, {.idle_tail_ns = kTail});
+    if (!before.has_marked_steps() || before.steps.size() != after.steps.size()) continue;
+    const auto parts = [](const Analysis& analysis) { return analysis.breakdown.of_steps.back(); };
+    const auto other = static_cast<size_t>(BreakdownPart::kOther);
+    for (size_t i = 0; i < kBreakdownPartCount; ++i) {
+      if (i == other) continue;
+      EXPECT_EQ(parts(after)[i], parts(before)[i]) << kBreakdownPartNames[i];
+    }
+    EXPECT_LE(parts(after)[other] - parts(before)[other], kTail);
+    ASSERT_EQ(after.kernels.size(), before.kernels.size());
+    ASSERT_EQ(after.operators.size(), before.operators.size());
+    for (size_t i = 0; i < before.operators.size(); ++i) {
+      EXPECT_EQ(after.operators[i].self_ns, before.operators[i].self_ns);
+      EXPECT_EQ(after.operators[i].device_total_ns, before.operators[i].device_total_ns);
+    }
+  }
+}
+
+void expect_opposite(const std::vector<DiffRow>& there, const std::vector<DiffRow>& back) {
+  const auto sums = [](const std::vector<DiffRow>& rows, int sign) {
+    std::map<std::string, std::pair<int64_t, double>> sums;
+    for (const DiffRow& row : rows) {
+      sums[row.name] = {sign * row.delta_ns(), sign * (row.after_count - row.before_count)};
+    }
+    return sums;
+  };
+  EXPECT_EQ(sums(there, 1), sums(back, -1));
+}
+
+TEST(Properties, ADiffWithItselfIsNothingAndBackwardItIsTheOpposite) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const Traces first = {parsed(RandomRank(seed).json())};
+    const Traces second = {parsed(RandomRank(seed + 1).json())};
+    const Diff nothing = compare_runs(first, first);
+    const Diff there = compare_runs(first, second);
+    const Diff back = compare_runs(second, first);
+    if (there.basis_samples) continue;  // each side's own number of samples is the basis
+    for (const auto rows :
+         {&Diff::breakdown, &Diff::kernels, &Diff::operators, &Diff::collectives, &Diff::copies}) {
+      for (const DiffRow& row : nothing.*rows) EXPECT_EQ(row.delta_ns(), 0) << row.name;
+      expect_opposite(there.*rows, back.*rows);
+    }
+    EXPECT_EQ(nothing.after.step_ns, nothing.before.step_ns);
+    EXPECT_EQ(there.after.step_ns, back.before.step_ns);
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -424,6 +424,7 @@ class Replay {
       begin_ns = std::max(begin_ns, end_before_ns.value_or(INT64_MIN));
       int64_t end_ns = std::max(new_time_of(step.host.end_ns, thread), device_ends_ns[i]);
       if (!step.number) end_ns = end_of_all(step.window.end_ns);
+      end_ns = std::max(end_ns, begin_ns);  // work of the step before may go on behind this one
       lengths_ns.push_back(end_ns - begin_ns);
       end_before_ns = end_ns;
     }

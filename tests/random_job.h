@@ -29,10 +29,14 @@ class RandomRank {
   explicit RandomRank(uint64_t seed, int rank = 0, int world_size = 1,
                       const Recorded& recorded = {})
       : shape_(seed), jitter_(seed * 1000 + static_cast<uint64_t>(rank)), recorded_(recorded) {
+    is_alone_ = world_size == 1;
+    clock_ns_ = rank == 0 ? 0 : static_cast<int64_t>(jitter_() % (2 * kMs)) - kMs;
+    drift_ = seed % 4 == 0 && rank > 0 ? 20'000 : 0;  // ns a second
+    slow_part_ = static_cast<int>(seed % 6);
+    is_slow_ = !is_alone_ && rank == static_cast<int>(seed / 6) % world_size;
     choose_kind(rank, world_size);
     const int64_t steps = between(1, 5);
     const bool is_marked = !one_in(6);
-    if (rank > 0) now_ns_ += static_cast<int64_t>(jitter_() % (3 * kMs));
     for (int64_t i = 0; i < steps; ++i) {
       const int64_t begin_ns = now_ns_;
       add_step(static_cast<int>(i));
@@ -48,6 +52,9 @@ class RandomRank {
 
  private:
   static constexpr int kMain = 1, kBackward = 2, kCommunication = 3;
+  static constexpr int kLoading = 0, kForward = 1, kBackwardPass = 2, kUpdate = 3, kAnyPart = 4,
+                       kNoPart = 6;
+  static constexpr int64_t kBeginNs = 1'000 * kMs, kPeriodNs = 200 * kMs;
 
   struct Operator {
     const char *name, *sizes, *types, *values, *kernel;
@@ -105,6 +112,7 @@ class RandomRank {
     int64_t ns = least;
     while (ns < most && !one_in(5)) ns *= 2;
     ns += between(0, ns);
+    if (is_slow_ && (part_ == slow_part_ || slow_part_ == kAnyPart)) ns *= 3;
     return ns - ns / 4 + static_cast<int64_t>(jitter_() % static_cast<uint64_t>(ns / 2 + 1));
   }
 
@@ -128,10 +136,13 @@ class RandomRank {
     launches_ = one_in(3) ? between(4, 9) : 1;
     first_step_ = between(0, 2);
     backend_ = one_in(4) || devices_ == 0 ? "gloo" : "nccl";
+    has_sequences_ = !one_in(3);
     groups_ = one_in(2) ? "0" : "tp_group";
     if (world_size > 1 || one_in(3)) text_.rank(rank, world_size, backend_);
     collectives_ = world_size > 1 ? between(1, 4) : between(0, 2);
-    std::string redline = R"("host": "x")";
+    std::string redline =
+        fmt::format(R"("clocks": [{{"realtime_ns": {}, "monotonic_ns": 500}}])", 900 + 7 * rank);
+    if (world_size > 1 && one_in(2)) text_.top(fmt::format(R"("host_name": "node{}")", rank / 2));
     if (one_in(2))
       redline += fmt::format(R"(, "samples_per_step": {})", between(1, 3) * world_size);
     if (one_in(5)) redline += R"(, "inference": true)";
@@ -141,7 +152,13 @@ class RandomRank {
   }
 
   [[nodiscard]] int64_t on_clock(int64_t ns) const {
-    return recorded_.moved_ns + ns * recorded_.times;
+    return recorded_.moved_ns +
+           (ns + clock_ns_ + ns / 1'000'000 * drift_ / 1'000) * recorded_.times;
+  }
+  /// When all ranks leave a collective.
+  [[nodiscard]] int64_t common_end_ns() {
+    const int64_t scatter_ns = static_cast<int64_t>(jitter_() % (20 * kUs));
+    return kBeginNs + step_ * kPeriodNs + kPeriodNs / 2 + (sequence_ % 4) * 8 * kMs + scatter_ns;
   }
   void slice(const std::string& category, const std::string& name, int64_t begin_ns, int64_t end_ns,
              int thread, uint32_t correlation = 0, const std::string& args = {}) {
@@ -164,7 +181,7 @@ class RandomRank {
   }
   /// A call on the thread from `at_ns` on, and the work that it starts; returns the call's end.
   int64_t launch(int thread, int64_t at_ns, const std::string& category, const std::string& name,
-                 int stream, int64_t work_ns, std::string args = {}) {
+                 int stream, int64_t work_ns, std::string args = {}, int64_t until_ns = 0) {
     const bool copies = category != "kernel";
     const int device = devices_ == 2 && one_in(3) ? 1 : 0;
     const int64_t call_ns = one_in(12) ? length_ns(100 * kUs, 4 * kMs) : length_ns(500, 20 * kUs);
@@ -173,7 +190,7 @@ class RandomRank {
     const int64_t launched_ns = at_ns + length_ns(300, 30 * kUs);
     const int64_t begin_ns =
         std::max(launched_ns, free_ns + (one_in(2) ? 0 : length_ns(100, 50 * kUs)));
-    free_ns = begin_ns + work_ns;
+    free_ns = until_ns > begin_ns ? until_ns : begin_ns + work_ns;
     const bool waits = name.find("Pageable") != std::string::npos;
     const int64_t end_ns = waits ? std::max(at_ns + call_ns, free_ns) : at_ns + call_ns;
     slice("cuda_runtime", runtime_name(copies ? "MemcpyAsync" : "LaunchKernel"), at_ns, end_ns,
@@ -239,8 +256,15 @@ class RandomRank {
   }
 
   void add_step(int step) {
+    step_ = step;
+    if (!is_alone_) {
+      const int64_t late_ns = static_cast<int64_t>(jitter_() % (3 * kMs));
+      now_ns_ = std::max(now_ns_, kBeginNs + step * kPeriodNs + late_ns);
+    }
     now_ns_ += length_ns(200, 20 * kUs);
+    part_ = kLoading;
     if (one_in(2)) load_batch();
+    part_ = kForward;
     const int64_t forward_ns = now_ns_;
     if (one_in(3)) counter(now_ns_, "GPU 0 throttled", one_in(2) ? "heat" : "power cap", step % 2);
     if (one_in(3)) counter(now_ns_, "DataLoader worker 7", "busy %", between(1, 100));
@@ -260,9 +284,13 @@ class RandomRank {
       now_ns_ += 100;
     }
     frame("nn.Module: Model_0", forward_ns + 20, now_ns_ - 10);
+    part_ = kBackwardPass;
     if (!one_in(4)) backward(arrows_ns);
+    part_ = kNoPart;
     for (int64_t i = 0; i < collectives_; ++i) collective(step);
+    part_ = kUpdate;
     if (!one_in(4)) update();
+    part_ = kNoPart;
     if (one_in(4)) {
       const char* call = one_in(2) ? "Malloc" : "Free";
       add_next("cuda_runtime", runtime_name(call), length_ns());
@@ -339,22 +367,26 @@ class RandomRank {
     const int64_t sent = between(1, 99) * 4096, received = between(1, 99) * 4096;
     const std::string args = fmt::format(
         R"("Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"dtype":"Float",)"
-        R"("Group size":{},"Process Group Name":"{}","Seq":{})",
-        kind, sent, received, 4, groups_, ++sequence_);
+        R"("Group size":{},"Process Group Name":"{}"{})",
+        kind, sent, received, 4, groups_,
+        has_sequences_ ? fmt::format(R"(,"Seq":{})", sequence_) : "");
+    ++sequence_;
     const int64_t begin_ns = now_ns_ + 100;
     if (backend_ == "gloo") {
       const int64_t ns = length_ns(10 * kUs, 20 * kMs);
       const bool beside = one_in(2);
       const int64_t from_ns = beside ? std::max(begin_ns, beside_ns_) : begin_ns;
-      slice("user_annotation", "gloo:all_reduce", from_ns, from_ns + ns,
-            beside ? kCommunication : kMain, 0, args);
-      (beside ? beside_ns_ : now_ns_) = from_ns + ns;
+      const int64_t end_ns = is_alone_ ? from_ns + ns : std::max(from_ns + kUs, common_end_ns());
+      slice("user_annotation", "gloo:all_reduce", from_ns, end_ns, beside ? kCommunication : kMain,
+            0, args);
+      (beside ? beside_ns_ : now_ns_) = end_ns;
       if (beside) now_ns_ += length_ns(500, kMs);
     } else {
+      const int64_t work_ns = length_ns(2 * kUs, 20 * kMs);
       now_ns_ =
           launch(kMain, begin_ns + 200, "kernel",
                  fmt::format("ncclDevKernel_{}_RING_LL(ncclDevKernelArgsStorage<4096ul>)", kernel),
-                 20, length_ns(2 * kUs, 20 * kMs), "," + args);
+                 20, work_ns, "," + args, is_alone_ ? 0 : common_end_ns());
       slice("cpu_op", "record_param_comms", begin_ns + 100, now_ns_ + 100, kMain, 0, args);
       now_ns_ += 200;
       slice("user_annotation", fmt::format("nccl:{}", kind), begin_ns, now_ns_, kMain);
@@ -391,11 +423,13 @@ class RandomRank {
   TraceText text_;
   int devices_ = 1;
   bool is_amd_ = false, has_shapes_ = true, has_modules_ = true, has_memory_ = true;
-  bool busy_host_ = false;
+  bool busy_host_ = false, is_alone_ = true, is_slow_ = false, has_sequences_ = true;
+  int part_ = kNoPart, slow_part_ = kNoPart, step_ = 0;
+  int64_t clock_ns_ = 0, drift_ = 0;
   int64_t optimizer_operators_ = 1, launches_ = 1, collectives_ = 0, first_step_ = 0;
   std::string backend_, groups_;
   std::map<std::pair<int, int>, int64_t> free_ns_;  // by device and stream
-  int64_t now_ns_ = 1'000'000 * kUs, last_end_ns_ = 0, beside_ns_ = 0;
+  int64_t now_ns_ = kBeginNs, last_end_ns_ = 0, beside_ns_ = 0;
   int64_t allocated_ = 8 << 20, reserved_ = 0;
   uint32_t correlation_ = 0, arrow_ = 0;
   int64_t sequence_ = 0;

@@ -206,6 +206,7 @@ std::vector<HangTable> made_up_tables(uint64_t seed) {
     if (one_in(12)) table.memory_error = "CUDA out of memory";
     table.state = static_cast<ThreadState>(random() % 7);
     if (!one_in(3)) table.stack = {"train.py:31 sync", "train.py:60 <module>"};
+    if (one_in(4)) table.inner = "distributed_c10d.py:2501 all_reduce";
     if (one_in(3)) table.inner = "dataloader.py:1295 _try_get_data";
     for (const char* name : {"0", "tp"}) {
       CollectiveGroup group{name, {}, 0};
@@ -233,15 +234,17 @@ void add_hang(Sums& sums, const std::string& name, const std::optional<Hang>& ha
   sums.add(name + ".since_ns", static_cast<double>(hang->since_ns));
   sums.add(name + ".sequence", static_cast<double>(hang->sequence.value_or(-1)));
   sums.add(name + ".step", static_cast<double>(hang->step.value_or(-1)));
-  sums.add(name, hang->group + hang->operation + hang->entered + hang->expected + hang->host);
+  sums.add(name, hang->group + hang->operation + hang->entered + hang->expected + hang->host +
+                     hang->inner + hang->phase + hang->error + (hang->has_failed ? "failed" : ""));
+  for (const std::string& frame : hang->stack) sums.add(name + ".stack", frame);
   sums.add(name, std::string(hang_title(*hang)));
   for (const std::string& line : hang_lines(*hang, 100'000'000'000)) sums.add(name, line);
 }
 
 TEST(Figures, OfMadeUpJobsStayWhatTheyAre) {
   Sums sums;
-  for (uint64_t seed = 1; seed <= 60; ++seed) add_job(sums, seed, 1);
-  for (uint64_t seed = 61; seed <= 80; ++seed) add_job(sums, seed, 2 + static_cast<int>(seed % 3));
+  for (uint64_t seed = 1; seed <= 50; ++seed) add_job(sums, seed, 1);
+  for (uint64_t seed = 61; seed <= 100; ++seed) add_job(sums, seed, 2 + static_cast<int>(seed % 3));
   for (uint64_t seed = 1; seed <= 60; ++seed) add_offset(sums, seed);
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     add_hang(sums, "hang", find_hang(made_up_tables(seed)));

@@ -16,6 +16,7 @@ namespace redline::trace {
 
 enum class Issue : uint8_t {
   kTextTooLarge,
+  kValueTooLong,
   kGzipCut,
   kGzipDamaged,
   kGzipTrailingGarbage,

@@ -15,9 +15,13 @@ constexpr std::string_view kPadding("\0 \n\r\t,", 6);
 constexpr size_t kHeadBytes = 1 << 20;
 
 // The beginning of a text that may still grow, up to its events.
-Text::Part head_of(const Text& text) {
+Text::Part head_of(const Text& text, IssueLog& issues) {
   for (size_t wanted = kHeadBytes;; wanted *= 2) {
     const Text::Part part = text.at_least(wanted);
+    if (wanted > kMostValueBytes && !part.is_whole) {
+      text.end_here();
+      issues.add(Issue::kValueTooLong, 0);
+    }
     if (part.is_whole || part.text.find(kEventsKey) != kTextEnds) return part;
     if (part.text[skip_space(part.text, 0)] == '[') return part;
   }
@@ -27,7 +31,11 @@ class DocumentReader {
  public:
   DocumentReader(const Text& text, CollectedEvents& events, IssueLog& issues,
                  const ReadOptions& options)
-      : source_(text), part_(head_of(text)), events_(events), issues_(issues), options_(options) {}
+      : source_(text),
+        part_(head_of(text, issues)),
+        events_(events),
+        issues_(issues),
+        options_(options) {}
 
   Document read() {
     const std::string_view text = part_.text;
@@ -127,7 +135,7 @@ class DocumentReader {
   // `at` is the position behind the '['. Returns the position behind the array.
   size_t read_events(size_t at) {
     document_.has_events = true;
-    const EventArrayEnd end = read_event_array(source_, at, options_, events_);
+    const EventArrayEnd end = read_event_array(source_, at, options_, events_, issues_);
     document_.cancelled = end.cancelled;
     part_ = source_.at_least(end.cancelled ? 0 : SIZE_MAX);
     return end.at;
@@ -181,6 +189,10 @@ Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues) 
   Metadata metadata;
   Json others = Json::object();
   for (const TopLevelValue& value : values) {
+    if (value.json.size() > kMostValueBytes) {
+      issues.add(Issue::kValueTooLong, 0);
+      continue;
+    }
     Json parsed = Json::parse(value.json, nullptr, /*allow_exceptions=*/false);
     if (parsed.is_discarded()) {
       issues.add(Issue::kTopLevelValueMalformed, 0);

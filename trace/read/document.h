@@ -39,13 +39,19 @@ struct EventArrayEnd {
   bool cancelled = false;
 };
 
+/// Longer is no event of a compressed text, and no value beside the events: files that are made to
+/// fill a machine's memory inflate to gigabytes of either.
+constexpr size_t kMostValueBytes = 64 << 20;
+
 /// Parses the events from `at` (behind the array's '[') on and appends their rows to `events`.
 ///
 /// The text is cut into chunks that threads parse at the same time. Where a cut was wrong (it lay
 /// inside a string or in an event's args) the chunk before it does not end there: then what was
 /// read behind the cut is dropped and read again from the true place.
+/// A compressed text that goes on for too long without the end of an event is ended there.
 [[nodiscard]] EventArrayEnd read_event_array(const Text& text, size_t at,
-                                             const ReadOptions& options, CollectedEvents& events);
+                                             const ReadOptions& options, CollectedEvents& events,
+                                             IssueLog& issues);
 
 /// Nanoseconds to add to each time stamp ("baseTimeNanoseconds"), 0 where absent.
 [[nodiscard]] int64_t base_time_ns(std::span<const TopLevelValue> values);

@@ -34,8 +34,8 @@ struct Chunk {
 class ChunkQueue {
  public:
   /// `next_id` goes on counting from one array to the next.
-  ChunkQueue(const Text& text, size_t at, uint32_t& next_id)
-      : text_(text), begin_(at), next_(at), next_id_(next_id) {}
+  ChunkQueue(const Text& text, IssueLog& issues, size_t at, uint32_t& next_id)
+      : text_(text), issues_(issues), begin_(at), next_(at), next_id_(next_id) {}
 
   /// Null when there is nothing left to hand out. Waits for text that is still being inflated.
   Chunk* next() {
@@ -45,7 +45,10 @@ class ChunkQueue {
       const Text::Part part = text_.at_least(next_ + wanted);
       if (next_ >= part.text.size()) return nullptr;
       const size_t cut = find_cut(part.text, next_ + kChunkBytes);
-      if (cut == part.text.size() && !part.is_whole) continue;
+      if (cut == part.text.size() && !part.is_whole) {
+        if (wanted > kMostValueBytes) end_text();
+        continue;
+      }
       auto chunk = std::make_unique<Chunk>();
       chunk->id = next_id_++;
       chunk->from = std::exchange(next_, cut);
@@ -74,7 +77,13 @@ class ChunkQueue {
   [[nodiscard]] std::vector<std::unique_ptr<Chunk>>& chunks() { return chunks_; }
 
  private:
+  void end_text() {
+    text_.end_here();
+    issues_.add(Issue::kValueTooLong, next_);
+  }
+
   const Text& text_;
+  IssueLog& issues_;
   const size_t begin_;
   std::mutex mutex_;
   size_t next_;
@@ -86,14 +95,19 @@ class ChunkQueue {
 
 class EventArrayReader {
  public:
-  EventArrayReader(const Text& text, const ReadOptions& options, CollectedEvents& events)
-      : text_(text), options_(options), events_(events), parsers_(thread_count(options.threads)) {
+  EventArrayReader(const Text& text, const ReadOptions& options, CollectedEvents& events,
+                   IssueLog& issues)
+      : text_(text),
+        options_(options),
+        events_(events),
+        issues_(issues),
+        parsers_(thread_count(options.threads)) {
     while (events_.collectors.size() < parsers_.size()) events_.collectors.emplace_back();
   }
 
   EventArrayEnd read(size_t at) {
     while (!array_ended_) {
-      ChunkQueue queue(text_, at, events_.next_chunk);
+      ChunkQueue queue(text_, issues_, at, events_.next_chunk);
       parse_chunks(queue);
       if (cancelled_) return {at, true};
       const size_t before = at;
@@ -170,6 +184,7 @@ class EventArrayReader {
   const Text& text_;
   const ReadOptions& options_;
   CollectedEvents& events_;
+  IssueLog& issues_;
   std::vector<FastEventParser> parsers_;
   std::atomic<bool> cancelled_ = false;
   bool array_ended_ = false;
@@ -179,8 +194,8 @@ class EventArrayReader {
 }  // namespace
 
 EventArrayEnd read_event_array(const Text& text, size_t at, const ReadOptions& options,
-                               CollectedEvents& events) {
-  return EventArrayReader(text, options, events).read(at);
+                               CollectedEvents& events, IssueLog& issues) {
+  return EventArrayReader(text, options, events, issues).read(at);
 }
 
 }  // namespace redline::trace

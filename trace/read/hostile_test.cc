@@ -96,6 +96,30 @@ std::string cpu_op(const std::string& more, const std::string& name = "\"a\"") {
   return R"({"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "name": )" + name + ", " + more + "}";
 }
 
+TEST(Hostile, ACompressedTextThatFillsMemoryIsReadUpToThere) {
+  const std::string begin = "[" + cpu_op(R"("ts": 1, "dur": 1)") + ",";
+  const std::string late = R"(", "traceEvents": )" + begin + "]}";
+  const fs::path path = fs::path(::testing::TempDir()) / ("bomb" + std::to_string(getpid()));
+  struct {
+    std::string before;
+    char filler;
+    size_t slices;
+  } const cases[] = {{begin, ' ', 1},
+                     {begin + R"({"ph": "X", "name": ")", 'a', 1},
+                     {R"({"traceEvents": )" + begin + R"(], "x": ")", 'a', 1}};
+  for (const auto& [before, filler, slices] : cases) {
+    std::ofstream(path, std::ios::binary) << gzip(before + std::string(300 << 20, filler) + late);
+    const auto trace = read_trace(path);
+    ASSERT_TRUE(trace) << before;
+    EXPECT_EQ((*trace)->slice_count(), slices) << before;
+    EXPECT_EQ(issues_of(**trace).count("value_too_long"), 1U);
+    EXPECT_LT((*trace)->text().size(), 200U << 20);
+  }
+  std::ofstream(path, std::ios::binary) << gzip(R"({"x": ")" + std::string(300 << 20, 'a') + late);
+  EXPECT_FALSE(read_trace(path).has_value()) << "nothing of it is a trace";
+  fs::remove(path);
+}
+
 TEST(Hostile, EachMutationHasAName) {
   const std::string times = R"("ts": 1, "dur": 1)", good = cpu_op(times, "\"good\"");
   const std::string deep = std::string(100'000, '['), shut = std::string(100'000, ']');

@@ -28,6 +28,7 @@ class InflateBuffer {
     /// Of the largest text; less if the system does not give that much address space.
     size_t text_bytes = 0;
     size_t memory_bytes = 0;  ///< 0: half of the memory that is free now
+    size_t file_bytes = 0;    ///< 0: half of what is free in the temporary folder
     size_t block_bytes = 0;   ///< a multiple of the page size
   };
   struct Part {
@@ -122,6 +123,7 @@ class InflateBuffer {
   size_t wanted_ = 0;       // bytes of text that a reader waits for
   int file_ = -1;
   size_t file_bytes_ = 0;
+  size_t file_left_;
   bool forgets_unheld_ = false;
   std::atomic<bool> stopped_ = false;
   std::atomic<size_t> size_ = 0;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,11 @@ size_t free_memory_bytes() {
   return static_cast<size_t>(machine::memory().usable_now_bytes().value_or(int64_t{1} << 30));
 }
 
+size_t free_disk_bytes(int file) {
+  struct statvfs info {};
+  return ::fstatvfs(file, &info) == 0 ? info.f_bavail * info.f_frsize : 0;
+}
+
 // Opens a temporary file that disappears when its descriptor is closed; -1 if that is not possible.
 int open_unnamed_file() {
   std::error_code ignored;
@@ -42,7 +48,8 @@ int open_unnamed_file() {
 InflateBuffer::InflateBuffer(const Limits& limits)
     : block_bytes_(limits.block_bytes),
       most_spare_(kBlocksAhead),
-      memory_left_(limits.memory_bytes > 0 ? limits.memory_bytes : free_memory_bytes() / 2) {
+      memory_left_(limits.memory_bytes > 0 ? limits.memory_bytes : free_memory_bytes() / 2),
+      file_left_(limits.file_bytes) {
   for (size_t blocks = limits.text_bytes / block_bytes_ + 1; blocks > 0; blocks /= 2) {
     const size_t bytes = (blocks + 1) * block_bytes_;  // one more, to begin at a huge page
     void* const region =
@@ -154,8 +161,13 @@ InflateBuffer::State InflateBuffer::map_file(size_t block) {
     error_ = fmt::format("temporary file: {}", std::strerror(reason));
     return State::kAbsent;
   };
-  if (file_ < 0) file_ = open_unnamed_file();
-  if (file_ < 0) return failed(errno);
+  if (file_ < 0) {
+    file_ = open_unnamed_file();
+    if (file_ < 0) return failed(errno);
+    // The other half is left to those who work beside us.
+    if (file_left_ == 0) file_left_ = free_disk_bytes(file_) / 2;
+  }
+  if (file_left_ < block_bytes_) return failed(ENOSPC);
   // Allocated now, because a full disk would otherwise be a SIGBUS later.
   const auto begin = static_cast<off_t>(file_bytes_);
   const int error = ::posix_fallocate(file_, begin, static_cast<off_t>(block_bytes_));
@@ -164,6 +176,7 @@ InflateBuffer::State InflateBuffer::map_file(size_t block) {
                               MAP_SHARED | MAP_FIXED, file_, begin);
   if (mapped == MAP_FAILED) return failed(errno);
   file_bytes_ += block_bytes_;
+  file_left_ -= block_bytes_;
   return State::kInFile;
 }
 

@@ -11,6 +11,7 @@ namespace redline::trace {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const size_t kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -133,6 +134,16 @@ TEST_F(InflateBufferTest, AWriterThatWaitsCanBeStopped) {
   buffer.stop();
   writer.join();
   EXPECT_LT(written, 40U);
+}
+
+TEST_F(InflateBufferTest, TakesNoMoreOfTheDiskThanItMay) {
+  InflateBuffer::Limits few = limits(3);
+  few.file_bytes = 4 * kPage;
+  InflateBuffer buffer(few);
+  for (size_t block = 0; block < 7; ++block) ASSERT_TRUE(write_block(buffer, block));
+  EXPECT_FALSE(write_block(buffer, 7));
+  EXPECT_THAT(buffer.error(), HasSubstr("No space left"));
+  EXPECT_EQ(buffer.at_least(0).text, expected(7));
 }
 
 TEST_F(InflateBufferTest, GoesOnInAFileWhereMemoryIsShort) {

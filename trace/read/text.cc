@@ -116,6 +116,10 @@ Text::Part Text::at_least(size_t bytes) const {
   return inflation_->buffer.at_least(bytes);
 }
 
+void Text::end_here() const {
+  if (inflation_) inflation_->buffer.stop();
+}
+
 void Text::release(size_t from, size_t to) const {
   if (inflation_) inflation_->buffer.release(from, to);
 }

@@ -104,6 +104,8 @@ class Text {
   [[nodiscard]] Hold hold(uint64_t offset, size_t bytes) const;
   /// Like hold(), but the text stays readable as long as this Text lives.
   [[nodiscard]] std::string_view keep(uint64_t offset, size_t bytes) const;
+  /// Ends the text of a compressed file with what is inflated by now.
+  void end_here() const;
   /// What inflating had to leave out; waits for its end.
   [[nodiscard]] IssueLog issues() const;
 

@@ -15,7 +15,7 @@ import threading
 import time
 from typing import NamedTuple
 
-SECONDS_AT_LEAST = 30  # a mutant that runs ten times as long as the tests do, and this long, runs for ever
+SECONDS_AT_LEAST = 30  # a mutant that runs four times as long as the tests do, and this long, runs for ever
 
 
 class Unit(NamedTuple):
@@ -220,4 +220,4 @@ class Build:
         made = self.make(source, text, program, folder)
         if made is None:
             return None
-        return self.failing_test(program, made, max(SECONDS_AT_LEAST, 10 * self.seconds_of(program)), source)
+        return self.failing_test(program, made, max(SECONDS_AT_LEAST, 4 * self.seconds_of(program)), source)

@@ -60,6 +60,10 @@ tl::expected<StepLog, ReadError> parse_step_log(const std::string& name, std::st
                                                 StepLog used) {
   StepLog log = emptied(std::move(used));
   log.path = name;
+  if (bytes.empty()) {  // a rank makes the file before its first step, and writes a second later
+    return tl::unexpected(ReadError{name + ": is empty: its rank ended before it wrote a step, "
+                                           "could not write, or has only begun"});
+  }
   bool has_owner = false;
   BlockScan scan(bytes);
   while (auto block = scan.next()) {

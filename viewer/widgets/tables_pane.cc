@@ -62,6 +62,7 @@ void show_notes(QLabel& label, const std::vector<std::string>& notes) {
 }
 
 constexpr const char* kGaps = "Gaps";
+constexpr const char* kHang = "Hang";
 constexpr const char* kSteps = "Steps";
 constexpr const char* kRoofline = "Roofline";
 constexpr const char* kModules = "Modules";
@@ -73,7 +74,7 @@ constexpr ReportTable kReportTables[] = {
     {"Collectives", &R::collectives, 7, true, false, row_of_collective},
     {kSteps, &R::steps, -1},
     {"Ranks", &R::ranks, -1, false, true},
-    {"Hang", &R::hang, -1, false, true},
+    {kHang, &R::hang, -1, false, true},
     {kGaps, &R::gaps, -1},
     {"Memory", &R::memory, -1, true},
     {kModules, &R::modules, -1, false, true},
@@ -98,6 +99,7 @@ TablesPane::TablesPane(ViewState& state, QWidget* parent)
         state_.find(text(std::string(state_.session().name_of(call))));
       });
     }
+    if (table.title == kHang) tables_.back()->stretch_last_column();  // the open frames
     if (table.title == kGaps) gaps_ = tables_.back();
     if (table.title == kSteps) steps_ = tables_.back();
     if (table.title == kRoofline) roofline_ = tables_.back();

@@ -181,46 +181,80 @@ void add_offset(Sums& sums, uint64_t seed) {
   sums.add("clock", offset_text(*clock));
 }
 
-// Ranks that mostly wait in the same collectives, each with something that it does instead.
+/// What kind of a job it is, by its seed.
+enum class Trouble { kAny, kNoCollective, kEnded, kOneMissing, kOtherSteps, kOrder, kManyRanks };
+
+// The collectives of a group up to the number `last`.
+void enter(HangTable& table, const char* group, int64_t last, bool is_last_done, bool is_odd) {
+  for (int64_t number = 1; number <= last; ++number) {
+    table.collectives.push_back(
+        {group, number, is_odd && number == last ? "all_gather" : "all_reduce",
+         is_odd && table.rank > 1 ? "[[16]]" : "[[8]]", "Float", number != last || is_last_done,
+         100'000'000'000 - (10 - number) * 7'000'000'000 + table.rank});
+  }
+}
+
 std::vector<HangTable> made_up_tables(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto one_in = [&](uint64_t n) { return random() % n == 0; };
-  const int size = 2 + static_cast<int>(random() % 3);
-  const int64_t now_ns = 100'000'000'000;
+  const auto trouble = static_cast<Trouble>(seed % 7);
+  const int size = trouble == Trouble::kManyRanks      ? 11
+                   : trouble == Trouble::kNoCollective ? 1 + static_cast<int>(seed / 7 % 3)
+                                                       : 2 + static_cast<int>(random() % 4);
+  const int culprit = static_cast<int>(random() % static_cast<uint64_t>(size));
   std::vector<HangTable> tables;
   for (int rank = 0; rank < size; ++rank) {
-    if (one_in(12)) continue;
+    if (trouble != Trouble::kNoCollective && one_in(15)) continue;
     HangTable& table = tables.emplace_back();
     table.run = "1.1", table.rank = rank, table.world_size = size;
     table.host = "node" + std::to_string(rank / 2);
-    table.written_ns = now_ns - static_cast<int64_t>(random() % 90) * 1'000'000'000;
-    table.is_overdue = !one_in(6);
-    if (!one_in(8)) table.step = 60 + static_cast<int64_t>(one_in(6));
-    table.step_began_ns = now_ns - 60'000'000'000;
-    table.usual_step_ns = 1'000'000'000;
+    table.written_ns =
+        one_in(20) ? 0 : 100'000'000'000 - static_cast<int64_t>(random() % 90) * 1'000'000'000;
+    table.is_overdue = !one_in(4);
+    const bool is_ahead = trouble == Trouble::kOtherSteps ? one_in(2) : one_in(20);
+    if (!one_in(10)) table.step = 60 + static_cast<int64_t>(is_ahead);
+    table.step_began_ns = 40'000'000'000 + rank;
     constexpr std::array<const char*, 6> kPhases = {"evaluation", "checkpoint", "compile",
-                                                    "data",       "start",      ""};
-    if (one_in(4)) table.phase = kPhases[random() % kPhases.size()];
-    table.is_moving = one_in(5);
-    if (one_in(10)) table.error = one_in(2) ? "ValueError: no such file" : "Timed out waiting";
+                                                    "data",       "start",      "other"};
+    if (one_in(10)) table.phase = kPhases[random() % kPhases.size()];
+    table.is_moving = one_in(20);
+    constexpr std::array<const char*, 3> kErrors = {"ValueError: no such file", "Timed out waiting",
+                                                    "DistBackendError: timeout"};
+    if (one_in(trouble == Trouble::kEnded ? 2 : 10)) table.error = kErrors[random() % 3];
     if (one_in(12)) table.memory_error = "CUDA out of memory";
-    table.state = static_cast<ThreadState>(random() % 7);
-    if (!one_in(3)) table.stack = {"train.py:31 sync", "train.py:60 <module>"};
+    const bool is_gone = trouble == Trouble::kEnded && !one_in(20);
+    table.state = is_gone ? ThreadState::kGone : static_cast<ThreadState>(random() % 7);
+    for (uint64_t i = random() % 5; i > 0; --i)
+      table.stack.push_back("train.py:" + std::to_string(i));
     if (one_in(4)) table.inner = "distributed_c10d.py:2501 all_reduce";
-    if (one_in(3)) table.inner = "dataloader.py:1295 _try_get_data";
-    for (const char* name : {"0", "tp"}) {
+    if (one_in(5)) table.inner = "dataloader.py:1295 _try_get_data";
+    for (const bool is_second : {false, true}) {
+      const char* name = is_second ? "tp" : "0";
       CollectiveGroup group{name, {}, 0};
       for (int member = 0; member < size; ++member) group.ranks.push_back(member);
-      const int64_t last = 3 - static_cast<int64_t>(one_in(3)) + static_cast<int64_t>(one_in(9));
+      if (one_in(12)) group.ranks.clear();
+      int64_t last = 3;
+      bool is_done = is_second ? !one_in(6) : one_in(6), is_odd = false;
+      switch (trouble) {
+        case Trouble::kNoCollective:
+          is_done = true;
+          break;
+        case Trouble::kOneMissing:
+          is_done = is_second;
+          last = rank == culprit && !is_second ? 2 : 3;
+          break;
+        case Trouble::kOrder:
+          is_done = false;
+          last = (rank % 2 == 0) == is_second ? 2 : 3;
+          if (last == 2) is_done = true;
+          break;
+        default:
+          last -= static_cast<int64_t>(one_in(5)) - static_cast<int64_t>(one_in(12));
+          is_odd = one_in(trouble == Trouble::kOtherSteps ? 3 : 8);
+      }
       if (one_in(2)) group.entered = last;
       table.groups.push_back(group);
-      for (int64_t number = 1; number <= last; ++number) {
-        if (one_in(15)) continue;
-        table.collectives.push_back({name, number, one_in(12) ? "all_gather" : "all_reduce",
-                                     one_in(12) ? "[[16]]" : "[[8]]", "Float",
-                                     number != last || one_in(3),
-                                     now_ns - (10 - number) * 7'000'000'000});
-      }
+      enter(table, name, last, is_done, is_odd);
     }
   }
   return tables;
@@ -246,7 +280,7 @@ TEST(Figures, OfMadeUpJobsStayWhatTheyAre) {
   for (uint64_t seed = 1; seed <= 50; ++seed) add_job(sums, seed, 1);
   for (uint64_t seed = 61; seed <= 100; ++seed) add_job(sums, seed, 2 + static_cast<int>(seed % 3));
   for (uint64_t seed = 1; seed <= 60; ++seed) add_offset(sums, seed);
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
+  for (uint64_t seed = 1; seed <= 900; ++seed) {
     add_hang(sums, "hang", find_hang(made_up_tables(seed)));
     add_hang(sums, "wait", find_wait(made_up_tables(seed)));
   }

@@ -20,8 +20,8 @@ constexpr double kThrottledShare = 0.10;
 // The calls with which torch.nn.DataParallel copies the model to all GPUs, splits the batch and
 // gathers the results in each step. Empty if the trace has no DataParallel.
 std::vector<SliceId> replication_calls(const Activity& activity) {
-  constexpr std::array<std::string_view, 6> kCalls = {
-      "Broadcast", "BroadcastBackward", "Scatter", "ScatterBackward", "Gather", "GatherBackward"};
+  constexpr auto kCalls = std::to_array<std::string_view>(
+      {"Broadcast", "BroadcastBackward", "Scatter", "ScatterBackward", "Gather", "GatherBackward"});
   const Trace& trace = activity.trace();
   const StringId forward = trace.find_string("DataParallel.forward");
   bool is_data_parallel = false;

@@ -73,7 +73,7 @@ std::string_view cure_of_waiting(std::string_view reasons) {
   struct Cure {
     std::string_view reason, line;
   };
-  constexpr std::array<Cure, 5> kCures = {{
+  constexpr auto kCures = std::to_array<Cure>({
       {"aten::item", "total += loss.detach() each step, and total.item() once in a hundred"},
       {"aten::nonzero",
        "torch.where(mask, a, b) has a fixed shape; tensor[mask] waits for its size"},
@@ -81,7 +81,7 @@ std::string_view cure_of_waiting(std::string_view reasons) {
       {"aten::to",
        "batch.to(device, non_blocking=True) from pin_memory=True, .cpu() once in a while"},
       {"cudaDeviceSynchronize", "take torch.cuda.synchronize() out of the loop"},
-  }};
+  });
   for (const Cure& cure : kCures) {
     if (reasons.starts_with(cure.reason)) return cure.line;
   }

@@ -24,9 +24,9 @@ struct Cure {
 std::optional<Cure> cure_of(std::string_view annotation, bool on_gpu) {
   const std::string_view of_class = annotation.substr(std::string_view("Optimizer.step#").size());
   const std::string_view name = of_class.substr(0, of_class.find('.'));
-  constexpr std::array<std::string_view, 4> kFused = {"Adam", "AdamW", "SGD", "Adagrad"};
-  constexpr std::array<std::string_view, 8> kForeach = {
-      "Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"};
+  constexpr auto kFused = std::to_array<std::string_view>({"Adam", "AdamW", "SGD", "Adagrad"});
+  constexpr auto kForeach = std::to_array<std::string_view>(
+      {"Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"});
   if (is_any(name, kFused)) {
     if (!on_gpu) return Cure{"give the optimizer fused=True", "optimizer=default,fused"};
     return Cure{"give the optimizer fused=True, or foreach=True",

@@ -56,7 +56,8 @@ class CuredWork {
   Calls work_;
 };
 
-constexpr std::array<std::string_view, 2> kFusible = {"elementwise_kernel", "CatArrayBatchedCopy"};
+constexpr auto kFusible =
+    std::to_array<std::string_view>({"elementwise_kernel", "CatArrayBatchedCopy"});
 
 // Of the time of all kernels but collectives.
 double share_of_fusible(const Analysis& analysis) {
@@ -114,8 +115,8 @@ std::vector<int64_t> odd_sizes(const OperatorShape& row) {
 }
 
 bool is_matrix_product(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kNames = {"aten::mm", "aten::addmm", "aten::bmm",
-                                                      "aten::baddbmm"};
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"});
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 

@@ -1,6 +1,7 @@
 #include "trace/analysis/activity.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/parallel.h"
 #include "base/text_search.h"
@@ -26,9 +27,9 @@ bool has_any(string_view text, const std::array<string_view, N>& parts) {
 }
 
 WorkKind operator_kind(string_view name) {
-  constexpr std::array<string_view, 7> kMatrix = {"aten::mm",     "aten::addmm",  "aten::bmm",
-                                                  "aten::matmul", "aten::linear", "aten::baddbmm",
-                                                  "aten::addbmm"};
+  constexpr auto kMatrix =
+      std::to_array<string_view>({"aten::mm", "aten::addmm", "aten::bmm", "aten::matmul",
+                                  "aten::linear", "aten::baddbmm", "aten::addbmm"});
   if (name.starts_with("Optimizer.step#")) return WorkKind::kOptimizer;
   if ((name_kinds(name) & kDataLoaderName) != 0) return WorkKind::kDataLoader;
   if (!name.starts_with("aten::")) return WorkKind::kNone;
@@ -38,29 +39,28 @@ WorkKind operator_kind(string_view name) {
 }
 
 WorkKind call_kind(string_view name) {
-  constexpr std::array<string_view, 8> kWaits = {
-      "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
-      "hipStreamSynchronize",  "hipDeviceSynchronize",  "hipEventSynchronize",  "hipMemcpy"};
-  constexpr std::array<string_view, 12> kAllocations = {
-      "cudaMalloc",   "cudaFree",    "cudaHostAlloc", "cudaMallocHost",
-      "cudaFreeHost", "cuMemCreate", "cuMemMap",      "cuMemUnmap",
-      "cuMemRelease", "hipMalloc",   "hipFree",       "hipHostMalloc"};
-  constexpr std::array<string_view, 6> kLaunches = {"cudaLaunchKernel", "cudaLaunchKernelExC",
-                                                    "cuLaunchKernel",   "cuLaunchKernelEx",
-                                                    "hipLaunchKernel",  "hipExtModuleLaunchKernel"};
+  constexpr auto kWaits = std::to_array<string_view>(
+      {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
+       "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemcpy"});
+  constexpr auto kAllocations = std::to_array<string_view>(
+      {"cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaMallocHost", "cudaFreeHost", "cuMemCreate",
+       "cuMemMap", "cuMemUnmap", "cuMemRelease", "hipMalloc", "hipFree", "hipHostMalloc"});
+  constexpr auto kLaunches = std::to_array<string_view>(
+      {"cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx",
+       "hipLaunchKernel", "hipExtModuleLaunchKernel"});
   if (is_any(name, kLaunches)) return WorkKind::kLaunch;
   if (is_any(name, kWaits)) return WorkKind::kSynchronization;
   return is_any(name, kAllocations) ? WorkKind::kAllocation : WorkKind::kNone;
 }
 
 WorkKind kernel_kind(string_view name) {
-  constexpr std::array<string_view, 10> kMatrix = {"gemm",     "wgrad",    "dgrad",  "fprop",
-                                                   "convolve", "winograd", "scudnn", "nvjet",
-                                                   "conv2d",   "3dconv"};
+  constexpr auto kMatrix =
+      std::to_array<string_view>({"gemm", "wgrad", "dgrad", "fprop", "convolve", "winograd",
+                                  "scudnn", "nvjet", "conv2d", "3dconv"});
   // Kernels that products launch besides the product itself: offsets, transforms of filters,
   // reductions of split sums.
-  constexpr std::array<string_view, 5> kHelpers = {"Offsets", "splitKreduce", "reduce_wgrad",
-                                                   "layer_norm", "fbgemm"};
+  constexpr auto kHelpers = std::to_array<string_view>(
+      {"Offsets", "splitKreduce", "reduce_wgrad", "layer_norm", "fbgemm"});
   if (is_communication_kernel(name)) return WorkKind::kCollectiveKernel;
   if (contains(name, "nchwToNhwc") || contains(name, "nhwcToNchw")) {
     return WorkKind::kTransposeKernel;
@@ -71,8 +71,8 @@ WorkKind kernel_kind(string_view name) {
   }
   // Types of 16 bits or fewer. Products in them may run without Tensor Cores, for example with one
   // row.
-  constexpr std::array<string_view, 6> kShortTypes = {"f16",  "half",     "Half",
-                                                      "e4m3", "BFloat16", "bfloat16"};
+  constexpr auto kShortTypes =
+      std::to_array<string_view>({"f16", "half", "Half", "e4m3", "BFloat16", "bfloat16"});
   if (!tensor_cores) {
     return has_any(name, kShortTypes) ? WorkKind::kHalfKernel : WorkKind::kFloat32Kernel;
   }

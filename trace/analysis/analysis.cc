@@ -157,8 +157,9 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
   };
   std::atomic<size_t> next_task = 0;
   const auto take_tasks = [&](StopWatch& watch) {
-    for (size_t i = 0; (i = next_task++) < std::size(tasks);)
+    for (size_t i = next_task++; i < std::size(tasks); i = next_task++) {
       watch.run(tasks[i].name, tasks[i].run);
+    }
   };
   run_both(
       threads, [&] { take_tasks(device); }, [&] { take_tasks(host); });

@@ -45,9 +45,9 @@ struct Facts {
   /// Adds the facts of `event`, which may go on behind the event. Facts that are already known
   /// stay.
   void read(std::string_view event) {
-    constexpr std::array<std::string_view, 10> kKeys = {
-        "In msg nelems",      "Out msg nelems",      "Group size",      "Seq",        "dtype",
-        "Process Group Name", "Process Group Ranks", "Collective name", "Input Dims", "Input type"};
+    constexpr auto kKeys = std::to_array<std::string_view>(
+        {"In msg nelems", "Out msg nelems", "Group size", "Seq", "dtype", "Process Group Name",
+         "Process Group Ranks", "Collective name", "Input Dims", "Input type"});
     std::array<std::string_view, kKeys.size()> values;
     find_args(event, kKeys, values);
     const auto number = [](std::optional<int64_t>& field, std::string_view json) {

@@ -1,6 +1,7 @@
 #include "trace/analysis/device_peaks.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "base/format.h"
@@ -90,7 +91,8 @@ constexpr std::array kDatasheets = {
 
 // Other devices whose names contain that of a device of the table; slices of one (MIG), too.
 bool is_a_variant(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kMarks = {"MIG", "Laptop", "Max-Q", " Ti", " SUPER"};
+  constexpr auto kMarks =
+      std::to_array<std::string_view>({"MIG", "Laptop", "Max-Q", " Ti", " SUPER"});
   const auto has = [&](std::string_view mark) { return name.find(mark) != std::string_view::npos; };
   return std::any_of(kMarks.begin(), kMarks.end(), has) || name.ends_with(" D");
 }

@@ -66,7 +66,8 @@ void find_launches(const Trace& trace, DeviceWorkTable& table) {
 }
 
 void read_kernel_args(std::string_view text, ArgsScanner& scanner, DeviceWork& row) {
-  constexpr std::array<std::string_view, 2> kKeys = {"blocks per SM", "est. achieved occupancy %"};
+  constexpr auto kKeys =
+      std::to_array<std::string_view>({"blocks per SM", "est. achieved occupancy %"});
   std::array<std::string_view, kKeys.size()> values;
   scanner.find(text, row.name.value, kKeys, values);
   const auto blocks = to_number(values[0]), occupancy = to_number(values[1]);
@@ -75,7 +76,7 @@ void read_kernel_args(std::string_view text, ArgsScanner& scanner, DeviceWork& r
 }
 
 void read_copy_args(std::string_view text, ArgsScanner& scanner, DeviceWork& row) {
-  constexpr std::array<std::string_view, 2> kKeys = {"bytes", "memory bandwidth (GB/s)"};
+  constexpr auto kKeys = std::to_array<std::string_view>({"bytes", "memory bandwidth (GB/s)"});
   std::array<std::string_view, kKeys.size()> values;
   scanner.find(text, row.name.value, kKeys, values);
   row.bytes = to_integer(values[0]).value_or(0);

@@ -191,8 +191,8 @@ std::vector<MemoryEvent> find_memory_events(const Trace& trace) {
 }
 
 void read_args(TextCursor& text, std::span<MemoryEvent> events) {
-  constexpr std::array<std::string_view, 6> kKeys = {"Device Type",     "Device Id",      "Bytes",
-                                                     "Total Allocated", "Total Reserved", "Addr"};
+  constexpr auto kKeys = std::to_array<std::string_view>(
+      {"Device Type", "Device Id", "Bytes", "Total Allocated", "Total Reserved", "Addr"});
   std::array<std::string_view, kKeys.size()> values;
   for (MemoryEvent& event : events) {
     find_args(text.text_from(event.text_offset), kKeys, values);

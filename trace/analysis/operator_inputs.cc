@@ -114,7 +114,7 @@ ElementType element_type(std::string_view name) {
 }
 
 int64_t bytes_of(ElementType type) {
-  constexpr std::array<int64_t, 11> kBytes = {0, 1, 1, 2, 4, 8, 1, 2, 2, 4, 8};
+  constexpr auto kBytes = std::to_array<int64_t>({0, 1, 1, 2, 4, 8, 1, 2, 2, 4, 8});
   return kBytes[static_cast<size_t>(type)];
 }
 

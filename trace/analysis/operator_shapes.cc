@@ -17,8 +17,8 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kInputKeys = 4, kSequence = 4;
-constexpr std::array<std::string_view, 5> kKeys = {"Input Dims", "Input type", "Input Strides",
-                                                   "Concrete Inputs", "Sequence number"};
+constexpr auto kKeys = std::to_array<std::string_view>(
+    {"Input Dims", "Input type", "Input Strides", "Concrete Inputs", "Sequence number"});
 using InputTexts = std::array<std::string_view, kKeys.size()>;
 
 // Whether brackets are nested no deeper than in lists of the sizes of lists of tensors: what is
@@ -37,24 +37,24 @@ bool is_shallow(std::string_view text) {
 // Whether an operator of this name does more than to make a view or to allocate.
 bool computes(std::string_view name) {
   constexpr std::string_view kOperators = "aten::";
-  constexpr std::array<std::string_view, 35> kViews = {"_unsafe_view", "alias",
-                                                       "as_strided",   "chunk",
-                                                       "detach",       "detach_",
-                                                       "diagonal",     "empty",
-                                                       "empty_like",   "expand",
-                                                       "flatten",      "empty_strided",
-                                                       "item",         "new_empty",
-                                                       "is_nonzero",   "narrow",
-                                                       "permute",      "_local_scalar_dense",
-                                                       "reshape",      "_reshape_alias",
-                                                       "result_type",  "resize_",
-                                                       "select",       "set_",
-                                                       "slice",        "split",
-                                                       "squeeze",      "t",
-                                                       "transpose",    "unbind",
-                                                       "unfold",       "unsqueeze",
-                                                       "view",         "view_as",
-                                                       "unsafe_split"};
+  constexpr auto kViews = std::to_array<std::string_view>({"_unsafe_view", "alias",
+                                                           "as_strided",   "chunk",
+                                                           "detach",       "detach_",
+                                                           "diagonal",     "empty",
+                                                           "empty_like",   "expand",
+                                                           "flatten",      "empty_strided",
+                                                           "item",         "new_empty",
+                                                           "is_nonzero",   "narrow",
+                                                           "permute",      "_local_scalar_dense",
+                                                           "reshape",      "_reshape_alias",
+                                                           "result_type",  "resize_",
+                                                           "select",       "set_",
+                                                           "slice",        "split",
+                                                           "squeeze",      "t",
+                                                           "transpose",    "unbind",
+                                                           "unfold",       "unsqueeze",
+                                                           "view",         "view_as",
+                                                           "unsafe_split"});
   if (!name.starts_with(kOperators)) return false;
   name.remove_prefix(kOperators.size());
   return std::find(kViews.begin(), kViews.end(), name) == kViews.end();

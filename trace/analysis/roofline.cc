@@ -19,9 +19,9 @@ bool has_one_of(std::string_view name, std::span<const std::string_view> parts) 
 std::optional<PeakType> type_of_fp32_product(const StringTable& names, const OperatorShape& row,
                                              const DevicePeaks& peaks) {
   if (!peaks.of(PeakType::kTf32)) return PeakType::kFp32;
-  constexpr std::array<std::string_view, 2> kRounded = {"tf32", "s1688"};
-  constexpr std::array<std::string_view, 6> kExact = {"sgemm",  "_ffma_", "f32f32_f32f32_f32",
-                                                      "scudnn", "simt",   "gemv"};
+  constexpr auto kRounded = std::to_array<std::string_view>({"tf32", "s1688"});
+  constexpr auto kExact = std::to_array<std::string_view>(
+      {"sgemm", "_ffma_", "f32f32_f32f32_f32", "scudnn", "simt", "gemv"});
   for (const ShapeKernel& kernel : row.kernels) {
     const std::string_view name = names.at(kernel.name);
     if (has_one_of(name, kRounded)) return PeakType::kTf32;

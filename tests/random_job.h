@@ -90,7 +90,7 @@ class RandomRank {
       {"aten::native_layer_norm", "[[64, 1024], [], [1024], [1024], []]",
        R"(["float", "ScalarList", "float", "float", "Scalar"])",
        R"(["", "[1024]", "", "", "1e-05"])", "vectorized_layer_norm_kernel"},
-      {"aten::contiguous", "[[32, 64, 64]]", R"(["float"])", R"([""])", "copy_kernel"},
+      {"aten::contiguous", "[[32, 64, 64]]", R"(["float"])", R"([""])", "void CopyBackwardKernel"},
       {"aten::embedding", "[[50257, 1024], [8, 128]]", R"(["float", "long int"])", R"(["", ""])",
        "indexSelectLargeIndex"},
       {"aten::item", "[[]]", R"(["float"])", R"([""])", nullptr},

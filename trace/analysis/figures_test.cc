@@ -14,6 +14,8 @@
 #include "trace/analysis/activity.h"
 #include "trace/analysis/call_tree.h"
 #include "trace/analysis/hang.h"
+#include "trace/analysis/module_rows.h"
+#include "trace/analysis/rank_spread.h"
 #include "trace/analysis/replay.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/analysis/tables_within.h"
@@ -106,12 +108,84 @@ void add_predictions(Sums& sums, const std::vector<Analysis>& ranks) {
   }
 }
 
+double sum_of_work(const ModulePasses& passes) {
+  double sum = 0;
+  for (const ModuleWork& work : passes) {
+    sum = 3 * sum + static_cast<double>(work.calls + work.host_ns + 2 * work.device_ns);
+  }
+  return sum;
+}
+
+// What the tables of all ranks together say, and how the ranks' own work is spread.
+void add_merged(Sums& sums, const std::vector<RankSummary>& ranks) {
+  const auto of = [](const auto& row) { return static_cast<double>(row.total_ns + row.count); };
+  for (const KernelRow& row : merged_kernels(ranks)) {
+    sums.add("merged.kernels", of(row) + static_cast<double>(row.min_ns + row.max_ns));
+    sums.add("merged.kernels.per SM", row.blocks_per_sm.value_or(-1) + row.occupancy.value_or(-1));
+  }
+  for (const OperatorRow& row : merged_operators(ranks)) {
+    sums.add("merged.operators", of(row) + static_cast<double>(row.self_ns + row.device_total_ns));
+  }
+  for (const CopyRow& row : merged_copies(ranks)) {
+    sums.add("merged.copies", of(row) + static_cast<double>(row.bytes));
+    sums.add("merged.copies.bandwidth", row.bandwidth().value_or(-1));
+  }
+  for (const Collective& row : merged_collectives(ranks)) sums.add("merged.collectives", of(row));
+  for (const double weight : rank_weights(ranks)) sums.add("rank_weights", weight);
+  const ModuleRows modules = module_rows(ranks);
+  sums.add("module_rows", modules.has_gpu + 2.0 * modules.has_names + 4.0 * modules.has_memory +
+                              8.0 * modules.has_flops);
+  for (const ModuleRow& row : modules.rows) {
+    sums.add("module_rows", row.label + " " + row.type + " " + row.frame);
+    sums.add("module_rows.self", sum_of_work(row.self));
+    sums.add("module_rows.total", sum_of_work(row.total));
+    sums.add("module_rows.more", static_cast<double>(row.depth + row.modules + row.exposed_ns +
+                                                     row.allocated_bytes + 3 * row.kept_bytes));
+  }
+  const auto pointers = pointers_to(ranks);
+  const auto comparison = compare_ranks(pointers);
+  if (!comparison) return;
+  const RankSpread spread = spread_of(comparison->times, pointers);
+  sums.add("spread", static_cast<double>(spread.least_ns + 2 * spread.median_ns +
+                                         3 * spread.most_ns + 5 * spread.limit_ns));
+  for (const int64_t bin : spread.bins) sums.add("spread.bins", static_cast<double>(bin));
+  for (const size_t rank : spread.outliers) sums.add("spread.outliers", static_cast<double>(rank));
+  for (const RankGroup& group : spread.slow_groups) sums.add("spread.groups", group.name);
+  for (const RankTime& time : comparison->times) {
+    sums.add("straggler_mark", straggler_mark(*comparison, time.rank));
+  }
+}
+
 void add_rank(Sums& sums, const Analysis& analysis) {
   add_findings(sums, advise(analysis));
   add_replays(sums, analysis);
   const Interval half{analysis.trace->begin_ns(),
                       (analysis.trace->begin_ns() + analysis.trace->end_ns()) / 2};
   const NameKinds names(*analysis.trace);
+  for (const int64_t part_ns : analysis.own_work) {
+    sums.add("own_work", static_cast<double>(part_ns));
+  }
+  for (const HostPhases& phases :
+       host_phases(*analysis.trace, analysis.host_tree, analysis.steps)) {
+    for (const int64_t ns : phases.phase_ns) sums.add("host_phases", static_cast<double>(ns));
+    sums.add("host_phases.dataloader", static_cast<double>(phases.dataloader_ns));
+  }
+  for (const GpuUse& gpu : analysis.gpus) {
+    for (const DeviceSpan& span : device_states(analysis.device_work, gpu.device, half)) {
+      sums.add("device_states", static_cast<double>(span.interval.begin_ns) +
+                                    3 * static_cast<double>(span.interval.end_ns) +
+                                    static_cast<double>(span.state));
+    }
+    for (const QueuePoint& point :
+         queue_changes(*analysis.trace, analysis.device_work, gpu.device)) {
+      sums.add("queue_changes", static_cast<double>(point.time_ns + 1000 * point.length));
+    }
+  }
+  const Communication within = communication_within(
+      *analysis.trace, analysis.communication.collectives, analysis.host_tree, half);
+  for (const Collective& row : within.table) {
+    sums.add("collectives within", static_cast<double>(row.total_ns + row.count));
+  }
   for (const KernelRow& row : kernel_table_within(*analysis.trace, analysis.device_work, half)) {
     sums.add("kernels within", static_cast<double>(row.total_ns + row.count));
   }
@@ -140,6 +214,7 @@ void add_job(Sums& sums, uint64_t seed, int world_size) {
   const auto names = std::make_shared<StringTable>();
   std::vector<RankSummary> summaries;
   for (const Analysis& rank : ranks) summaries.push_back(detached(advised(rank), names));
+  add_merged(sums, summaries);
   const json of_summaries = json::parse(report_json(make_report(std::move(summaries))));
   EXPECT_EQ(json::diff(report, of_summaries).dump(), "[]") << "seed " << seed;
   add_predictions(sums, ranks);

@@ -136,7 +136,7 @@ class RandomRank {
     launches_ = one_in(3) ? between(4, 9) : 1;
     first_step_ = between(0, 2);
     backend_ = one_in(4) || devices_ == 0 ? "gloo" : "nccl";
-    has_sequences_ = !one_in(3);
+    has_sequences_ = !one_in(3), has_group_sizes_ = !one_in(3);
     groups_ = one_in(2) ? "0" : "tp_group";
     if (world_size > 1 || one_in(3)) text_.rank(rank, world_size, backend_);
     collectives_ = world_size > 1 ? between(1, 4) : between(0, 2);
@@ -366,9 +366,9 @@ class RandomRank {
     const auto& [kind, kernel] = one_of(kKinds);
     const int64_t sent = between(1, 99) * 4096, received = between(1, 99) * 4096;
     const std::string args = fmt::format(
-        R"("Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"dtype":"Float",)"
-        R"("Group size":{},"Process Group Name":"{}"{})",
-        kind, sent, received, 4, groups_,
+        R"("Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"dtype":"Float"{},)"
+        R"("Process Group Name":"{}"{})",
+        kind, sent, received, has_group_sizes_ ? R"(,"Group size":4)" : "", groups_,
         has_sequences_ ? fmt::format(R"(,"Seq":{})", sequence_) : "");
     ++sequence_;
     const int64_t begin_ns = now_ns_ + 100;
@@ -423,7 +423,8 @@ class RandomRank {
   TraceText text_;
   int devices_ = 1;
   bool is_amd_ = false, has_shapes_ = true, has_modules_ = true, has_memory_ = true;
-  bool busy_host_ = false, is_alone_ = true, is_slow_ = false, has_sequences_ = true;
+  bool busy_host_ = false, is_alone_ = true, is_slow_ = false, has_sequences_ = true,
+       has_group_sizes_ = true;
   int part_ = kNoPart, slow_part_ = kNoPart, step_ = 0;
   int64_t clock_ns_ = 0, drift_ = 0;
   int64_t optimizer_operators_ = 1, launches_ = 1, collectives_ = 0, first_step_ = 0;

@@ -754,6 +754,27 @@ samples_per_step 1
   for (const Sentence& each : sentences) EXPECT_EQ(said(each.trace, each.rule), each.said);
 }
 
+TEST(AdviceLimits, OfReasonsThatTakeAsLongTheFirstIsNamed) {
+  TraceText text = gpu_step(99 * kMs);
+  for (const char* values : {R"("heat": 1, "power cap": 1)", R"("heat": 0, "power cap": 0)"}) {
+    text.event(fmt::format(R"({{"ph": "C", "cat": "counter", "name": "GPU 0 throttled", "pid": 1, )"
+                           R"("tid": 0, "ts": {}, "args": {{{}}}}})",
+                           values[8] == '1' ? 0 : 20'000, values));
+  }
+  EXPECT_THAT(said(text, "gpu_throttled"), ::testing::HasSubstr("GPU 0 is slowed by heat"));
+}
+
+TEST(AdviceLimits, ShardsAreKnownByTheFirstNameOfTheTrace) {
+  const auto text = [](const char* first) {
+    TraceText text;
+    text.annotation(first, 0, 10).step(0, 0, 100 * kMs).runtime("cudaLaunchKernel", 20, 30, 1);
+    return text.kernel("ncclDevKernel_AllGather_RING_LL", 100, 50 * kMs, on_stream(20, 1));
+  };
+  EXPECT_THAT(said(text("FSDP::forward"), "communication"), ::testing::HasSubstr("next shard"));
+  EXPECT_THAT(said(text("MyModel.forward"), "communication"),
+              ::testing::HasSubstr("of no sharded model"));
+}
+
 // A multiprocessor's multiply-adds a cycle in FP32, TF32 and 16 bits: 64, 64 and 512 on a V100.
 TEST(AdviceLimits, WhatTensorCoresSaveFollowsFromTheGpu) {
   struct Gpu {

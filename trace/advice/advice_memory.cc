@@ -22,9 +22,8 @@ constexpr double kLeastGrowth = 2;
 constexpr double kGrowthOfUnknownMemory = 16;
 
 struct MemoryUse {
-  int32_t device = 0;
-  int64_t reserved_bytes = 0;
-  int64_t device_bytes = 0;
+  int32_t device;
+  int64_t reserved_bytes, device_bytes;
 
   [[nodiscard]] double share() const {
     return static_cast<double>(reserved_bytes) / static_cast<double>(device_bytes);

@@ -1,4 +1,5 @@
-"""All cases of job.py and cpp_job.cc, several times: was each hang named right, and did healthy jobs get nothing? Prints a table."""
+"""All cases of job.py and cpp_job.cc, several times: was each hang named right, and did healthy jobs get nothing?
+Prints a table."""
 
 import argparse
 import collections

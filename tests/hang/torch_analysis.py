@@ -47,7 +47,10 @@ def of_redline(folder):
     text = subprocess.run([hang_runs.BUILD / "redline", "report", "--format", "json", folder], capture_output=True,
                           text=True).stdout
     hang = json.loads(text)["hang"]
-    return f"{hang['kind']}, ranks {hang['ranks']}, {hang['operation']} {hang['sequence']}" if hang else "nothing"
+    if hang:
+        return f"{hang['kind']}, ranks {hang['ranks']}, {hang['operation']} {hang['sequence']}"
+    text = subprocess.run([hang_runs.BUILD / "redline", "report", folder], capture_output=True, text=True).stdout
+    return next((line for line in text.splitlines() if line.startswith("The dump")), "nothing")
 
 
 def of_torch(folder, pickles):

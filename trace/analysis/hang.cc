@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "base/format.h"
@@ -551,6 +552,34 @@ std::vector<std::string> hang_lines(const Hang& hang, int64_t now_ns) {
   }
   if (!wait.empty()) lines.push_back(std::move(wait));
   return lines;
+}
+
+std::string lagging_text(std::span<const HangTable> ranks) {
+  const auto comes_later = [](const EnteredCollective& left, const EnteredCollective& right) {
+    return std::tuple(!left.is_done, left.sequence) > std::tuple(!right.is_done, right.sequence);
+  };
+  const EnteredCollective* last = nullptr;
+  for (const HangTable& table : ranks) {
+    for (const EnteredCollective& entry : table.collectives) {
+      const bool counts = entry.group == "0" || !entry.is_done;  // all ranks are in group 0
+      if (counts && (last == nullptr || comes_later(entry, *last))) last = &entry;
+    }
+  }
+  if (last == nullptr) return "";
+  std::vector<int> lagging;
+  for (const HangTable& table : ranks) {
+    const Place place(last->group, last->sequence);
+    if (find_entry(table, place) == nullptr) lagging.push_back(table.rank);
+  }
+  if (lagging.empty()) return "";
+  const bool is_one = lagging.size() == 1;
+  return "The dump" + std::string(is_one ? "" : "s") + " of " + ranks_text(lagging) +
+         (is_one ? " lacks " : " lack ") + last->operation + " " + std::to_string(last->sequence) +
+         " of group " + last->group +
+         ", which others list: " + (is_one ? "it did not enter it, " : "they did not enter it, ") +
+         (last->group == "0" ? "or " : "") +
+         (is_one ? "its dump is older" : "their dumps are older") +
+         (last->group == "0" ? "." : ", or the group is one of others only.");
 }
 
 std::string recording_reason(const Trace& trace) {

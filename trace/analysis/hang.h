@@ -72,6 +72,10 @@ struct Hang {
 /// (unix time) is the end of the wait.
 [[nodiscard]] std::vector<std::string> hang_lines(const Hang& hang, int64_t now_ns);
 
+/// Where there is no verdict: which ranks do not list the last collective that others list, in a
+/// sentence. "" if all list the same.
+[[nodiscard]] std::string lagging_text(std::span<const HangTable> ranks);
+
 /// Why a flight recorder wrote the trace ("redline": {"reason": "…"}), such as a step that has not
 /// ended; "" for other traces.
 [[nodiscard]] std::string recording_reason(const Trace& trace);

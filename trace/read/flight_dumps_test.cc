@@ -96,6 +96,27 @@ TEST_F(FlightDumps, TheSameEntriesInTheTablesOfRanksTellWhoIsBehind) {
   EXPECT_THAT(*dumps, IsEmpty());
 }
 
+TEST_F(FlightDumps, ThatLagAreNamedWhereNobodyWaits) {
+  const std::string done = dump(entry(2, "all_reduce", "[[8]]", true));
+  put("rank0.json", done);
+  put("rank1.json", dump(entry(1, "all_reduce", "[[8]]", true)));
+  put("rank2.json", done);
+  std::vector<std::string> paths = {folder_};
+  const auto tables = *take_flight_dumps(paths);
+  EXPECT_FALSE(find_hang(tables));
+  EXPECT_EQ(lagging_text(tables),
+            "The dump of rank 1 lacks all_reduce 2 of group 0, which others list: it did not enter "
+            "it, or its dump is older.");
+  EXPECT_EQ(lagging_text(std::vector{tables[0], tables[2]}), "");
+  EXPECT_EQ(lagging_text({}), "");
+  // Who is in another group is not known.
+  std::vector<HangTable> waiting = {tables[0], tables[1], tables[2]};
+  waiting[0].collectives.push_back({"2", 1, "barrier", "[]", "", false, 7});
+  EXPECT_EQ(lagging_text(waiting),
+            "The dumps of ranks 1, 2 lack barrier 1 of group 2, which others list: they did not "
+            "enter it, their dumps are older, or the group is one of others only.");
+}
+
 TEST_F(FlightDumps, StandBesideTraces) {
   const std::string trace = put("a.pt.trace.json", R"({"traceEvents": []})");
   const std::string other = put("b.json", R"({"schemaVersion": 1, "traceEvents": []})");

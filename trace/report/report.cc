@@ -135,7 +135,7 @@ void add_hang(Report& report, const std::vector<std::string>& paths,
     // A job that hangs in its first step has left nothing else.
     if (report.traces.empty() && !report.run) report.dumps += std::ssize(tables);
   }
-  take_hang(report, dumps);
+  if (!take_hang(report, dumps)) report.hang_tables = dumps;
 }
 
 std::vector<std::string> reason_lines(const Report& report) {

@@ -31,7 +31,7 @@ struct Report {
   std::vector<Analysis> analyses;
   std::optional<RunVerdict> run;        ///< of the whole job, if there are step logs
   std::optional<Hang> hang;             ///< what the ranks said last, if they hung
-  std::vector<HangTable> hang_tables;   ///< of all ranks, if they hung
+  std::vector<HangTable> hang_tables;   ///< of all ranks, if they hung, or of their dumps
   int64_t hang_seen_ns = 0;             ///< when they said so, unix time
   int64_t dumps = 0;                    ///< of torch's flight recorder, that were given
   std::string path;                     ///< of the step logs; the title if there are no traces

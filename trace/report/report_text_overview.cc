@@ -170,6 +170,9 @@ void write_hang(TextPage& page) {
         .left(fmt::format("What is known of {} names nobody who holds the others up.",
                           format_plural(page.report.dumps, "rank")))
         .end_line();
+    for (const std::string& line : wrapped(lagging_text(page.report.hang_tables), 80)) {
+      page.canvas.left(line).end_line();
+    }
   }
   if (!page.report.hang) return;
   const char* title = page.report.hang->has_failed ? "! failed   " : "! hangs    ";

@@ -99,6 +99,100 @@ TEST_F(WriterTest, KeepsKinetosOrderAndTheSpaceThatHtaNeeds) {
                               event["ts"].dump() + R"(,"dur":1.5,"args":{"Ev Idx":0}})");
 }
 
+std::string metadata(const std::string& name, int tid, const std::string& ts,
+                     const std::string& args) {
+  return R"({"ph": "M", "cat": "__metadata", "name": ")" + name + R"(", "pid": 42, "tid": )" +
+         std::to_string(tid) + R"(, "ts": )" + ts + R"(, "args": {)" + args + "}}";
+}
+
+TEST_F(WriterTest, WritesEachKindOfEventInKinetosForm) {
+  TraceWriter writer(path("spool.partial"),
+                     {.base_ns = 1'000, .pid = 42, .entries = {{"a", "1"}, {"b", "[]"}}});
+  writer.begin_slice({"cpu_op", "\"op\"", 7, 2'001, 3'501}).literal("\"x\": 1");
+  writer.end_args();
+  (void)writer.begin_slice({"kernel", "\"gemm\"", 8, 2'500, 2'400, 0});
+  writer.end_args();
+  (void)writer.begin_event(R"("i", "s": "t", "cat": ")", "marks\"", {"\"here\"", 7, 4'000});
+  writer.end_args();
+  writer.flow_start("ac2g", 5, 7, 2'001);
+  writer.flow_end("ac2g", 5, 8, 2'500, 0);
+  writer.flow_start("fwdbwd", 6, 7, 2'001);
+  writer.flow_end("fwdbwd", 6, 9, 2'600);
+  writer.process("train", 1'000);
+  writer.thread(7, "main", 1'001);
+  writer.span("Redline (0)", 1'000, 9'000);
+  writer.complete(9'000, {{"c", "{}"}});
+  ASSERT_TRUE(writer.save(path("plain.json")));
+  std::ifstream file(path("plain.json"));
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::vector<std::string> lines = {
+      R"({"ph": "X", "cat": "cpu_op", "name": "op", "pid": 42, "tid": 7, "ts": 1.001, "dur": 1.500, "args": {"x": 1}})",
+      R"({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 8, "ts": 1.500, "dur": 0.000, "args": {}})",
+      R"({"ph": "i", "s": "t", "cat": "marks", "name": "here", "pid": 42, "tid": 7, "ts": 3.000, "args": {}})",
+      R"({"ph": "s", "id": 5, "pid": 42, "tid": 7, "ts": 1.001, "cat": "ac2g", "name": "ac2g"})",
+      R"({"ph": "f", "id": 5, "pid": 0, "tid": 8, "ts": 1.500, "cat": "ac2g", "name": "ac2g", "bp": "e"})",
+      R"({"ph": "s", "id": 6, "pid": 42, "tid": 7, "ts": 1.001, "cat": "fwdbwd", "name": "fwdbwd"})",
+      R"({"ph": "f", "id": 6, "pid": 42, "tid": 9, "ts": 1.600, "cat": "fwdbwd", "name": "fwdbwd", "bp": "e"})",
+      metadata("process_name", 0, "0.000", R"("name": "train")"),
+      metadata("process_labels", 0, "0.000", R"("labels": "CPU")"),
+      metadata("process_sort_index", 0, "0.000", R"("sort_index": 42)"),
+      metadata("thread_name", 7, "0.001", R"x("name": "thread 7 (main)")x"),
+      metadata("thread_sort_index", 7, "0.001", R"("sort_index": 7)"),
+      R"x({"ph": "X", "cat": "Trace", "pid": "Spans", "tid": "Redline", "name": "Redline (0)", )x"
+      R"("ts": 0.000, "dur": 8.000, "args": {}})",
+      R"({"ph": "i", "cat": "Trace", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 8.000})"};
+  std::string expected =
+      "{\n\"schemaVersion\": 1,\n\"a\": 1,\n\"b\": [],\n\"displayTimeUnit\": \"ms\",\n"
+      "\"baseTimeNanoseconds\": 1000,\n\"traceEvents\": [";
+  for (const std::string& line : lines) expected += (&line == lines.data() ? "\n" : ",\n") + line;
+  EXPECT_EQ(text.str(), expected + "\n],\n\"c\": {},\n\"traceName\": " +
+                            json_string(path("plain.json")) + "\n}\n");
+}
+
+// Each event of a slice has the same length here, so the limit may be placed at its end exactly.
+TEST_F(WriterTest, TheLimitCountsTheTextBeforeCompression) {
+  const auto kept = [&](uint64_t max_bytes) {
+    TraceWriter writer(path("spool.partial"),
+                       {.base_ns = 0, .pid = 42, .entries = {}, .max_bytes = max_bytes});
+    for (int i = 0; i < 4; ++i) slice(writer, "op", 0, 1);
+    if (max_bytes % 2 == 0) writer.flush();
+    for (int i = 0; i < 4; ++i) slice(writer, "op", 0, 1);
+    writer.complete(1, {});
+    const json trace = saved_plain(writer);
+    EXPECT_EQ(trace.contains("redline_size_limit"),
+              max_bytes > 0 && trace["traceEvents"].size() < 9);
+    size_t slices = 0;
+    for (const json& event : trace["traceEvents"]) slices += event["ph"] == "X" ? 1 : 0;
+    EXPECT_EQ(writer.dropped_events(), 8 - slices);
+    return slices;
+  };
+  constexpr std::string_view kHead =
+      "{\n\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": "
+      "0,\n\"traceEvents\": [";
+  constexpr std::string_view kEvent =
+      R"(,{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 42, "tid": 7, "ts": 0.000, "dur": 0.001, )"
+      R"("args": {"Ev Idx": 0}})";
+  for (const size_t events : {1, 2, 3, 4, 5, 6}) {
+    const uint64_t whole = kHead.size() + events * (kEvent.size() + 1) - 1;
+    EXPECT_EQ(kept(whole), events);
+    EXPECT_EQ(kept(whole - 1), events - 1);
+  }
+  EXPECT_EQ(kept(1'000'000), 8U);
+  EXPECT_EQ(kept(0), 8U);
+  EXPECT_EQ(kept(1), 0U);
+}
+
+TEST(QuarterBase, IsRoundedDownToQuartersOfAYear) {
+  constexpr int64_t kQuarter = 7'889'238'000'000'000;
+  const std::pair<int64_t, int64_t> rows[] = {{0, 0},
+                                              {kQuarter - 1, 0},
+                                              {kQuarter, kQuarter},
+                                              {5 * kQuarter + 7, 5 * kQuarter},
+                                              {kNow, 227 * kQuarter}};
+  for (const auto& [time, base] : rows) EXPECT_EQ(quarter_base_ns(time), base) << time;
+}
+
 TEST_F(WriterTest, GivesOurReaderTheSameNanoseconds) {
   auto writer =
       this->writer({{"distributedInfo", R"({"backend": "gloo", "rank": 1, "world_size": 2})"}});

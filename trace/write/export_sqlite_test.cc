@@ -59,6 +59,39 @@ class ExportSqlite : public ::testing::Test {
     return *parse_trace("rank" + std::to_string(rank), text.str());
   }
 
+  /// One event of each kind, and what may lack.
+  static std::shared_ptr<const Trace> small(int rank) {
+    TraceText text;
+    text.rank(rank, 2).top(
+        R"("host_name": "no\u0064e", "deviceProperties": [{"id": 0}], "list": [1])");
+    text.event(R"({"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}})");
+    text.event(
+        R"({"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "main"}})");
+    text.step(3, 0, 9'000).cpu_op("aten::addmm", 200, 800, {.args = kShapes});
+    text.runtime("cudaLaunchKernel", 300, 350, 5);
+    text.kernel("gemm", 1'000, 3'000,
+                on_stream(7, 5,
+                          R"("grid": [8, 1, 1], "block": [64, 1, 1], "registers per thread": 32, )"
+                          R"("shared memory": 512, "est. achieved occupancy %": 25)"));
+    text.kernel("bare", 3'000, 3'100);
+    text.slice("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 3'100, 3'500,
+               on_stream(8, 6, R"("bytes": 4096)"));
+    text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 3'500, 4'000 + 100 * rank,
+                on_stream(9, 0, R"("In msg nelems": 10, "dtype": "Float", "Seq": 4)"));
+    text.event(
+        R"({"ph": "s", "id": 3, "pid": 1, "tid": 1, "ts": 0.2, "cat": "fwdbwd", "name": "fwdbwd"})");
+    text.event(
+        R"({"ph": "f", "id": 3, "pid": 1, "tid": 1, "ts": 0.3, "bp": "e", "cat": "fwdbwd", "name": "fwdbwd"})");
+    text.event(R"({"ph": "s", "id": 4, "pid": 1, "tid": 1, "ts": 0.2, "cat": "x", "name": "x"})");
+    text.event(
+        R"({"ph": "f", "id": 4, "pid": 1, "tid": 1, "ts": 0.3, "bp": "e", "cat": "x", "name": "x"})");
+    text.event(R"({"ph": "C", "name": "power", "pid": 0, "ts": 1, "args": {"W": 250.5}})");
+    text.event(
+        R"({"ph": "i", "name": "mark", "s": "t", "pid": 1, "tid": 1, "ts": 2, "args": {"a": 7}})");
+    text.event(R"({"ph": "i", "name": "global", "s": "g", "pid": "", "tid": "", "ts": 3})");
+    return *parse_trace("rank" + std::to_string(rank), text.str());
+  }
+
   static std::shared_ptr<const Trace> with_modules() {
     TraceText text;
     text.slice("python_function", "nn.Module: Model_0", 0, 1'000, {.args = R"("Module name": "")"});
@@ -129,6 +162,136 @@ TEST_F(ExportSqlite, EveryTableHoldsWhatTheTracesSay) {
   EXPECT_THAT(query("SELECT count(args) FROM slices"), ElementsAre("0"));
   EXPECT_THAT(query("SELECT count(*), count(DISTINCT text) FROM strings WHERE text = 'gemm'"),
               ElementsAre("1|1"));
+}
+
+// All rows of all tables, in their order; the first hundred characters of each.
+TEST_F(ExportSqlite, TheTablesOfTwoSmallTracesAreThese) {
+  ASSERT_TRUE(export_sqlite(Traces{small(0), small(1)}, path(), {.args = true}));
+  Rows rows;
+  for (const std::string& table : query("SELECT name FROM sqlite_master WHERE type = 'table'")) {
+    for (const std::string& row : query("SELECT * FROM " + table))
+      rows.push_back(table + " " + row.substr(0, 100));
+  }
+  std::string text;
+  for (const std::string& row : rows) text += row + "\n";
+  EXPECT_EQ(text, R"sql(traces 0|rank0|0|2|node|0|9000|16
+traces 1|rank1|1|2|node|0|9000|16
+metadata 0|deviceProperties|[{"id": 0}]
+metadata 0|distributedInfo|{"backend":"gloo","rank":0,"world_size":2}
+metadata 0|host_name|node
+metadata 0|list|[1]
+metadata 0|schemaVersion|1
+metadata 1|deviceProperties|[{"id": 0}]
+metadata 1|distributedInfo|{"backend":"gloo","rank":1,"world_size":2}
+metadata 1|host_name|node
+metadata 1|list|[1]
+metadata 1|schemaVersion|1
+strings 0|1
+strings 1|python
+strings 2|main
+strings 3|ProfilerStep#3
+strings 4|aten::addmm
+strings 5|cudaLaunchKernel
+strings 6|gemm
+strings 7|0
+strings 8|7
+strings 9|bare
+strings 10|Memcpy HtoD (Pageable -> Device)
+strings 11|8
+strings 12|ncclDevKernel_AllReduce_Sum_f32_RING_LL
+strings 13|9
+strings 14|power
+strings 15|power: W
+strings 16|mark
+strings 17|global
+strings 18|
+tracks 0|0|gpu|0|7|||0|7
+tracks 1|0|gpu|0|8|||0|8
+tracks 2|0|gpu|0|9|||0|9
+tracks 3|0|cpu|1|1|python|main|null|null
+tracks 4|1|gpu|0|7|||0|7
+tracks 5|1|gpu|0|8|||0|8
+tracks 6|1|gpu|0|9|||0|9
+tracks 7|1|cpu|1|1|python|main|null|null
+slices 0|0|0|0|null|kernel|6|1000|2000|5|{"grid": [8, 1, 1], "block": [64, 1, 1], "registers per thread": 3
+slices 1|0|0|0|null|kernel|9|3000|100|null|{}
+slices 2|0|1|0|null|gpu_memcpy|10|3100|400|6|{"bytes": 4096, "correlation": 6}
+slices 3|0|2|0|null|kernel|12|3500|500|null|{"In msg nelems": 10, "dtype": "Float", "Seq": 4}
+slices 4|0|3|0|null|user_annotation|3|0|9000|null|{}
+slices 5|0|3|1|4|cpu_op|4|200|600|null|{"Input Dims": [[5], [2, 3], [3, 5], [], []], "Input type": ["float"
+slices 6|0|3|2|5|cuda_runtime|5|300|50|5|{"correlation": 5}
+slices 7|1|4|0|null|kernel|6|1000|2000|5|{"grid": [8, 1, 1], "block": [64, 1, 1], "registers per thread": 3
+slices 8|1|4|0|null|kernel|9|3000|100|null|{}
+slices 9|1|5|0|null|gpu_memcpy|10|3100|400|6|{"bytes": 4096, "correlation": 6}
+slices 10|1|6|0|null|kernel|12|3500|600|null|{"In msg nelems": 10, "dtype": "Float", "Seq": 4}
+slices 11|1|7|0|null|user_annotation|3|0|9000|null|{}
+slices 12|1|7|1|11|cpu_op|4|200|600|null|{"Input Dims": [[5], [2, 3], [3, 5], [], []], "Input type": ["floa
+slices 13|1|7|2|12|cuda_runtime|5|300|50|5|{"correlation": 5}
+kernels 0|0|6|0|7|1000|2000|6|[8, 1, 1]|[64, 1, 1]|32|512|0.25
+kernels 1|0|9|0|7|3000|100|null|null|null|null|null|null
+kernels 3|0|12|0|9|3500|500|null|null|null|null|null|null
+kernels 7|1|6|0|7|1000|2000|13|[8, 1, 1]|[64, 1, 1]|32|512|0.25
+kernels 8|1|9|0|7|3000|100|null|null|null|null|null|null
+kernels 10|1|12|0|9|3500|600|null|null|null|null|null|null
+copies 2|0|10|0|8|3100|400|null|4096
+copies 9|1|10|0|8|3100|400|null|4096
+collectives 3|0|12|all_reduce||2|4|1|40|0|3500|500
+collectives 10|1|12|all_reduce||2|4|1|40|0|3500|600
+steps 0|3|0|9000|0|9000
+steps 1|3|0|9000|0|9000
+operators_by_shape 0|4|[[5], [2, 3], [3, 5], [], []]|["float", "float", "float", "", ""]|1|0|60|144|2000|600|3.0e-05|0.
+operators_by_shape 1|4|[[5], [2, 3], [3, 5], [], []]|["float", "float", "float", "", ""]|1|0|60|144|2000|600|3.0e-05|0.
+flows 5|6|other
+flows 6|0|launch
+flows 12|13|other
+flows 13|7|launch
+instants 0|3|16|2000|{"a": 7}
+instants 0|null|17|3000|
+instants 1|7|16|2000|{"a": 7}
+instants 1|null|17|3000|
+counters 0|0|15|1000|250.5
+counters 1|0|15|1000|250.5
+)sql");
+}
+
+TEST_F(ExportSqlite, TellsItsProgressAndStopsWhenItIsCancelled) {
+  std::vector<std::pair<uint64_t, uint64_t>> seen;
+  std::atomic<bool> cancel = false;
+  size_t most = 99;
+  const auto progress = [&](uint64_t done, uint64_t total) {
+    seen.emplace_back(done, total);
+    if (seen.size() == most) cancel = true;
+  };
+  // Of 5,000 rows of each kind, with kernels that their calls have launched.
+  TraceText text;
+  for (int i = 0; i < 2'500; ++i) {
+    const auto correlation = static_cast<uint32_t>(i + 1);
+    text.runtime("cudaLaunchKernel", i * 100, i * 100 + 10, correlation);
+    text.kernel("gemm", i * 100 + 20, i * 100 + 90, on_stream(7, correlation));
+    for (const int at : {0, 50}) {
+      text.event(fmt::format(
+          R"({{"ph": "i", "name": "mark", "s": "t", "pid": 1, "tid": 1, "ts": {}}})", i + at));
+      text.event(fmt::format(
+          R"({{"ph": "C", "name": "power", "pid": 0, "ts": {}, "args": {{"W": {}}}}})", i + at, i));
+    }
+  }
+  const Traces traces = {*parse_trace("x", text.str())};
+  ASSERT_TRUE(export_sqlite(traces, path(), {.progress = progress, .cancel = &cancel}));
+  const std::vector<std::pair<uint64_t, uint64_t>> all = {
+      {4'096, 17'500}, {8'192, 17'500}, {12'288, 17'500}, {16'384, 17'500}};
+  EXPECT_EQ(seen, all);
+  EXPECT_THAT(query("SELECT (SELECT count(*) FROM slices), (SELECT count(*) FROM flows), (SELECT "
+                    "count(*) FROM instants), "
+                    "(SELECT count(*) FROM counters)"),
+              ElementsAre("5000|2500|5000|5000"));
+  for (most = 1; most <= 4; ++most) {
+    seen.clear();
+    cancel = false;
+    const auto stopped = export_sqlite(traces, path(), {.progress = progress, .cancel = &cancel});
+    EXPECT_EQ(stopped.error(), "cancelled");
+    EXPECT_GE(seen.size(), most);
+    EXPECT_FALSE(fs::exists(path() + ".partial"));
+  }
 }
 
 TEST_F(ExportSqlite, WorkHasItsModule) {

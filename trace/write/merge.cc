@@ -62,11 +62,9 @@ class Pids {
     std::set<std::string> own;
     for (const Track& track : trace.tracks()) own.emplace(trace.string(track.pid));
     for (const Counter& counter : trace.counters()) own.emplace(trace.string(counter.pid));
-    std::set<std::string> taken;
     for (const std::string& pid : own) {
       const std::string free = used_.contains(pid) ? free_pid(pid, label, own) : pid;
       if (free != pid) renamed[pid] = free;
-      taken.insert(free);
       used_.insert(free);
     }
     return renamed;

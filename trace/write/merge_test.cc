@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/trace_text.h"
 #include "trace/model/slice_view.h"
@@ -155,6 +156,130 @@ TEST_F(Merge, DriftGoesAway) {
   std::sort(ends.begin(), ends.end());
   for (size_t i = 0; i < ends.size(); i += 2)
     EXPECT_NEAR(static_cast<double>(ends[i + 1] - ends[i]), 0, 20);
+}
+
+/// A trace of one operator and one kernel in the given processes.
+std::shared_ptr<const Trace> small(const std::string& name, const std::vector<std::string>& pids,
+                                   std::vector<uint32_t> correlations,
+                                   const std::string& top = {}) {
+  TraceText text;
+  if (!top.empty()) text.top(top);
+  int64_t at = 1'000;
+  for (const std::string& pid : pids) {
+    text.cpu_op("op", at, at + 100, {.pid = pid});
+    at += 1'000;
+  }
+  for (const uint32_t correlation : correlations) {
+    text.runtime("cudaLaunchKernel", at, at + 10, correlation);
+    at += 1'000;
+  }
+  return *parse_trace(name, text.str());
+}
+
+TEST_F(Merge, APidThatIsTakenBecomesAFreeOne) {
+  const Traces traces = {
+      small("/x/a.json", {"1", "7", "\"t\"", "10000001"}, {}),
+      small("/x/b.json", {"1", "8", "\"t\"", "-2"}, {}),
+      small("/y/b.json", {"1", "7", "\"t\"", "10000007", "9223372036854775807", "-2"}, {}),
+      small("/z/b.json", {"9223372036854775807", "9223372036844775806", "\"b.json t\""}, {}),
+      small("/z/c.json", {"9223372036844775806"}, {})};
+  const auto done = merge_traces(traces, path("all.json"));
+  ASSERT_TRUE(done);
+  EXPECT_EQ((*done)[2].label, "b.json");
+  EXPECT_EQ((*done)[2].path, "/y/b.json");
+  const auto trace = *read_trace(path("all.json"));
+  std::vector<std::string> rows;
+  for (const Track& track : trace->tracks()) {
+    const std::string_view process = trace->string(track.process_name);
+    EXPECT_TRUE(process.ends_with(" · ")) << process;
+    rows.push_back(
+        fmt::format("{}|{}", trace->string(track.pid), process.substr(0, process.find(' '))));
+  }
+  EXPECT_THAT(rows, ::testing::ElementsAre(
+                        "t|a.json", "1|a.json", "7|a.json", "10000001|a.json", "b.json t|b.json",
+                        "20000001|b.json", "-2|b.json", "8|b.json", "b.json t (2)|b.json",
+                        "30000001|b.json", "b.json -2|b.json", "20000007|b.json", "10000007|b.json",
+                        "9223372036854775807|b.json", "b.json b.json t|b.json",
+                        "9223372036844775806|b.json", "b.json 9223372036854775807|b.json",
+                        "9223372036854775806|c.json"));
+}
+
+TEST_F(Merge, CorrelationsOfEachRankFollowThoseBefore) {
+  const Traces traces = {small("a", {}, {}),
+                         small("b", {"1"}, {}),
+                         small("c", {"1"}, {5, 9, 7}),
+                         small("d", {"1"}, {3, 0, 4}),
+                         small("e", {"1"}, {4'000'000'000}),
+                         small("f", {"1"}, {1})};
+  ASSERT_TRUE(merge_traces(traces, path("all.json")));
+  const auto trace = *read_trace(path("all.json"));
+  std::multiset<uint32_t> correlations;
+  for (const uint32_t number : trace->slices().correlation) correlations.insert(number);
+  EXPECT_THAT(correlations, ::testing::ElementsAre(0, 0, 0, 0, 0, 0, 5, 7, 9, 10, 11, 12, 13));
+}
+
+TEST_F(Merge, SaysWhatEachFileSaidOfItself) {
+  const Traces traces = {
+      small(
+          "/x/a.json", {"1"}, {},
+          R"("deviceProperties": [{"id": 3}], "redline": {"v": 1}, "redline_merge": 5, "mine": 6)"),
+      small("/x/b.json", {"1"}, {}, R"("mine": 7)"), rank(1, 0), rank(2, 5'000)};
+  ASSERT_TRUE(merge_traces(traces, path("all.json")));
+  std::ifstream file(path("all.json"));
+  auto text = nlohmann::ordered_json::parse(file);
+  text.erase("traceEvents");
+  text.erase("traceName");
+  EXPECT_EQ(text, nlohmann::ordered_json::parse(R"({
+    "schemaVersion": 1, "deviceProperties": [{"id": 3}], "mine": 6,
+    "redline_merge": {"clock_of": "a.json", "ranks": [
+      {"rank": null, "path": "/x/a.json",
+       "clock": {"offset_ns": 0, "uncertainty_ns": 0, "drift_ppm": 0.0, "at_ns": 0, "pairs": 0},
+       "metadata": {"mine": 6, "redline": {"v": 1}, "redline_merge": 5, "schemaVersion": 1,
+                    "deviceProperties": [{"id": 3}]}},
+      {"rank": null, "path": "/x/b.json", "clock": null,
+       "metadata": {"mine": 7, "schemaVersion": 1}},
+      {"rank": 1, "path": "rank1", "clock": null,
+       "metadata": {"distributedInfo": {"backend": "gloo", "rank": 1, "world_size": 2},
+                    "host_name": "node1", "schemaVersion": 1}},
+      {"rank": 2, "path": "rank2", "clock": null,
+       "metadata": {"distributedInfo": {"backend": "gloo", "rank": 2, "world_size": 2},
+                    "host_name": "node2", "schemaVersion": 1}}]},
+    "displayTimeUnit": "ms", "baseTimeNanoseconds": 0})"));
+  std::ofstream(path("none.json.gz"));
+  ASSERT_TRUE(merge_traces(Traces{rank(1, 0), rank(2, 5'000)}, path("all.json"), {.align = false}));
+  std::ifstream again(path("all.json"));
+  for (const json& each : json::parse(again)["redline_merge"]["ranks"])
+    EXPECT_EQ(each["clock"], nullptr);
+}
+
+TEST_F(Merge, TellsItsProgressAndStopsWhenItIsCancelled) {
+  TraceText text;
+  for (int i = 0; i < 20'000; ++i) text.cpu_op("aten::mm", i * 10, i * 10 + 5);
+  const Traces traces = {*parse_trace("x", text.str()), *parse_trace("y", text.str())};
+  std::vector<std::pair<uint64_t, uint64_t>> seen;
+  std::atomic<bool> cancel = false;
+  size_t most = 9;
+  const auto progress = [&](uint64_t done, uint64_t total) {
+    seen.emplace_back(done, total);
+    cancel = seen.size() == most;
+  };
+  EXPECT_TRUE(merge_traces(traces, path("all.json.gz"), {.progress = progress, .cancel = &cancel}));
+  const std::vector<std::pair<uint64_t, uint64_t>> all = {
+      {8192, 40'000}, {16'384, 40'000}, {24'576, 40'000}, {32'768, 40'000}};
+  EXPECT_EQ(seen, all);
+  seen.clear();
+  most = 3;
+  const auto stopped =
+      merge_traces(traces, path("b.json.gz"), {.progress = progress, .cancel = &cancel});
+  EXPECT_EQ(stopped.error(), "cancelled");
+  EXPECT_EQ(seen.size(), 3U);
+  EXPECT_FALSE(fs::exists(path("b.json.gz")));
+  EXPECT_FALSE(fs::exists(path("b.json.gz.partial")));
+  EXPECT_EQ(merge_traces({}, path("c.json")).error(), "no traces to merge");
+  fs::create_directory(path("folder.json"));
+  EXPECT_EQ(merge_traces(traces, path("folder.json")).error(),
+            path("folder.json") + ": is not a file");
+  EXPECT_FALSE(fs::exists(path("folder.json.gz.partial")));
 }
 
 TEST_F(Merge, CancelledOrRefusedLeavesNothing) {

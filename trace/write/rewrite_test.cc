@@ -55,6 +55,21 @@ class Rewrite : public ::testing::Test {
     return nlohmann::json::accept(stream);
   }
 
+  /// The text up to the file's own name, with shorter lines.
+  [[nodiscard]] std::string lines_of(const std::string& file) const {
+    std::ifstream stream(path(file));
+    std::string text(std::istreambuf_iterator<char>(stream), {});
+    text.resize(text.find("\"traceName\""));
+    for (const auto& [begin, shorter] :
+         {std::pair(R"({"ph": "M", "cat": "__metadata", "name": )", "M "),
+          std::pair(R"({"ph": "X", "cat": )", "X "), std::pair(R"({"sort_index": )", "{")}) {
+      for (size_t at = 0; (at = text.find(begin)) != std::string::npos;) {
+        text.replace(at, std::string_view(begin).size(), shorter);
+      }
+    }
+    return text;
+  }
+
   fs::path folder_;
 };
 
@@ -109,6 +124,159 @@ TEST_F(Rewrite, WritesValidJsonForATraceThatIsNot) {
   EXPECT_THAT(after->issues(), IsEmpty());
   EXPECT_THAT(std::string(event_text(*after, SliceId{0})),
               HasSubstr(R"("args": {"x": "NaN", "y": "�", "z": "01", "ok": [1]})"));
+}
+
+// Each line is one event, in the order: rows, slices, arrows, instants, counters.
+TEST_F(Rewrite, WritesEachEventInThisForm) {
+  const std::string pair = R"("pid": "a", "tid": "stream 9", "name": "pair", "ts": )";
+  const auto trace = parsed(
+      TraceText()
+          .rank(1, 2)
+          .top(R"("displayTimeUnit": "ns", "traceName": "old.json", "mine": {"x": [1]})")
+          .top(R"("deviceProperties": [{"id": 0}])")
+          .event(kRows)
+          .event(R"({"ph": "M", "name": "process_labels", "pid": 1, "args": {"labels": "CPU"}})")
+          .event(
+              R"({"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "main"}})")
+          .event(
+              R"({"ph": "M", "name": "thread_sort_index", "pid": 1, "tid": 1, "args": {"sort_index": 5}})")
+          .cpu_op("zero", 2'000, 2'000, {.tid = "007", .args = R"("correlation" :\t9)"})
+          .cpu_op("minus", 2'000, 2'500, {.pid = "-5", .tid = "-0"})
+          .cpu_op("odd", 2'000, 2'500, {.pid = "1", .tid = "-234567890123456789"})
+          .cpu_op("big", 2'000, 2'500, {.pid = "1", .tid = "123456789012345678"})
+          .runtime("launch", 2'100, 2'200, 9)
+          .kernel("gemm", 5'000, 6'000, on_stream(7, 9, R"("x": 1)"))
+          .event(
+              R"({"ph": "s", "id": 3, "pid": 1, "tid": 1, "ts": 2.1, "cat": "fwdbwd", "name": "fwdbwd"})")
+          .event(
+              R"({"ph": "f", "id": 3, "pid": 0, "tid": 7, "ts": 5, "bp": "e", "cat": "fwdbwd", "name": "fwdbwd"})")
+          .event(
+              R"({"ph": "i", "s": "p", "name": "mark", "cat": "m", "pid": 1, "tid": 1, "ts": 3.001})")
+          .event(R"({"ph": "i", "name": "other", "pid": 4, "tid": 4, "ts": 1, "args": {"a": 1}})")
+          .event(
+              R"({"ph": "n", "name": "async", "cat": "c", "id": 1, "pid": 1, "tid": 1, "ts": 4})")
+          .event(R"({"ph": "C", "name": "power", "pid": "GPU 0", "ts": 1, "args": {"watt": 1.5}})")
+          .event("{\"ph\": \"B\", " + pair + "1}")
+          .event("{\"ph\": \"E\", " + pair + "2}")
+          .str());
+  ASSERT_TRUE(trace);
+  {
+    TraceWriter writer(path("out.partial"), header_of(*trace));
+    TraceRewriter rewriter(writer);
+    EXPECT_TRUE(rewriter.add(*trace, {.shift_ns = 1'000,
+                                      .drift = 0.001,
+                                      .drift_at_ns = 1'000,
+                                      .correlation_shift = 100,
+                                      .pids = {{"1", "11"}},
+                                      .process_prefix = "p "}));
+    EXPECT_TRUE(rewriter.add(*parsed(TraceText()
+                                         .runtime("launch", 100, 200, 42)
+                                         .kernel("gemm", 5'000, 6'000, on_stream(7, 42))
+                                         .str())));
+    writer.complete({});
+    ASSERT_TRUE(writer.save(path("out.json")));
+  }
+  EXPECT_EQ(lines_of("out.json"), R"json({
+"schemaVersion": 1,
+"deviceProperties": [{"id": 0}],
+"distributedInfo": {
+"backend": "gloo",
+"rank": 1,
+"world_size": 2
+},
+"mine": {
+"x": [
+1
+]
+},
+"displayTimeUnit": "ms",
+"baseTimeNanoseconds": 0,
+"traceEvents": [
+M "process_name", "pid": "a", "tid": "stream 9", "ts": 2.000, "args": {"name": "p "}},
+M "process_sort_index", "pid": "a", "tid": "stream 9", "ts": 2.000, "args": {0}},
+M "thread_sort_index", "pid": "a", "tid": "stream 9", "ts": 2.000, "args": {9}},
+M "process_name", "pid": 0, "tid": 7, "ts": 2.000, "args": {"name": "p python"}},
+M "process_sort_index", "pid": 0, "tid": 7, "ts": 2.000, "args": {1}},
+M "thread_sort_index", "pid": 0, "tid": 7, "ts": 2.000, "args": {7}},
+M "process_name", "pid": 11, "tid": 1, "ts": 2.000, "args": {"name": "p "}},
+M "process_labels", "pid": 11, "tid": 1, "ts": 2.000, "args": {"labels": "CPU"}},
+M "process_sort_index", "pid": 11, "tid": 1, "ts": 2.000, "args": {2}},
+M "thread_name", "pid": 11, "tid": 1, "ts": 2.000, "args": {"name": "main"}},
+M "thread_sort_index", "pid": 11, "tid": 1, "ts": 2.000, "args": {5}},
+M "thread_sort_index", "pid": 11, "tid": "007", "ts": 2.000, "args": {7}},
+M "thread_sort_index", "pid": 11, "tid": 123456789012345678, "ts": 2.000, "args": {123456789012345678}},
+M "thread_sort_index", "pid": 11, "tid": "-234567890123456789", "ts": 2.000, "args": {234567890123456789}},
+M "process_name", "pid": -5, "tid": "-0", "ts": 2.000, "args": {"name": "p "}},
+M "process_sort_index", "pid": -5, "tid": "-0", "ts": 2.000, "args": {3}},
+M "thread_sort_index", "pid": -5, "tid": "-0", "ts": 2.000, "args": {0}},
+X "", "name": "pair", "pid": "a", "tid": "stream 9", "ts": 2.000, "dur": 1.001, "args": {}},
+X "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 6.004, "dur": 1.001, "args": {"x": 1, "correlation": 109}},
+X "cuda_runtime", "name": "launch", "pid": 11, "tid": 1, "ts": 3.101, "dur": 0.100, "args": {"correlation": 109}},
+X "cpu_op", "name": "zero", "pid": 11, "tid": "007", "ts": 3.001, "dur": 0.000, "args": {"correlation": "\u00099"}},
+X "cpu_op", "name": "big", "pid": 11, "tid": 123456789012345678, "ts": 3.001, "dur": 0.501, "args": {}},
+X "cpu_op", "name": "odd", "pid": 11, "tid": "-234567890123456789", "ts": 3.001, "dur": 0.501, "args": {}},
+X "cpu_op", "name": "minus", "pid": -5, "tid": "-0", "ts": 3.001, "dur": 0.501, "args": {}},
+{"ph": "s", "id": 1, "pid": 11, "tid": 1, "ts": 3.101, "cat": "ac2g", "name": "ac2g"},
+{"ph": "f", "id": 1, "pid": 0, "tid": 7, "ts": 6.004, "cat": "ac2g", "name": "ac2g", "bp": "e"},
+{"ph": "i", "cat": "", "name": "other", "s": "t", "pid": 4, "tid": 4, "ts": 2.000, "args": {"a": 1}},
+{"ph": "i", "cat": "m", "name": "mark", "s": "p", "pid": 11, "tid": 1, "ts": 4.003},
+{"ph": "i", "cat": "c", "name": "async", "s": "t", "pid": 11, "tid": "async c", "ts": 5.003},
+{"ph": "C", "cat": "", "name": "power: watt", "pid": "GPU 0", "tid": 0, "ts": 2.000, "args": {"": 1.5}},
+M "process_sort_index", "pid": 0, "tid": 7, "ts": 0.100, "args": {4}},
+M "thread_sort_index", "pid": 0, "tid": 7, "ts": 0.100, "args": {7}},
+M "process_sort_index", "pid": 1, "tid": 1, "ts": 0.100, "args": {5}},
+M "thread_sort_index", "pid": 1, "tid": 1, "ts": 0.100, "args": {1}},
+X "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 5.000, "dur": 1.000, "args": {"correlation": 42}},
+X "cuda_runtime", "name": "launch", "pid": 1, "tid": 1, "ts": 0.100, "dur": 0.100, "args": {"correlation": 42}},
+{"ph": "s", "id": 2, "pid": 1, "tid": 1, "ts": 0.100, "cat": "ac2g", "name": "ac2g"},
+{"ph": "f", "id": 2, "pid": 0, "tid": 7, "ts": 5.000, "cat": "ac2g", "name": "ac2g", "bp": "e"}
+],
+)json");
+}
+
+TEST_F(Rewrite, TheBaseIsBelowEveryTime) {
+  constexpr int64_t kBase = 7'889'238'000'000'000;  // a quarter of a year
+  const auto base = [](const std::string& events, int64_t shift_ns = 0) {
+    return base_of(*parsed("[" + std::string(kRows) + "," + events + "]"), shift_ns);
+  };
+  const std::string slice =
+      R"({"ph": "X", "name": "s", "pid": 1, "tid": 1, "ts": 7889238000005, "dur": 1})";
+  const std::string instant =
+      R"({"ph": "i", "name": "i", "pid": 1, "tid": 1, "ts": 7889238000003})";
+  const std::string early = R"({"ph": "i", "name": "i", "pid": 1, "tid": 1, "ts": 7889237999999})";
+  const std::string counter =
+      R"({"ph": "C", "name": "c", "pid": 1, "ts": 15778476000000, "args": {"": 1}})";
+  const std::string negative = R"({"ph": "C", "name": "c", "pid": 1, "ts": -2, "args": {"": 1}})";
+  EXPECT_EQ(base(""), 0);
+  EXPECT_EQ(base("", 5), 0);
+  EXPECT_EQ(base(slice), kBase);
+  EXPECT_EQ(base(slice, -5'000), kBase);
+  EXPECT_EQ(base(slice, -5'001), 0);
+  EXPECT_EQ(base(slice + "," + instant, -4'000), 0);
+  EXPECT_EQ(base(early + "," + slice + "," + instant), 0);
+  EXPECT_EQ(base(counter), 2 * kBase);
+  EXPECT_EQ(base(counter + "," + slice), kBase);
+  EXPECT_EQ(base(negative + "," + slice), -2'000);
+}
+
+TEST_F(Rewrite, GoesOnAsLongAsItMay) {
+  TraceText text;
+  for (int i = 0; i < 20'000; ++i) text.cpu_op("aten::mm", i * 10, i * 10 + 5);
+  const auto trace = parsed(text.str());
+  const auto added = [&](size_t most) {
+    std::vector<uint64_t> steps;
+    TraceWriter writer(path("out.partial"), {});
+    const auto go_on = [&](uint64_t rows) {
+      steps.push_back(rows);
+      return steps.size() < most;
+    };
+    const bool whole = TraceRewriter(writer).add(*trace, {.go_on = go_on});
+    return std::pair(whole, steps);
+  };
+  EXPECT_EQ(added(9), std::pair(true, std::vector<uint64_t>(2, 8192)));
+  EXPECT_EQ(added(1), std::pair(false, std::vector<uint64_t>(1, 8192)));
+  EXPECT_EQ(spool_path("a.json"), "a.json.gz.partial");
+  EXPECT_EQ(spool_path("a.json.gz"), "a.json.gz.partial");
 }
 
 TEST_F(Rewrite, KeepsRanksApartInOneFile) {

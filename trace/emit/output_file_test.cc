@@ -1,0 +1,191 @@
+#include "trace/emit/output_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "trace/emit/spooled_file.h"
+
+namespace redline::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFileTest : public ::testing::Test {
+ protected:
+  OutputFileTest() : folder_(fs::path(::testing::TempDir()) / ("out_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~OutputFileTest() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+  [[nodiscard]] std::string content(const std::string& name) const {
+    std::ifstream file(path(name));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static size_t open_files() {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(OutputFileTest, GrowsIsCutReadAndRenamed) {
+  std::ofstream(path("a")) << "what an earlier run left behind";
+  const size_t before = open_files();
+  {
+    OutputFile file(path("a"));
+    EXPECT_TRUE(file.ok());
+    file.write("");
+    EXPECT_EQ(file.size(), 0U);
+    file.write("0123456789");
+    file.begin_sync();
+    file.write("abc");
+    EXPECT_EQ(file.size(), 13U);
+    EXPECT_EQ(content("a"), "0123456789abc");
+    EXPECT_EQ(file.read(8, 3), "89a");
+    EXPECT_EQ(file.read(11, 100), "bc");
+    EXPECT_EQ(file.read(13, 1), "");
+    file.truncate(13);
+    EXPECT_EQ(file.size(), 13U);
+    file.truncate(4);
+    EXPECT_EQ(file.size(), 4U);
+    file.write("xy");
+    file.begin_sync();
+    file.sync();
+    EXPECT_EQ(content("a"), "0123xy");
+    EXPECT_TRUE(file.rename(path("b")));
+    EXPECT_EQ(file.path(), path("b"));
+    EXPECT_FALSE(fs::exists(path("a")));
+    EXPECT_EQ(file.error(), "");
+    EXPECT_EQ(open_files(), before + 1);
+    file.remove();
+    EXPECT_FALSE(fs::exists(path("b")));
+  }
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_F(OutputFileTest, AMovedFileGoesOnElsewhere) {
+  OutputFile none;
+  EXPECT_FALSE(none.ok());
+  OutputFile file(path("a"));
+  file.write("one");
+  OutputFile other(std::move(file));
+  other.write("two");
+  none = std::move(other);
+  none.write("three");
+  EXPECT_EQ(none.size(), 11U);
+  EXPECT_EQ(none.path(), path("a"));
+  EXPECT_EQ(content("a"), "onetwothree");
+  OutputFile failed(path("none/a"));
+  none = std::move(failed);
+  EXPECT_EQ(none.error(), "cannot create " + path("none/a") + ": No such file or directory");
+  EXPECT_FALSE(none.ok());
+}
+
+TEST_F(OutputFileTest, KeepsItsFirstErrorAndWritesNothingMore) {
+  OutputFile file(path("a"));
+  file.write("text");
+  fs::create_directory(path("folder"));
+  EXPECT_FALSE(file.rename(path("none/b")));
+  EXPECT_EQ(file.error(),
+            "cannot rename " + path("a") + " to " + path("none/b") + ": No such file or directory");
+  file.write("more");
+  file.truncate(1);
+  EXPECT_EQ(content("a"), "text");
+  EXPECT_FALSE(file.rename(path("b")));
+  EXPECT_FALSE(fs::exists(path("b")));
+
+  OutputFile to_folder(path("c"));
+  EXPECT_FALSE(to_folder.rename(path("folder")));
+  EXPECT_EQ(to_folder.error(), path("folder") + ": is not a file");
+  OutputFile full("/dev/full");
+  full.write("text");
+  full.write("more");
+  EXPECT_EQ(full.error(), "cannot write /dev/full: No space left on device");
+  EXPECT_EQ(full.size(), 0U);
+  full.remove();
+  EXPECT_TRUE(fs::exists("/dev/full"));
+  OutputFile special("/dev/null");
+  special.write("text");
+  special.sync();
+  EXPECT_EQ(special.error(), "") << "what cannot be synchronised is no error";
+  OutputFile unreadable(path("d"));
+  EXPECT_EQ(unreadable.read(UINT64_MAX, 5), "");
+  EXPECT_EQ(unreadable.error(), "cannot read " + path("d") + ": Invalid argument");
+}
+
+class SpooledFileTest : public OutputFileTest {
+ protected:
+  /// Text of `size` bytes that does not shrink much.
+  static std::string text_of(size_t size) {
+    std::string text;
+    uint32_t state = 1;
+    while (text.size() < size) {
+      state = state * 1'664'525 + 1'013'904'223;
+      text += static_cast<char>(' ' + (state >> 24) % 90);
+    }
+    return text;
+  }
+  [[nodiscard]] std::string unzipped(const std::string& name) const {
+    gzFile file = gzopen(path(name).c_str(), "rb");
+    std::string text(6'000'000, '\0');
+    text.resize(static_cast<size_t>(gzread(file, text.data(), static_cast<unsigned>(text.size()))));
+    EXPECT_EQ(gzclose(file), Z_OK);
+    return text;
+  }
+};
+
+TEST_F(SpooledFileTest, EachCopyIsWhole) {
+  // From less than what is copied at a time to several times as much.
+  for (const size_t size : {0UL, 10UL, 1UL << 20, (1UL << 20) + 1, 5'000'000UL}) {
+    SCOPED_TRACE(size);
+    const std::string text = text_of(size);
+    SpooledFile file(path("spool"));
+    for (size_t at = 0; at < text.size(); at += 300'000) file.append(text.substr(at, 300'000));
+    file.flush();
+    EXPECT_EQ(file.bytes_written(), fs::file_size(path("spool")));
+    ASSERT_TRUE(file.save(path("plain"), "]"));
+    EXPECT_EQ(content("plain"), text + "]");
+    EXPECT_TRUE(fs::exists(path("spool")));
+    ASSERT_TRUE(file.save(path("moved.gz"), "1"));
+    EXPECT_FALSE(fs::exists(path("spool")));
+    EXPECT_EQ(file.path(), path("moved.gz"));
+    ASSERT_TRUE(file.save(path("copied.gz"), "22"));
+    ASSERT_TRUE(file.save(path("plain"), "333"));
+    EXPECT_EQ(unzipped("moved.gz"), text + "1");
+    EXPECT_EQ(unzipped("copied.gz"), text + "22");
+    EXPECT_EQ(content("plain"), text + "333");
+    EXPECT_EQ(file.error(), "");
+  }
+}
+
+TEST_F(SpooledFileTest, WhatWasNeverSavedGoesUnlessTheDiskWasFull) {
+  { SpooledFile(path("spool")).append("text"); }
+  EXPECT_FALSE(fs::exists(path("spool")));
+  {
+    SpooledFile file(path("spool"));
+    file.append("text");
+    file.flush();
+    EXPECT_FALSE(file.save(path("none/a"), ""));
+    EXPECT_FALSE(fs::exists(path("none/a.partial")));
+  }
+  EXPECT_FALSE(fs::exists(path("spool")));
+  {
+    SpooledFile file(path("spool"));
+    file.append("text");
+    file.flush();
+    EXPECT_FALSE(file.save(path("none/a.gz"), ""));
+    EXPECT_NE(file.error(), "");
+  }
+  EXPECT_TRUE(fs::exists(path("spool"))) << "an error that stopped it leaves what it has";
+}
+
+}  // namespace
+}  // namespace redline::trace

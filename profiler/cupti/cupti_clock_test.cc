@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
+#include "tests/stubs/stubs.h"
+
 namespace redline::cupti {
 namespace {
 
@@ -40,6 +43,52 @@ TEST(CuptiClock, AClockThatIsSetBackPutsNothingAside) {
   clock.add({400'000, 2'000'000});
   clock.add({1'400'000, 3'000'000});
   EXPECT_EQ(clock.to_monotonic(900'000), 2'500'000);
+}
+
+TEST(CuptiClock, OnlyTheNewestReadingsAreKept) {
+  CuptiClock clock;  // each microsecond of ours is one more of CUPTI's nanoseconds longer
+  for (uint64_t i = 0; i <= 256; ++i)
+    clock.add({1'000'000 + 1000 * i + i * i, static_cast<int64_t>(1000 * i)});
+  EXPECT_EQ(clock.to_monotonic(1'000'000 + 1001), 1000);
+  EXPECT_EQ(clock.to_monotonic(1'000'000 + 2004), 2000);
+  EXPECT_EQ(clock.to_monotonic(1'000'000), 2) << "by the second reading, because the first is gone";
+  EXPECT_EQ(clock.to_monotonic(1'000'000 + 1000 * 256 + 256 * 256), 256'000);
+}
+
+TEST(CuptiClock, ATimeThatStandsStillIsAnOffset) {
+  CuptiClock clock;
+  clock.add({500, 1'000});
+  clock.add({500, 2'000});
+  EXPECT_EQ(clock.to_monotonic(507), 1'007);
+  CuptiClock other;
+  other.add({500, 1'000});
+  other.add({700, 1'000});
+  EXPECT_EQ(other.to_monotonic(507), 1'007);
+  EXPECT_EQ(other.to_monotonic(500), 1'000);
+  CuptiClock fast;
+  fast.add({0, 1'000});
+  fast.add({10, 1'001});
+  EXPECT_EQ(fast.to_monotonic(4), 1'000);
+  EXPECT_EQ(fast.to_monotonic(5), 1'001);
+}
+
+uint64_t same_clock() { return static_cast<uint64_t>(monotonic_ns()); }
+uint64_t other_clock() { return 77; }
+
+TEST(CuptiClock, BothClocksAreReadAtOnce) {
+  stub::reset_cupti();
+  for (uint64_t (*clock)() : {same_clock, other_clock}) {
+    stub::set_cupti_clock(clock);
+    const auto library = *find_library();
+    ASSERT_TRUE(library);
+    const int64_t before_ns = monotonic_ns();
+    const ClockReading reading = read_clocks(*library);
+    EXPECT_GE(reading.monotonic_ns, before_ns);
+    EXPECT_LE(reading.monotonic_ns, monotonic_ns());
+    const auto expected = clock == same_clock ? reading.monotonic_ns : int64_t{77};
+    EXPECT_EQ(static_cast<int64_t>(reading.cupti), expected);
+  }
+  stub::reset_cupti();
 }
 
 }  // namespace

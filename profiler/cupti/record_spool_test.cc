@@ -1,5 +1,6 @@
 #include "profiler/cupti/record_spool.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -34,8 +35,40 @@ TEST(RecordSpool, GivesBackWhatItTook) {
   EXPECT_EQ(read, Bytes(3000, 2));
   EXPECT_TRUE(spool.read(*first, read));
   EXPECT_EQ(read, Bytes(1000, 1));
+  EXPECT_EQ(first->offset, 0U);
+  EXPECT_EQ(second->offset, 1000U);
   spool.clear();
   EXPECT_FALSE(spool.read(*second, read));
+  const auto again = spool.write(Bytes(10, 4));
+  EXPECT_EQ(again->offset, 0U);
+  EXPECT_TRUE(spool.read(*again, read));
+  EXPECT_EQ(read, Bytes(10, 4));
+  EXPECT_FALSE(spool.read({0, 11}, read));
+}
+
+TEST(RecordSpool, ItsFileHasNoNameAndGoes) {
+  const std::string folder = ::testing::TempDir() + "spool." + std::to_string(getpid());
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  const int file = next_file();
+  {
+    RecordSpool spool(folder);
+    spool.clear();
+    EXPECT_EQ(next_file(), file) << "it is only made when it is needed";
+    EXPECT_TRUE(spool.write(Bytes(10, 1)));
+    EXPECT_EQ(next_file(), file + 1);
+    EXPECT_EQ(fcntl(file, F_GETFD), FD_CLOEXEC);
+  }
+  EXPECT_EQ(next_file(), file);
+  EXPECT_EQ(rmdir(folder.c_str()), 0);
+}
+
+TEST(RecordSpool, IsNeverLargerThanItsLimit) {
+  RecordSpool spool(::testing::TempDir());
+  const uint8_t byte = 1;
+  // Nothing is read of what is refused.
+  EXPECT_FALSE(spool.write(std::span(&byte, RecordSpool::kMostBytes + 1)));
+  EXPECT_TRUE(spool.write(std::span(&byte, 1)));
+  EXPECT_FALSE(spool.write(std::span(&byte, RecordSpool::kMostBytes)));
 }
 
 TEST(RecordSpool, TakesNothingWhereItMayNotWrite) {

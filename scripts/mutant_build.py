@@ -180,7 +180,8 @@ class Build:
                              str(self.headers_of(unit))):
             return None
         made = folder / os.path.basename(program.path)
-        link = [*program.link]
+        # Some programs find libraries of ours beside themselves; a mutant stands elsewhere.
+        link = [re.sub(r"\\?\$ORIGIN", os.path.dirname(program.path), word) for word in program.link]
         link[link.index("-o") + 1] = str(made)
         at = link.index("-o")
         link[at:at] = [str(folder / "unit.o"), *(map(str, others) if len(parts) == 1 else ())]

@@ -32,6 +32,7 @@ CONDITION = re.compile(r"\b(?:if|while) \(")
 STATEMENT = re.compile(r"^ +(?!return|break|continue|case|default|using|delete|goto|co_)[\w.:>\[\]()*-]+?"
                        r"(?:\([^\n]*\)| [-+*|&]?= [^\n{]+|\+\+|--);$", re.M)
 ARGUMENTS = re.compile(r"(?<=\w)\(([\w.]+), ([\w.]+)\)")
+SYMMETRIC = re.compile(r"\bstd::(?:min|max|swap)$")
 # Source that no test can judge by a value.
 SKIPPED_LINE = re.compile(r"^\s*(?:static_assert|using|namespace|template|case )|\bif constexpr\b|\boperator\b")
 QUOTED = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*(?:.|\n)*?\*/'
@@ -86,7 +87,8 @@ def mutations(text):
         if where := negated(code, at):
             found.append(Mutation(*where, f"!({text[slice(*where)].strip()})"))
     found += [Mutation(at.start(), at.end(), "") for at in STATEMENT.finditer(code) if is_whole(code, at)]
-    found += [Mutation(at.start(1), at.end(2), f"{at[2]}, {at[1]}") for at in ARGUMENTS.finditer(code) if at[1] != at[2]]
+    found += [Mutation(at.start(1), at.end(2), f"{at[2]}, {at[1]}") for at in ARGUMENTS.finditer(code)
+              if at[1] != at[2] and not SYMMETRIC.search(code, 0, at.start())]
     return sorted(each for each in found if not SKIPPED_LINE.search(line_at(text, each.begin)))
 
 

@@ -91,5 +91,55 @@ TEST(ChartSteps, WalkASeriesAndLeadToTheNearestPointOfTheOthers) {
   EXPECT_EQ(after(1, ChartStep::kSeriesBefore), "two");
 }
 
+// Each value by hand: the highest point is 8 % below the top, a failed one 6 pixels above the
+// bottom.
+TEST(ChartGeometry, PlacesAndTicksOfPlainAxes) {
+  const Chart chart{
+      "t",
+      "trial",
+      false,
+      {{"a", {{1, 10.0, true, 1, "", 0, 25}, {5, std::nullopt, true, 2, ""}}, false, {}},
+       {"b", {{3, 20.0, true, 3, ""}}, false, {}}}};
+  const ChartGeometry geometry(chart, {0, 0, 500, 270});
+  EXPECT_DOUBLE_EQ(geometry.x_of(0.5), 0);
+  EXPECT_DOUBLE_EQ(geometry.x_of(5.5), 500);
+  EXPECT_DOUBLE_EQ(geometry.x_of(3), 250);
+  EXPECT_DOUBLE_EQ(geometry.y_of(27.0), 0) << "25, the end of a range, times 1.08";
+  EXPECT_DOUBLE_EQ(geometry.y_of(13.5), 135);
+  EXPECT_DOUBLE_EQ(geometry.y_of(std::nullopt), 264);
+  const auto texts = [](const std::vector<ChartTick>& ticks) {
+    std::string all;
+    for (const ChartTick& tick : ticks) all += tick.text + " ";
+    return all;
+  };
+  EXPECT_EQ(texts(geometry.x_ticks()), "1 2 3 4 5 ");
+  EXPECT_EQ(texts(geometry.y_ticks()), "0 10 20 ");
+  EXPECT_EQ(texts(ChartGeometry(chart, {0, 0, 100, 270}).x_ticks()), "1 ");
+  EXPECT_EQ(geometry.point_at(250 + 8, geometry.y_of(20.0)), 2U);
+  EXPECT_EQ(geometry.point_at(250 + 8.1, geometry.y_of(20.0)), std::nullopt);
+  EXPECT_EQ(geometry.point_at(50, geometry.y_of(10.0) + 7.9), 0U);
+
+  const auto y_ticks = [&](double top) {
+    const Chart one{"t", "x", false, {{"a", {{1, top, true, 1, ""}}, false, {}}}};
+    return texts(ChartGeometry(one, kRect).y_ticks());
+  };
+  EXPECT_EQ(y_ticks(0), "0 0.200 0.400 0.600 0.800 1 ");
+  EXPECT_EQ(y_ticks(0.5), "0 0.200 0.400 ");
+  EXPECT_EQ(y_ticks(4), "0 1 2 3 4 ");
+  EXPECT_EQ(y_ticks(5), "0 2 4 ");
+  EXPECT_EQ(y_ticks(25 / 1.08), "0 5 10 15 20 25 ");
+  EXPECT_EQ(y_ticks(4'500), "0 1,000 2,000 3,000 4,000 ");
+
+  const auto x_ticks = [&](double low, double high, double width) {
+    const Chart both{
+        "t", "x", true, {{"a", {{low, 1.0, true, 1, ""}, {high, 1.0, true, 2, ""}}, false, {}}}};
+    return texts(ChartGeometry(both, {0, 0, width, 100}).x_ticks());
+  };
+  EXPECT_EQ(x_ticks(1, 1024, 1000), "1 2 4 8 16 32 64 128 256 512 1,024 ");
+  EXPECT_EQ(x_ticks(1, 1024, 400), "1 4 16 64 256 1,024 ");
+  EXPECT_EQ(x_ticks(1, 1024, 10), "1 64 ");
+  EXPECT_EQ(x_ticks(4 * 1.3, 32 / 1.3, 1000), "4 8 16 32 ") << "both ends belong to the axis";
+}
+
 }  // namespace
 }  // namespace redline::viewer

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -45,6 +47,51 @@ TEST(FindResults, StopWhenCancelled) {
   const Session session = two_ranks();
   const std::atomic<bool> cancelled{true};
   EXPECT_EQ(find_results(session, Search(session, "a"), &cancelled).spread.count, 0);
+}
+
+TEST(FindResults, AreSortedByEachColumn) {
+  TestTrace first(0), second(1, 1'000'010);
+  first.slice("cpu_op", "b", 1, 1, 0, 30).slice("cpu_op", "a", 1, 2, 40, 10).kernel("c", 7, 5, 20);
+  second.slice("cpu_op", "c", 1, 1, 1, 40).kernel("a", 7, 3, 50);
+  const Session session({first.read(), second.read()});
+  std::vector<SliceRef> all;
+  for (uint32_t t = 0; t < 2; ++t) {
+    for (uint32_t i = 0; i < session.traces()[t].trace->slice_count(); ++i) all.push_back({t, {i}});
+  }
+  const auto sorted = [&](size_t column, bool ascending) {
+    std::string text;
+    const Hits hits = sort_hits(session, all, column, ascending);
+    for (const SliceRef ref : *hits) {
+      text += fmt::format("{}{} ", session.name_of(ref), ref.trace);
+    }
+    return text;
+  };
+  EXPECT_EQ(sorted(0, true), "a0 a1 b0 c0 c1 ");
+  EXPECT_EQ(sorted(0, false), "c0 c1 b0 a0 a1 ");
+  EXPECT_EQ(sorted(1, true), "a0 c0 b0 c1 a1 ");
+  EXPECT_EQ(sorted(1, false), "a1 c1 b0 c0 a0 ");
+  EXPECT_EQ(sorted(2, true), "b0 c0 c1 a1 a0 ");
+  EXPECT_EQ(sorted(3, true), "c0 b0 a0 a1 c1 ");
+  EXPECT_EQ(sorted(3, false), "c1 a1 a0 b0 c0 ");
+}
+
+TEST(FindResults, BinsAreOfOneRatioAndHoldTheirEnds) {
+  const std::vector<HistogramBin> bins = {{1, 2, 0, 0}, {2, 4, 0, 0}, {4, 8, 0, 0}};
+  const std::pair<int64_t, size_t> rows[] = {{0, 0}, {1, 0}, {2, 1}, {3, 1},
+                                             {4, 2}, {7, 2}, {8, 2}, {99, 2}};
+  for (const auto& [duration, bin] : rows) EXPECT_EQ(bin_of(bins, duration), bin) << duration;
+  TestTrace trace(0);
+  trace.kernel("k", 7, 0, 0).kernel("k", 7, 10, 0.001).kernel("k", 7, 20, 1);
+  const Session session({trace.read()});
+  const FindResults found = find_results(session, Search(session, "k"));
+  ASSERT_EQ(found.histogram.size(), kHistogramBins);
+  EXPECT_DOUBLE_EQ(found.histogram.front().from_ns, 1);
+  EXPECT_NEAR(found.histogram.back().to_ns, 1001, 1e-6);
+  EXPECT_NEAR(found.histogram[1].to_ns / found.histogram[1].from_ns, std::pow(1001, 1.0 / 48),
+              1e-9);
+  EXPECT_EQ(found.histogram.front().count, 2U);
+  EXPECT_EQ(found.histogram.front().total_ns, 1);
+  EXPECT_EQ(found.histogram.back().total_ns, 1000);
 }
 
 }  // namespace

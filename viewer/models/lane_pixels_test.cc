@@ -177,5 +177,76 @@ TEST(SliceAt, ToleranceReachesTheNearest) {
   EXPECT_EQ(slice_at({}, 95, 10), LanePyramid::kNoSlice);
 }
 
+std::string shown_text(const LanePixels& pixels) {
+  std::string text;
+  for (size_t c = 0; c < pixels.cover.size(); ++c) {
+    text += fmt::format("{}/{}/{} ", pixels.cover[c], pixels.colour[c], pixels.slice[c]);
+  }
+  for (const SliceBox& box : pixels.boxes) {
+    text += fmt::format("[{}/{} {}-{}] ", box.slice, box.colour, box.left, box.right);
+  }
+  return text;
+}
+
+// Ten nanoseconds a pixel. What is covered is of 255, by hand.
+TEST(LanePixels, EachColumnIsAsTheSlicesSay) {
+  const std::vector<int64_t> begin{80, 100, 103, 118, 125, 140, 165, 181, 195};
+  const std::vector<int64_t> end{99, 100, 108, 124, 127, 160, 184, 195, 230};
+  const std::vector<uint8_t> classes{1, 2, 3, 4, 5, 6, 7, 8, 9};
+  LanePixels pixels;
+  draw_lane({begin, end, classes}, LanePyramid(), {100, 100, 10}, pixels);
+  EXPECT_EQ(shown_text(pixels),
+            "128/3/2 51/4/3 153/4/3 0/0/0 0/0/0 0/0/0 128/7/6 255/7/6 255/8/7 128/8/7 "
+            "[5/6 4-6] ");
+}
+
+// 128 slices of 16 ns, of which each eighth is longer, and one of no length at the end.
+TEST(LanePixels, BucketsAreSharedOutOverTheColumns) {
+  std::vector<int64_t> begin, end;
+  std::vector<uint8_t> classes;
+  for (int64_t i = 0; i < 160; ++i) {
+    const int64_t at = 1'000 + 64 * i;
+    begin.push_back(at);
+    end.push_back(at + (i % 8 == 3 ? 48 : 16));
+    classes.push_back(static_cast<uint8_t>(i % 8));
+  }
+  const LaneColumns lane{begin, end, classes};
+  const LanePyramid pyramid(lane);
+  ASSERT_EQ(pyramid.levels().front().shift, 8);
+  LanePixels pixels;
+  draw_lane(lane, pyramid, {1'000, 256 * 10, 10}, pixels);
+  EXPECT_EQ(shown_text(pixels),
+            "96/3/3 65/4/4 97/3/11 65/4/12 97/3/19 65/4/20 97/3/27 65/4/28 97/3/35 65/4/36 ");
+  draw_lane(lane, pyramid, {1'000 + 64, 384 * 8, 8}, pixels);
+  EXPECT_EQ(shown_text(pixels), "80/3/3 86/3/11 80/3/19 75/4/20 80/3/27 86/3/35 80/3/43 75/4/44 ");
+}
+
+TEST(LanePixels, ALongSliceAmongManyShortOnesIsABox) {
+  std::vector<int64_t> begin, end;
+  for (int64_t i = 0; i < 1'000; ++i) {
+    begin.push_back(10 * i);
+    end.push_back(10 * i + 5);
+  }
+  begin.push_back(20'000);
+  end.push_back(60'000);
+  begin.push_back(60'000);
+  end.push_back(61'000);
+  const std::vector<uint8_t> classes(begin.size(), 3);
+  const LaneColumns lane{begin, end, classes};
+  const LanePyramid pyramid(lane);
+  LanePixels pixels;
+  for (const auto& [from, span, width, boxes] :
+       {std::tuple(0, 100'000, 100, "[1000/3 20-60] "),
+        std::tuple(30'000, 10'000, 30, "[1000/3 0-30] "),
+        std::tuple(0, 100'000, 20, "[1000/3 4-12] "), std::tuple(0, 1'000'000, 40, ""),
+        std::tuple(0, 1'000'000, 50, "[1000/3 1-3] ")}) {
+    draw_lane(lane, pyramid, {from, span, width}, pixels);
+    ASSERT_NE(pyramid.level_for(static_cast<double>(span) / width), nullptr);
+    const std::string text = shown_text(pixels);
+    const size_t box = text.find('[');
+    EXPECT_EQ(box == std::string::npos ? "" : text.substr(box), boxes) << span << " " << width;
+  }
+}
+
 }  // namespace
 }  // namespace redline::viewer

@@ -269,5 +269,76 @@ TEST(Layout, OneTraceFoldsSideThreadsOnlyToShowItsGpus) {
   EXPECT_EQ(folded(open.height() - 1), 1) << "the autograd thread";
 }
 
+std::string rows_text(const Layout& layout) {
+  std::string text;
+  for (const Row& row : layout.rows()) {
+    text += fmt::format("{}.{}{}{} ", row.id.group, row.id.track, row.folded ? "-" : "",
+                        row.can_fold ? "+" : "");
+  }
+  return text;
+}
+
+TEST_F(ArrangedLayout, AllIsFoldedAndUnfolded) {
+  layout_.fold_all(true);
+  EXPECT_EQ(rows_text(layout_), "0.-1-+ 1.-1-+ 2.-1-+ 3.-1-+ ");
+  layout_.toggle({2, -1});
+  EXPECT_EQ(rows_text(layout_), "0.-1-+ 1.-1-+ 2.-1+ 2.0+ 2.1+ 3.-1-+ ");
+  layout_.toggle({2, 1});
+  EXPECT_EQ(rows_text(layout_), "0.-1-+ 1.-1-+ 2.-1+ 2.0+ 2.1-+ 3.-1-+ ");
+  layout_.fold_all(false);
+  EXPECT_EQ(rows_text(layout_), "0.-1+ 0.0+ 0.1+ 1.-1+ 1.0 1.1 2.-1+ 2.0+ 2.1+ 3.-1+ 3.0 3.1 ");
+  EXPECT_TRUE(layout_.arrangement().folded.empty());
+}
+
+TEST_F(ArrangedLayout, OneThatTakesOverKeepsWhatWasChosen) {
+  layout_.toggle({2, 1});
+  layout_.set_filter("thread");
+  Layout next(session_, 100);  // so short that it folds side threads
+  EXPECT_TRUE(next.rows()[2].folded);
+  next.take_over(layout_);
+  EXPECT_EQ(rows_text(next), "0.-1+ 0.0+ 0.1+ 2.-1+ 2.0+ 2.1-+ ");
+  EXPECT_EQ(next.filter(), "thread");
+  // Of a thread that was not there before, the new layout's own choice counts.
+  Layout one(Session({training_trace(0).read()}), 100'000);
+  Layout both(session_, 100);
+  both.take_over(one);
+  EXPECT_EQ(rows_text(both), "0.-1+ 0.0+ 0.1+ 1.-1+ 1.0 1.1 2.-1+ 2.0+ 2.1-+ 3.-1+ 3.0 3.1 ");
+}
+
+TEST_F(ArrangedLayout, HeadersAndEndsAreNoTracks) {
+  layout_.set_pinned({0, -1}, true);
+  EXPECT_EQ(layout_.pinned_height(), 0);
+  layout_.set_pinned({1, 1}, true);
+  layout_.set_pinned({1, 0}, true);
+  layout_.set_pinned({1, 1}, true);  // pinned again: it is the last now
+  EXPECT_EQ(rows_text(layout_).substr(0, 8), "1.0 1.1 ");
+  layout_.hide({1, 0});
+  EXPECT_EQ(rows_text(layout_).substr(0, 10), "1.1 0.-1+ ") << "and its group has no rows";
+  layout_.hide({2, -1});
+  EXPECT_EQ(rows_text(layout_), "1.1 0.-1+ 0.0+ 0.1+ 3.-1+ 3.0 3.1 ");
+  EXPECT_FALSE(layout_.lane_at(session_, layout_.height()));
+  EXPECT_FALSE(layout_.lane_at(session_, -1));
+  layout_.move({3, -1}, -5);
+  EXPECT_EQ(layout_.groups()[0].title, gpu_);
+  layout_.move({0, 0}, 1);
+  EXPECT_EQ(layout_.groups()[0].tracks[0].title, "stream 20");
+  layout_.set_state(1, "reading");
+  EXPECT_EQ(layout_.groups()[0].busy, "") << "it is loaded";
+}
+
+TEST(Layout, ManyCountersBeginFolded) {
+  const Session session({training_trace(0).read()});
+  for (const int count : {8, 9}) {
+    Layout layout(session, 100'000);
+    DerivedTracks derived;
+    for (int i = 0; i < count; ++i)
+      derived.graphs.push_back({0, -1, fmt::format("counter {}", i), "", Graph({{0, 1}}, "")});
+    layout.add(session, derived);
+    const auto& rows = layout.rows();
+    EXPECT_EQ(rows.size(), count == 8 ? 6U + 9 : 7U) << count;
+    EXPECT_EQ(rows.back().folded, count == 9);
+  }
+}
+
 }  // namespace
 }  // namespace redline::viewer

@@ -1,5 +1,6 @@
 #include "viewer/models/time_axis.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -119,6 +120,47 @@ TEST(Ruler, LabelsDifferAndKeepTheirDistanceAtEveryZoom) {
 TEST(Ruler, HostileAxis) {
   (void)ruler_ticks({INT64_MAX - 10, 1000, 100}, 0, 90);
   (void)ruler_ticks({INT64_MIN, 1000, 100}, 0, 90);
+}
+
+std::string ticks_text(const TimeAxis& axis, int64_t zero_ns, int pixels) {
+  std::string text;
+  for (const Tick& tick : ruler_ticks(axis, zero_ns, pixels)) {
+    text += tick.label.empty() ? "." : fmt::format(" {}@{}", tick.label, tick.time_ns);
+  }
+  return text;
+}
+
+TEST(Ruler, TicksStandAtRoundTimes) {
+  EXPECT_EQ(ticks_text({0, 1000, 100}, 0, 25), " +0.0 µs@0.... +0.5 µs@500.... +1.0 µs@1000");
+  EXPECT_EQ(ticks_text({0, 999, 100}, 0, 20),
+            " +0 ns@0.... +200 ns@200.... +400 ns@400.... +600 ns@600.... +800 ns@800....");
+  EXPECT_EQ(ticks_text({0, 999, 100}, 0, 10),
+            " +0 ns@0.... +100 ns@100.... +200 ns@200.... +300 ns@300.... +400 ns@400.... "
+            "+500 ns@500.... +600 ns@600.... +700 ns@700.... +800 ns@800.... +900 ns@900....");
+  EXPECT_EQ(ticks_text({-7, 20, 10}, 0, 5), " -10 ns@-10.... +0 ns@0.... +10 ns@10.");
+  EXPECT_EQ(ticks_text({1'000'000, 3'000'000'000, 300}, 500, 100),
+            " +0 s@500.... +1 s@1000000500.... +2 s@2000000500.... +3 s@3000000500");
+  EXPECT_EQ(ticks_text({2'000'000'000, 3, 300}, 0, 100),
+            " +2.000000000 s@2000000000 +2.000000001 s@2000000001 +2.000000002 s@2000000002 "
+            "+2.000000003 s@2000000003");
+}
+
+TEST(TimeAxis, WholePixelsAndExtremesByHand) {
+  const TimeAxis axis{1'000, 500, 100};
+  EXPECT_EQ(axis.time_at(0.1), 1'000);
+  EXPECT_EQ(axis.time_at(-0.1), 999);
+  EXPECT_EQ(axis.time_at(1e300), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(axis.time_at(-1e300), std::numeric_limits<int64_t>::min() + 1'000);
+  EXPECT_EQ(axis.panned(-3).begin_ns, 985);
+  const TimeAxis half = axis.zoomed(0.5, 25);
+  EXPECT_EQ(half.begin_ns, 1'063);  // a quarter of what went
+  EXPECT_EQ(half.span_ns, 250);
+  EXPECT_EQ(axis.showing({7, 9}).span_ns, 2);
+  EXPECT_EQ(axis.showing({7, 7}).span_ns, 1);
+  EXPECT_EQ(axis.kept_near({0, 2'000}).begin_ns, 1'000);
+  EXPECT_EQ(axis.kept_near({0, 1'100}).begin_ns, 850);
+  EXPECT_EQ(axis.kept_near({2'000, 3'000}).begin_ns, 1'750);
+  EXPECT_EQ(axis.kept_near({2'000, 1'000}).begin_ns, 1'750);
 }
 
 }  // namespace

@@ -347,5 +347,31 @@ TEST_F(GpuWindow, CountsWhatIsLostOrCannotBeRead) {
   EXPECT_TRUE(events(trace, "kernel").empty());
 }
 
+TEST_F(GpuWindow, OverheadsHaveARowAndWorkMayHaveNoLength) {
+  begin();
+  const uint64_t begun = now();
+  stub::emit_record(OverheadRecord{Kind::kOverhead, 1 << 16, 0, {}, begun + 5, begun + 105});
+  KernelRecord moment = kernel(1, begun + 10);
+  moment.end = moment.start;
+  stub::emit_record(moment);
+  KernelRecord without_start = kernel(2, begun + 20);
+  without_start.start = 0;
+  stub::emit_record(without_start);
+  KernelRecord of_another_gpu = kernel(3, begun + 30);
+  of_another_gpu.device = 200;  // more than a row's number can say
+  stub::emit_record(of_another_gpu);
+  const json trace = end();
+  const auto overheads = events(trace, "overhead");
+  ASSERT_EQ(overheads.size(), 1U);
+  EXPECT_EQ(overheads[0]["name"], "Buffer Flush");
+  EXPECT_EQ(overheads[0]["pid"], -1);
+  EXPECT_EQ(overheads[0]["dur"], 0.1);
+  const auto kernels = events(trace, "kernel");
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(kernels[0]["dur"], 0.0);
+  EXPECT_EQ(kernels[1]["pid"], 127);
+  EXPECT_EQ(trace["redline"]["gpu"]["incomplete"], 1);
+}
+
 }  // namespace
 }  // namespace redline::cupti

@@ -19,7 +19,6 @@ namespace redline::profiler {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::StartsWith;
 
 constexpr uint64_t kTid = 7;
 

@@ -29,7 +29,6 @@ using redline::testing::issues_of;
 using redline::testing::Lines;
 using redline::testing::parsed;
 using redline::testing::slices_of;
-using redline::testing::string_of;
 using redline::testing::tracks_of;
 
 /// Writes random events in random forms, and remembers what they mean.

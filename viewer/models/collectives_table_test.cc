@@ -44,5 +44,39 @@ TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {
   EXPECT_EQ(session.range_of(table.rows[1].slice).span_ns(), 12'000);
 }
 
+TEST(CollectiveRows, ACallLeadsToTheRowOfItsGroupAndSize) {
+  std::vector<std::shared_ptr<const trace::Trace>> traces;
+  for (const int rank : {0, 1}) {
+    TestTrace trace(rank);
+    for (int i = 0; i < 4; ++i) {
+      trace.slice(
+          "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 0, 7, 100 * i, 10 + i + rank,
+          fmt::format(R"({{"Collective name":"allreduce","In msg nelems":{0},"Out msg nelems":{0},)"
+                      R"("dtype":"Float","Group size":2,"Process Group Name":"{1}","Seq":{2}}})",
+                      i < 2 ? 10 : 30, i == 3 ? "1" : "0", i + 1));
+    }
+    traces.push_back(trace.read());
+  }
+  const Session session(traces);
+  const auto report = analyse_session(session).report;
+  const Table table = collective_rows(session, *report);
+  std::string leads;
+  for (uint32_t t = 0; t < 2; ++t) {
+    for (uint32_t i = 0; i < 4; ++i) {
+      const auto is_row = row_of_call(session, *report, {t, {i}});
+      for (size_t row = 0; row < table.rows.size(); ++row) {
+        if (!is_row(table.rows[row])) continue;
+        leads += fmt::format("{}.{}>{} {} {}; ", t, i, cell_text(table, row, "Rank"),
+                             cell_text(table, row, "Group"), cell_text(table, row, "Bytes"));
+      }
+    }
+  }
+  EXPECT_EQ(leads,
+            "0.0>rank 0 0 80 B; 0.1>rank 0 0 80 B; 0.2>rank 0 0 120 B; 0.3>rank 0 1 120 B; "
+            "1.0>rank 1 0 80 B; 1.1>rank 1 0 80 B; 1.2>rank 1 0 120 B; 1.3>rank 1 1 120 B; ");
+  EXPECT_EQ(longest_of_kind(session, *report, "all_reduce"), (SliceRef{1, {3}}));
+  EXPECT_FALSE(longest_of_kind(session, *report, "broadcast"));
+}
+
 }  // namespace
 }  // namespace redline::viewer

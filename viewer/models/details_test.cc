@@ -133,6 +133,47 @@ TEST(LinkRows, LeadToEachFrameOfThePythonStackTheInnermostFirst) {
                                              "in Python train.py(0): f"}));
 }
 
+TEST(EventArguments, AreCutWhereTheyAreTooLongTooManyOrTooDeep) {
+  const auto of = [](const std::string& args) {
+    std::string text;
+    for (const DetailField& field : event_arguments("{\"args\": " + args + "}"))
+      text += field.name + "=" + field.value + ";";
+    return text;
+  };
+  EXPECT_EQ(of(R"({"a": 1, "b": {"c": "x", "d": {}}, "e": [1, 2]})"), "a=1;b.c=x;b.d={};e=[1,2];");
+  EXPECT_EQ(of("[1]"), "args=[1];");
+  EXPECT_EQ(of(R"({"Call stack": "a;b"})"), "Call stack=a\nb;");
+  EXPECT_EQ(of(R"({"stack": "a;b"})"), "stack=a;b;");
+  const std::string most(4'000, 'x');
+  EXPECT_EQ(of("{\"a\": \"" + most + "\"}"), "a=" + most + ";");
+  EXPECT_EQ(of("{\"a\": \"" + most + "x\"}"), "a=" + most + "… (3.9 KiB);");
+  std::string many = "{\"a0\": 0";
+  for (int i = 1; i < 1'100; ++i) many += fmt::format(", \"a{}\": {}", i, i);
+  EXPECT_EQ(event_arguments("{\"args\": " + many + "}}").size(), 1'000U);
+  // The event's own brace and that of its args count.
+  const auto deep = [&](size_t depth) {
+    return of("{\"a\": " + std::string(depth, '[') + "1" + std::string(depth, ']') + "}")
+        .substr(0, 6);
+  };
+  EXPECT_EQ(deep(62), "a=[[[[");
+  EXPECT_EQ(deep(63), "event=");
+  EXPECT_EQ(event_arguments("{\"name\": 1}").size(), 0U);
+  EXPECT_EQ(event_arguments("torn {").at(0).name, "event");
+  EXPECT_TRUE(event_arguments("").empty());
+}
+
+TEST(LinksOfASlice, AreNoMoreThanWereAskedFor) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "outer", 1, 1, 0, 100);
+  for (int i = 0; i < 5; ++i) trace.launch("k", 10 + 10 * i, 200 + 10 * i, 5);
+  const Session session({trace.read()});
+  const SliceRef outer = slice_named(session, 0, "outer");
+  EXPECT_EQ(links_of(session, {}, outer).size(), 5U);
+  EXPECT_EQ(links_of(session, {}, outer, 3).size(), 3U);
+  EXPECT_TRUE(links_of(session, {}, {}).empty());
+  EXPECT_TRUE(CollectiveLinks().calls_of(outer).empty());
+}
+
 }  // namespace
 
 }  // namespace redline::viewer

@@ -2,9 +2,12 @@
 // with a sentence.
 #include "viewer/models/load.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/paths.h"
 #include "trace/read/text.h"
@@ -14,6 +17,7 @@
 #include "viewer/models/report_tables.h"
 #include "viewer/models/search.h"
 #include "viewer/models/summary.h"
+#include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
 namespace {
@@ -94,6 +98,38 @@ TEST(Load, AMissingFileIsASentence) {
   const auto loaded = load_session({"/no/such/trace.json"});
   ASSERT_FALSE(loaded);
   EXPECT_NE(loaded.error().find("/no/such/trace.json"), std::string::npos);
+}
+
+TEST(LoadBeginning, IsAShareOfWhatTakesLong) {
+  const fs::path folder = fs::path(::testing::TempDir()) / fmt::format("beginning.{}", getpid());
+  fs::create_directories(folder);
+  for (const int rank : {0, 1}) {
+    TestTrace trace(rank);
+    for (int i = 0; i < 2'000; ++i) trace.slice("cpu_op", "op", 1, 1, i, 0.5);
+    std::ofstream(folder / fmt::format("rank{}.pt.trace.json", rank)) << trace.json();
+  }
+  const std::string one = folder / "rank0.pt.trace.json", two = folder / "rank1.pt.trace.json";
+  const uint64_t size = fs::file_size(one);
+  trace::ReadOptions options;
+  options.cache.enabled = false;
+  options.text_block_bytes = 4096;
+  FirstLook look;
+  look.least_bytes = size + 1;
+  EXPECT_FALSE(load_beginning({}, {one}, look, options)) << "one file alone is read at once";
+  EXPECT_FALSE(load_beginning({}, {}, look, options));
+  look.most_bytes = size / 2;
+  look.share = 1;
+  using Paths = std::vector<std::string>;
+  for (const auto& [before, after] :
+       {std::pair(Paths{}, Paths{one, two}), std::pair(Paths{one}, Paths{two})}) {
+    const auto loaded = load_beginning(before, after, look, options);
+    ASSERT_TRUE(loaded);
+    EXPECT_FALSE(loaded->is_whole);
+    EXPECT_EQ(loaded->session->before_count(), before.size());
+    EXPECT_GT(loaded->session->event_count(), 500U);
+    EXPECT_LT(loaded->session->event_count(), 1'500U) << "a quarter of each";
+  }
+  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "viewer/models/analyse.h"
 #include "viewer/models/format.h"
-#include "viewer/models/load.h"
 #include "viewer/models/slice_class.h"
 #include "viewer/models/testing_trace.h"
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "trace/report/diff_words.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/format.h"
 #include "viewer/models/load.h"
 #include "viewer/models/search.h"

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,18 +11,8 @@
 #include <vector>
 
 #include "trace/read/reader.h"
-#include "trace/report/diff.h"
 #include "trace/report/report.h"
-#include "trace/report/tree_diff.h"
-#include "viewer/models/colours.h"
-#include "viewer/models/derived_tracks.h"
-#include "viewer/models/details.h"
-#include "viewer/models/flame.h"
-#include "viewer/models/kernel_origins.h"
-#include "viewer/models/report_tables.h"
-#include "viewer/models/roofline.h"
 #include "viewer/models/session.h"
-#include "viewer/models/steps_table.h"
 
 namespace redline::viewer {
 
@@ -79,38 +68,6 @@ struct FirstLook {
                                                           const std::vector<std::string>& paths,
                                                           const FirstLook& look,
                                                           trace::ReadOptions options = {});
-
-/// What reading all ranks once has given, if some of them are not loaded.
-struct RankPass {
-  std::shared_ptr<const std::vector<trace::RankSummary>> summaries;
-  std::vector<std::shared_ptr<const RankOutline>> outlines;  ///< by trace of the session
-  std::vector<trace::ReadError> unreadable;
-};
-
-/// What the panes and tables show, and the tracks that follow from it. It takes longer than
-/// reading, so it is computed when the lanes are already shown.
-struct AnalysedSession {
-  std::shared_ptr<const trace::Report> report;  ///< in a comparison: of the run after
-  std::shared_ptr<const DerivedTracks> derived;
-  std::shared_ptr<const CollectiveLinks> collectives;
-  std::shared_ptr<const Colours> colours;
-  std::shared_ptr<const trace::Diff> diff;      ///< only set in a comparison
-  std::shared_ptr<const trace::TreeDiff> tree;  ///< the same
-  std::shared_ptr<const KernelOrigins> origins;
-  std::shared_ptr<const ReportTables> tables;
-  std::vector<StepBar> step_bars;  ///< the table of steps as a chart
-  RooflinePicture roofline;        ///< the table of the roofline as a picture
-  size_t loaded_count = 0;         ///< so many of the session's traces were loaded
-  RankPass pass;                   ///< empty if all ranks were loaded
-  std::shared_ptr<const Flame> modules = std::make_shared<const Flame>();
-};
-
-/// Setting `cancel` makes it stop soon; the result is then incomplete. If some ranks are not
-/// loaded, it reads each rank once, keeps the summary and drops the trace, and `progress` hears how
-/// many it has read. It reads none if `known` has the summaries.
-[[nodiscard]] AnalysedSession analyse_session(
-    const Session& session, const std::atomic<bool>* cancel = nullptr, RankPass known = {},
-    const std::function<void(size_t done, size_t total)>& progress = {});
 
 /// How long reading the rest will take if it goes on as it did; nullopt in the first second.
 [[nodiscard]] std::optional<std::chrono::seconds> time_left(int64_t elapsed_ns, uint64_t done,

@@ -1,6 +1,7 @@
 // Loads every real and every hostile file that there is. Each must become a session or be refused
 // with a sentence.
 #include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/search.h"
 #include "viewer/models/testing_trace.h"
 

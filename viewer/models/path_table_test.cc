@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "tests/training_run.h"
-#include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {

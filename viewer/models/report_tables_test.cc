@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "tests/paths.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/hang_rows.h"
-#include "viewer/models/load.h"
 #include "viewer/models/test_hang.h"
 #include "viewer/models/testing_trace.h"
 

@@ -4,7 +4,7 @@
 
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
-#include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 
 namespace redline::viewer {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/training_run.h"
-#include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/report_tables.h"
 #include "viewer/models/step_scope.h"
 #include "viewer/models/testing_trace.h"

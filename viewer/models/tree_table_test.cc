@@ -5,6 +5,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
+#include "viewer/models/analyse.h"
 #include "viewer/models/load.h"
 #include "viewer/models/search.h"
 #include "viewer/models/testing_trace.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "viewer/models/load.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "viewer/models/analyse.h"
 #include "viewer/models/load.h"
 #include "viewer/models/run.h"
 #include "viewer/models/tuning.h"

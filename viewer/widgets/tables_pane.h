@@ -8,8 +8,8 @@
 #include <QTabWidget>
 
 #include "trace/report/diff.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/latest_task.h"
-#include "viewer/models/load.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/table_view.h"
 

@@ -8,12 +8,12 @@
 #include <memory>
 #include <set>
 
+#include "viewer/models/analyse.h"
 #include "viewer/models/area.h"
 #include "viewer/models/colours.h"
 #include "viewer/models/details.h"
 #include "viewer/models/latest_task.h"
 #include "viewer/models/layout.h"
-#include "viewer/models/load.h"
 #include "viewer/models/search.h"
 #include "viewer/models/session.h"
 #include "viewer/models/view_file.h"

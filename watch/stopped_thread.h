@@ -1,6 +1,6 @@
 // The registers and the stack of a thread of another process. Its process is left as it was:
-// - A thread that runs, or waits in a call that the kernel goes on with by itself, is stopped for
-//   some ten microseconds (ptrace), in which registers and stack are copied.
+// - A thread that runs, or waits in a call that the kernel begins again by itself, is stopped
+//   (ptrace) while registers and stack are copied: 0.3 ms, and some more where we lack a core.
 // - In other calls, such as epoll_wait() or recv() on a socket, a stop could make the call fail
 //   with EINTR. Such a thread is only read: where it waits and its stack, but not all registers.
 // No signal is sent, and none that arrives meanwhile is lost. If this process dies, the thread goes

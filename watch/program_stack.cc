@@ -20,7 +20,7 @@
 namespace redline::watch {
 namespace {
 
-constexpr auto kMostWait = std::chrono::seconds(5);
+constexpr auto kMostWait = std::chrono::seconds(2);
 constexpr size_t kMostUnwound = 512;
 constexpr size_t kMostFrames = 16;
 

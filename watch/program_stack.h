@@ -11,7 +11,7 @@ namespace redline::watch {
 
 /// The frames of the program's own code, innermost first: "train.cc:31 sync", or without debug
 /// information "train sync+0x2c". Left out are those of the system's libraries, of torch and of
-/// Redline. Empty if the thread cannot be read (watch/stopped_thread.h), or not within five
+/// Redline. Empty if the thread cannot be read (watch/stopped_thread.h), or not within two
 /// seconds.
 [[nodiscard]] std::vector<std::string> program_stack(pid_t process, pid_t thread);
 

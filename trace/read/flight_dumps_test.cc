@@ -1,5 +1,6 @@
 #include "trace/read/flight_dumps.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -151,6 +152,97 @@ TEST_F(FlightDumps, PicklesAndDumpsThatSayTooLittleAreRefused) {
                               "pg_config": {"0": {"ranks": "["}, "1": 2}})"}) {
     static_cast<void>(parse_flight_dump("rank0.json", odd));
   }
+}
+
+std::string described(const HangTable& table) {
+  std::string text = fmt::format("{} of {} at {}:", table.rank, table.world_size, table.written_ns);
+  for (const CollectiveGroup& group : table.groups) {
+    text += " [" + group.name;
+    for (const int rank : group.ranks) text += fmt::format(" {}", rank);
+    text += fmt::format(" {}]", group.entered);
+  }
+  for (const EnteredCollective& each : table.collectives) {
+    text += fmt::format(" {} {} {} {} {} {} {};", each.group, each.sequence, each.operation,
+                        each.sizes, each.types, each.is_done, each.entered_ns);
+  }
+  return text;
+}
+
+TEST(FlightDump, EachMemberIsReadAndTheRestLeftOut) {
+  const auto read = [](const std::string& name, const std::string& text) {
+    const auto table = parse_flight_dump(name, text);
+    return table ? described(*table) : table.error().message;
+  };
+  const auto with = [&](const std::string& entries, const std::string& groups = "{}") {
+    return read("r_7.json", R"({"entries": [)" + entries + R"(], "pg_config": )" + groups + "}");
+  };
+  EXPECT_EQ(with(""), "7 of 1 at 0:");
+  EXPECT_EQ(
+      with(
+          R"({"process_group": ["g", "x"], "profiling_name": "nccl:all_gather", "collective_seq_id": 3,
+                     "input_sizes": [[1], [2]], "input_dtypes": ["Float", "Int"],
+                     "state": "completed", "time_created_ns": 9})"),
+      "7 of 1 at 9: g 3 all_gather [[1],[2]] Float, Int true 9;");
+  EXPECT_EQ(
+      with(
+          R"({"process_group": [""], "pg_id": 5, "profiling_name": "f", "retired": true, "time_created_ns": 4},
+                    {"process_group": [""], "pg_id": "x", "profiling_name": "g", "time_created_ns": 2, "retired": 1})"),
+      "7 of 1 at 4: 5 0 f []  true 4; 0 0 g []  false 2;");
+  for (const char* none :
+       {R"({"process_group": ["g"], "profiling_name": "f", "is_p2p": true})",
+        R"({"process_group": ["g"]})", R"({"process_group": [], "profiling_name": "f"})",
+        R"({"process_group": "g", "profiling_name": "f"})", R"({"profiling_name": "f"})", "5"}) {
+    EXPECT_EQ(with(none), "7 of 1 at 0:") << none;
+  }
+  EXPECT_EQ(
+      with(
+          "",
+          R"({"0": {"name": "a", "ranks": [0, 1]}, "1": {"ranks": "[2, 3]"}, "2": {"name": "none", "ranks": "[]"},
+                         "3": {"name": "odd", "ranks": ["x", 4]}, "4": {"name": "bad", "ranks": "["}, "5": 6})"),
+      "7 of 1 at 0: [a 0 1 0] [1 2 3 0] [odd 4 0]");
+  EXPECT_EQ(with("", "[]"), "7 of 1 at 0:");
+  const std::string empty = R"({"pg_config": {}})";
+  EXPECT_EQ(read("rank3.json", empty), "3 of 1 at 0:");
+  EXPECT_EQ(read("2/nccl_trace_1_rank_12", empty), "12 of 1 at 0:");
+  EXPECT_EQ(read("1234567x", empty).substr(0, 8), "1234567 ");
+  for (const char* name : {"rank.json", "12345678", ""})
+    EXPECT_THAT(read(name, empty), HasSubstr("does not say its rank"));
+  for (const char* none :
+       {"", "[]", "{}", R"({"entries": 5, "pg_config": {}})", R"({"entries": []})"}) {
+    EXPECT_EQ(read("r7", none), "r7: no dump of torch's flight recorder") << none;
+  }
+}
+
+TEST(FlightDump, GroupsThatNobodyNamesHaveWhoEnteredThem) {
+  const auto added = [](const std::vector<std::pair<int, std::vector<std::string>>>& ranks,
+                        const std::string& known) {
+    std::vector<HangTable> tables;
+    for (const auto& [rank, groups] : ranks) {
+      HangTable table;
+      table.rank = rank;
+      table.world_size = 3;
+      for (const std::string& group : groups) {
+        table.collectives.emplace_back();
+        table.collectives.back().group = group;
+      }
+      tables.push_back(table);
+    }
+    if (!known.empty()) tables.back().groups.push_back({known, {8, 9}, 0});
+    add_unknown_groups(tables);
+    std::string text;
+    for (const CollectiveGroup& group : tables.front().groups) {
+      text += group.name;
+      for (const int rank : group.ranks) text += fmt::format(" {}", rank);
+      text += fmt::format(" {};", group.entered);
+    }
+    return text;
+  };
+  EXPECT_EQ(added({{0, {"0"}}, {1, {}}, {2, {"0", "0"}}}, ""), "0 0 1 2 0;");
+  EXPECT_EQ(added({{0, {"a"}}, {1, {}}, {2, {"a"}}}, ""), "a 0 1 2 0;")
+      << "the only one has all ranks";
+  EXPECT_EQ(added({{0, {"a"}}, {1, {"b"}}, {2, {"a"}}}, ""), "a 0 2 0;b 1 0;");
+  EXPECT_EQ(added({{0, {"a"}}, {1, {}}, {2, {"a"}}}, "b"), "a 0 2 0;");
+  EXPECT_EQ(added({{0, {"a"}}, {1, {}}, {2, {"a"}}}, "a"), "");
 }
 
 }  // namespace

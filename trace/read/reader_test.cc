@@ -314,5 +314,93 @@ TEST(Reader, SurvivesHostileFiles) {
   EXPECT_GT(files, 300U);
 }
 
+TEST(Reader, SaysWhatIsNoTraceOfOursAndNamesEightKeys) {
+  const auto refusal = [](const std::string& text) {
+    const auto trace = parse_trace("x", text);
+    return trace ? "" : trace.error().message;
+  };
+  std::string keys = "{\"k1\": 1";
+  for (int i = 2; i <= 8; ++i) keys += fmt::format(", \"k{}\": 1", i);
+  EXPECT_THAT(refusal(keys + "}"), HasSubstr("(keys: k1, k2, k3, k4, k5, k6, k7, k8)"));
+  EXPECT_THAT(refusal(keys + ", \"k9\": 1}"),
+              HasSubstr("(keys: k1, k2, k3, k4, k5, k6, k7, k8, …)"));
+  // A packet of Perfetto's is a newline, its length and its bytes.
+  const auto packet = [](size_t length) {
+    std::string bytes = "\n";
+    size_t left = length;
+    for (; left > 127; left /= 128) bytes += static_cast<char>(left % 128 + 128);
+    return bytes + static_cast<char>(left) + std::string(length, 'x');
+  };
+  const std::pair<std::string, bool> rows[] = {
+      {packet(3) + packet(5), true},
+      {packet(3) + packet(5).substr(0, 4), true},  // the second may be cut
+      {packet(3), true},
+      {packet(3).substr(0, 4), false},
+      {packet(300) + packet(2), true},
+      {packet(300), true},
+      {packet(3) + "\n", false},
+      {packet(3) + "\n" + std::string(1, '\0'), false},
+      {packet(3) + "z" + packet(5), false},
+      {std::string("\n\0xx", 4), false},
+      {"\n", false},
+      {"x", false},
+      {std::string("\n") + std::string(6, '\xff') + "\1xxxx", false}};
+  for (const auto& [text, is_perfetto] : rows) {
+    EXPECT_EQ(refusal(text).find("Perfetto trace") != std::string::npos, is_perfetto)
+        << text.size();
+  }
+}
+
+// Launches whose start events stand far from their slices, or that have no number in their work.
+TEST(Reader, LinksWorkWithoutANumberByItsFlow) {
+  const auto links = [](const std::string& events) {
+    const auto trace = parsed("[" + events + "]");
+    std::string text;
+    for (const Flow& flow : trace->flows()) {
+      text += fmt::format("{}>{} ", trace->string(trace->slices().name[flow.from.value]),
+                          trace->string(trace->slices().name[flow.to.value]));
+    }
+    return text;
+  };
+  const std::string other =
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "other", "pid": 1, "tid": 1, "ts": 0, "dur": 1,)"
+      R"("args": {"correlation": 6}},)";
+  const std::string call =
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "call", "pid": 1, "tid": 1, "ts": 1, "dur": 1,)"
+      R"("args": {"correlation": 7}},)";
+  const std::string work =
+      R"({"ph": "X", "cat": "kernel", "name": "work", "pid": 0, "tid": 7, "ts": 5, "dur": 1},)";
+  const std::string start =
+      R"({"ph": "s", "id": 7, "pid": 1, "tid": 1, "ts": 1, "cat": "ac2g", "name": "ac2g"},)";
+  const std::string end =
+      R"({"ph": "f", "id": 7, "pid": 0, "tid": 7, "ts": 5, "cat": "ac2g", "name": "ac2g"})";
+  EXPECT_EQ(links(other + call + start + work + end), "call>work ");
+  EXPECT_EQ(links(other + call + work + end), "call>work ");
+  EXPECT_EQ(links(other + call + work + start + end), "call>work ");
+  EXPECT_EQ(links(other + work + end), "");
+  std::string wrong = end;
+  EXPECT_EQ(links(other + call + work + wrong.replace(wrong.find("\"id\": 7"), 7, "\"id\": 8")),
+            "");
+  wrong = end;
+  EXPECT_EQ(links(other + call + work + wrong.replace(wrong.find("\"tid\": 7"), 8, "\"tid\": 9")),
+            "");
+}
+
+TEST(Reader, PairsEndsOfManyFlowsOfFewNumbers) {
+  TraceText text;
+  for (int i = 0; i < 6'000; ++i) {
+    text.slice("x", "s", i * 100, i * 100 + 50);
+    text.event(fmt::format(
+        R"({{"ph": "{}", "id": {}, "pid": 1, "tid": 1, "ts": {}.{}, "cat": "x", "name": "x"}})",
+        i % 2 == 0 ? "s" : "f", i % 4 / 2, i / 10, i % 10));
+  }
+  const auto trace = parsed(text.str());
+  ASSERT_EQ(trace->flows().size(), 3'000U);
+  for (uint32_t i = 0; i < 3'000; ++i) {
+    EXPECT_EQ(trace->flows()[i].from.value, 2 * i);
+    EXPECT_EQ(trace->flows()[i].to.value, 2 * i + 1);
+  }
+}
+
 }  // namespace
 }  // namespace redline::trace

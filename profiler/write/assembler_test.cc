@@ -401,6 +401,7 @@ TEST_F(AssemblerTest, EventsOfNccl) {
     nccl_event(type, full);
   }
   nccl_event(nccl::kProxyOp, {.number = 0, .id = 4}, 1);
+  nccl_event(nccl::kProxyOp, {.number = 1, .id = 5});
   nccl_event(nccl::kP2p, {.number = 7, .id = 4});
   std::vector<std::string> begins;
   for (const std::string& event : lines()) {
@@ -436,13 +437,15 @@ TEST_F(AssemblerTest, EventsOfNccl) {
           R"x("Parent": 2, "External id": 41, "a": 1}})x",
           R"x({"ph": "b", "cat": "nccl proxy", "id": 4, "ts": 3.000, "args": {"Event": 4, )x"
           R"x("finished": false}})x",
+          R"x({"ph": "b", "cat": "nccl proxy", "id": 5, "ts": 3.000, "args": {"Event": 5, )x"
+          R"x("Bytes": 1}})x",
           R"x({"ph": "b", "cat": "nccl p2p", "id": 4, "ts": 3.000, "args": {"Event": 4}})x"));
 }
 
 TEST_F(AssemblerTest, TheEndOfTheFile) {
   add(gpu(RecordKind::kKernel, {.end_ns = 2'000, .lane = 20}));
   add(gpu(RecordKind::kKernel, {.end_ns = 2'000, .lane = 7}, 1));
-  add(gpu(RecordKind::kMigration, {.end_ns = 2'000, .lane = kDeviceLane}, 1));
+  add(gpu(RecordKind::kGpuMemory, {.end_ns = 2'000, .lane = kDeviceLane}, 1));
   add(gpu(RecordKind::kGpuOverhead, {.end_ns = 2'000}));
   Record named = gpu(RecordKind::kStreamName, {.lane = 7}, 1);
   named.name = name("copies");
@@ -461,6 +464,7 @@ TEST_F(AssemblerTest, TheEndOfTheFile) {
     replace(text, "\"pid\": " + std::to_string(getpid()) + ",", "\"pid\": PID,");
     replace(text, R"({"ph": "M", "cat": "__metadata", "name": )", "M ");
     replace(text, R"({"ph": "X", "cat": )", "X ");
+    replace(text, R"({"ph": "i", "s": "t", "cat": )", "I ");
   }
   EXPECT_EQ(text, R"text({
 "schemaVersion": 1,
@@ -470,7 +474,7 @@ TEST_F(AssemblerTest, TheEndOfTheFile) {
 "traceEvents": [
 X "kernel", "name": "n", "pid": 0, "tid": 20, "ts": 3.000, "dur": 1.000, "args": {"stream": 20, "correlation": 0}},
 X "kernel", "name": "n", "pid": 1, "tid": 7, "ts": 3.000, "dur": 1.000, "args": {"stream": 7, "correlation": 0}},
-X "gpu_memory", "name": "n", "pid": 1, "tid": 1000000, "ts": 3.000, "dur": 1.000, "args": {"stream": 1000000}},
+I "gpu_memory", "name": "n", "pid": 1, "tid": 1000000, "ts": 3.000, "args": {"stream": 1000000, "correlation": 0}},
 X "overhead", "name": "n", "pid": -1, "tid": 0, "ts": 3.000, "dur": 1.000, "args": {}},
 M "process_name", "pid": PID, "tid": 0, "ts": 2.500, "args": {"name": "profiler_test"}},
 M "process_labels", "pid": PID, "tid": 0, "ts": 2.500, "args": {"labels": "CPU"}},
@@ -497,7 +501,8 @@ X "Trace", "pid": "Spans", "tid": "Redline", "name": "Redline (0)", "ts": 2.500,
 ],
 "a": 1,
 "redline": {"events": 1, "dropped": 2, "dropped_names": 3, "threads": 4, "unfinished": 5, "x": 1, "y": {"z": 2}},
-"traceName": )text" + trace::json_string(path_) + "\n}\n");
+"traceName": )text" + trace::json_string(path_) +
+                      "\n}\n");
 }
 
 }  // namespace

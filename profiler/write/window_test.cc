@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
@@ -41,6 +44,84 @@ TEST(Window, LosesNothingIfItBeginsWhileTheWriterThreadReads) {
   window.discard();
   ThreadRegistry::leave(log);
   std::filesystem::remove(spool);
+}
+
+class SmallWindow : public ::testing::Test {
+ protected:
+  SmallWindow() {
+    pool_.set_limit(100 * kChunkBytes);
+    texts_.reset(1 << 20);
+    log_ = threads_.enter();
+    EXPECT_TRUE(window_.begin_warmup());
+  }
+  ~SmallWindow() override {
+    window_.discard();
+    ThreadRegistry::leave(log_);
+    std::filesystem::remove(path_);
+  }
+  void begin(const std::string& spool) {
+    window_.begin({.spool_path = spool, .begin_ns = monotonic_ns(), .header = {}});
+  }
+  void end() {
+    window_.end(monotonic_ns(), {});
+    window_.wait();
+  }
+
+  const std::string path_ =
+      ::testing::TempDir() + "small_window." + std::to_string(getpid()) + ".json";
+  ChunkPool pool_;
+  ThreadRegistry threads_{pool_};
+  TextTable texts_;
+  Window window_{threads_, pool_, texts_};
+  ThreadLog* log_ = nullptr;
+};
+
+TEST_F(SmallWindow, HasARowForEachThreadAndCountsItsEvents) {
+  record(*log_, 1);  // of the time before
+  begin(path_ + ".spool");
+  record(*log_, 3);
+  pid_t other = 0;
+  std::thread([&] {
+    pthread_setname_np(pthread_self(), "helper");
+    other = gettid();
+    ThreadLog* log = threads_.enter();
+    record(*log, 2);
+    ThreadRegistry::leave(log);
+  }).join();
+  end();
+  EXPECT_EQ(window_.counts().recorded, 5);
+  EXPECT_EQ(window_.counts().dropped, 0);
+  EXPECT_EQ(window_.counts().threads, 2);
+  EXPECT_GT(window_.counts().bytes, 100);
+  ASSERT_TRUE(window_.save(path_));
+  std::ifstream file(path_);
+  const auto trace = nlohmann::json::parse(file);
+  std::map<int, std::string> names;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") names[event["tid"]] = event["args"]["name"];
+  }
+  ASSERT_EQ(names.size(), 2U);
+  EXPECT_EQ(names[other], "thread " + std::to_string(other) + " (helper)");
+  EXPECT_EQ(trace["redline"]["events"], 5);
+  EXPECT_EQ(trace["redline"]["threads"], 2);
+  EXPECT_EQ(trace["redline"]["dropped"], 0);
+}
+
+TEST_F(SmallWindow, OfAFullDiskAllIsCountedAsLost) {
+  begin("/dev/full");
+  record(*log_, 3);
+  end();
+  EXPECT_EQ(window_.counts().recorded, 0);
+  EXPECT_EQ(window_.counts().dropped, 3);
+  const auto saved = window_.save(path_);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error(), "cannot write /dev/full: No space left on device");
+}
+
+TEST_F(SmallWindow, WithoutEventsThereIsNoTraceToSave) {
+  EXPECT_EQ(window_.counts().recorded, 0);
+  window_.discard();
+  EXPECT_EQ(window_.save(path_).error(), "the window has no trace");
 }
 
 }  // namespace

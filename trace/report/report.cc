@@ -116,6 +116,8 @@ bool take_hang(Report& report, const std::vector<HangTable>& tables) {
   if (std::ranges::any_of(tables, is_met) && std::ranges::any_of(tables, lacks_some)) return false;
   report.hang = find_hang(tables);
   if (!report.hang) return false;
+  // That the others waited for somebody is the hang itself, and more balance would not cure it.
+  std::erase_if(report.findings, [](const Finding& each) { return each.rule == "straggler"; });
   report.hang_tables = tables;
   for (const HangTable& table : tables) {
     report.hang_seen_ns = std::max(report.hang_seen_ns, table.written_ns);

@@ -17,6 +17,8 @@ namespace {
 
 using redline::testing::on_stream;
 using redline::testing::TraceText;
+using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -69,6 +71,26 @@ TEST(TextReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
   EXPECT_THAT(loading(false), HasSubstr("1 rank · no marked steps · 3 events"));
   EXPECT_THAT(loading(false), HasSubstr("DataLoader: training waits 500.0 us "));
   EXPECT_THAT(loading(false), Not(HasSubstr(" a step")));
+}
+
+TEST(TextReport, OfAHungJobNobodyIsAdvisedToBalanceRanks) {
+  Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
+  report.findings.resize(2);
+  report.findings[0].rule = "straggler";
+  report.findings[1].rule = "dataloader";
+  std::vector<HangTable> tables(2);
+  for (HangTable& table : tables) {
+    table.rank = static_cast<int>(&table - tables.data());
+    table.world_size = 2;
+    table.groups = {{"0", {0, 1}, 0}};
+    table.collectives = {{"0", 1, "all_reduce", "[[8]]", "Float", true, 0}};
+  }
+  add_hang(report, {}, tables);
+  EXPECT_EQ(report.findings.size(), 2U) << "nobody waits";
+  tables[0].collectives.push_back({"0", 2, "all_reduce", "[[8]]", "Float", false, 0});
+  add_hang(report, {}, tables);
+  ASSERT_TRUE(report.hang);
+  EXPECT_THAT(report.findings, ElementsAre(Field(&Finding::rule, "dataloader")));
 }
 
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {

@@ -162,5 +162,18 @@ TEST(SoundEventsTest, AreTheSameWithEveryInstructionSet) {
   }
 }
 
+#if defined(__x86_64__)
+TEST(SoundEventsTest, TheWidestInstructionsOfThisProcessorComeFirst) {
+  const auto has = [](int supported) { return supported != 0; };
+  const bool has_avx2 = has(__builtin_cpu_supports("avx2")) && has(__builtin_cpu_supports("bmi")) &&
+                        has(__builtin_cpu_supports("pclmul"));
+  const bool has_avx512 =
+      has(__builtin_cpu_supports("avx512bw")) && has(__builtin_cpu_supports("avx512vl"));
+  const std::string_view first = sound_parsers().front().instructions;
+  EXPECT_EQ(first, !has_avx2 ? "baseline" : has_avx512 ? "avx512" : "avx2");
+  EXPECT_EQ(std::string_view(sound_parsers().back().instructions), "baseline");
+}
+#endif
+
 }  // namespace
 }  // namespace redline::trace

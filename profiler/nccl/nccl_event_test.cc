@@ -16,17 +16,18 @@
 namespace redline::nccl {
 namespace {
 
-DescrV5 descr(EventType type) {
-  DescrV5 made;
+template <typename Descr = DescrV5>
+Descr zeroed(EventType type) {
+  Descr made;
   std::memset(static_cast<void*>(&made), 0, sizeof(made));
-  made.type = type;
+  made.type = static_cast<decltype(made.type)>(type);
   made.parent = reinterpret_cast<void*>(uintptr_t{77});
   return made;
 }
 
 TEST(NcclEvent, EachTypeGivesItsOwnFields) {
   int stream = 0;
-  DescrV5 coll = descr(kColl);
+  DescrV5 coll = zeroed(kColl);
   coll.coll.seq = 5;
   coll.coll.func = "Reduce";
   coll.coll.count = 6;
@@ -44,7 +45,7 @@ TEST(NcclEvent, EachTypeGivesItsOwnFields) {
       args_of(event),
       R"("dtype": "ncclFloat32", "Elements": 6, "Bytes": 24, "Root": 1, "Algorithm": "RING", "Protocol": "LL", )"
       R"("Channels": 2, "Warps": 3)");
-  DescrV5 p2p = descr(kP2p);
+  DescrV5 p2p = zeroed(kP2p);
   p2p.p2p.func = "Send";
   p2p.p2p.datatype = "ncclInt8";
   p2p.p2p.count = 6;
@@ -52,7 +53,8 @@ TEST(NcclEvent, EachTypeGivesItsOwnFields) {
   p2p.p2p.channels = 2;
   EXPECT_EQ(args_of(event_of(p2p)),
             R"("dtype": "ncclInt8", "Elements": 6, "Bytes": 6, "Channels": 2, "Peer": 4)");
-  DescrV5 op = descr(kProxyOp);
+  EXPECT_EQ(name_of(event_of(p2p)), "Send");
+  DescrV5 op = zeroed(kProxyOp);
   op.proxy_op.pid = getpid();
   op.proxy_op.channel = 1;
   op.proxy_op.peer = 2;
@@ -67,27 +69,27 @@ TEST(NcclEvent, EachTypeGivesItsOwnFields) {
   op.proxy_op.is_send = 0;
   EXPECT_EQ(event_of(op).parent, 0U) << "a handle of another process";
   EXPECT_EQ(name_of(event_of(op)), "proxy receive");
-  DescrV5 step = descr(kProxyStep);
+  DescrV5 step = zeroed(kProxyStep);
   step.step = 9;
   EXPECT_EQ(event_of(step).step, 9U);
   EXPECT_EQ(args_of(event_of(step)), "");
-  DescrV5 channel = descr(kKernelCh);
+  DescrV5 channel = zeroed(kKernelCh);
   channel.kernel_ch.channel = 7;
   channel.kernel_ch.ptimer = 1000;
   EXPECT_EQ(event_of(channel).ptimer, 1000U);
   EXPECT_EQ(args_of(event_of(channel)), R"("Channel": 7)");
-  DescrV5 net = descr(kNetPlugin);
+  DescrV5 net = zeroed(kNetPlugin);
   net.net.id = 8;
   EXPECT_EQ(args_of(event_of(net)), R"("Network plugin": 8)");
 
-  DescrV5 group = descr(kGroupApi);
+  DescrV5 group = zeroed(kGroupApi);
   EXPECT_EQ(args_of(event_of(group)), "");
   group.group_api.graph_captured = true;
   EXPECT_EQ(args_of(event_of(group)), R"("In CUDA graph": 1)");
-  DescrV5 launch = descr(kKernelLaunch);
+  DescrV5 launch = zeroed(kKernelLaunch);
   launch.kernel_launch.stream = &stream;
   EXPECT_EQ(event_of(launch).stream, &stream);
-  DescrV5 call = descr(kCollApi);
+  DescrV5 call = zeroed(kCollApi);
   call.coll_api.func = "Broadcast";
   call.coll_api.count = 3;
   call.coll_api.datatype = "ncclInt64";
@@ -97,7 +99,7 @@ TEST(NcclEvent, EachTypeGivesItsOwnFields) {
   EXPECT_EQ(event_of(call).stream, &stream);
   EXPECT_EQ(args_of(event_of(call)),
             R"("dtype": "ncclInt64", "Elements": 3, "Bytes": 24, "Root": 2, "In CUDA graph": 1)");
-  DescrV5 send = descr(kP2pApi);
+  DescrV5 send = zeroed(kP2pApi);
   send.p2p_api.func = "Recv";
   send.p2p_api.count = 3;
   send.p2p_api.datatype = "other";
@@ -106,7 +108,7 @@ TEST(NcclEvent, EachTypeGivesItsOwnFields) {
   EXPECT_EQ(event_of(send).stream, &stream);
   EXPECT_EQ(name_of(event_of(send)), "Recv");
   EXPECT_EQ(args_of(event_of(send)), R"("dtype": "other", "Elements": 3, "In CUDA graph": 1)");
-  DescrV5 engine = descr(kCeColl);
+  DescrV5 engine = zeroed(kCeColl);
   engine.ce_coll.seq = 4;
   engine.ce_coll.func = "Gather";
   engine.ce_coll.count = 2;
@@ -117,18 +119,40 @@ TEST(NcclEvent, EachTypeGivesItsOwnFields) {
   EXPECT_EQ(event_of(engine).stream, &stream);
   EXPECT_EQ(args_of(event_of(engine)),
             R"("dtype": "ncclFloat16", "Elements": 2, "Bytes": 4, "Root": 3)");
-  DescrV5 batch = descr(kCeBatch);
+  DescrV5 batch = zeroed(kCeBatch);
   batch.ce_batch.ops = 6;
   batch.ce_batch.bytes = 4096;
   EXPECT_EQ(event_of(batch).number, 4096U);
   EXPECT_EQ(args_of(event_of(batch)), R"("Operations": 6)");
-  DescrV5 phase = descr(kKernelPhase);
+  DescrV5 phase = zeroed(kKernelPhase);
   phase.kernel_phase.channel = 5;
   phase.kernel_phase.name = "reduce";
   phase.kernel_phase.ptimer = 60;
   EXPECT_EQ(event_of(phase).ptimer, 60U);
   EXPECT_EQ(name_of(event_of(phase)), "reduce");
   EXPECT_EQ(args_of(event_of(phase)), R"("Channel": 5)");
+}
+
+template <typename Descr>
+void expect_channel_and_network() {
+  Descr channel = zeroed<Descr>(kKernelCh);
+  channel.kernel_ch.channel = 7;
+  EXPECT_EQ(args_of(event_of(channel)), R"("Channel": 7)");
+  Descr net = zeroed<Descr>(kNetPlugin);
+  net.net.id = 8;
+  EXPECT_EQ(event_of(net).channel, -1);
+  EXPECT_EQ(event_of(net).ptimer, 0U);
+  EXPECT_EQ(args_of(event_of(net)), R"("Network plugin": 8)");
+  const Event group = event_of(zeroed<Descr>(kGroup));
+  EXPECT_EQ(group.parent, 77U);
+  EXPECT_EQ(group.net_id, 0);
+  EXPECT_EQ(args_of(group), "");
+}
+
+TEST(NcclEvent, OlderVersionsGiveTheSameFields) {
+  expect_channel_and_network<DescrV3>();
+  expect_channel_and_network<DescrV4>();
+  expect_channel_and_network<DescrV5>();
 }
 
 TEST(NcclEvent, NamesOfTypesStatesAndData) {

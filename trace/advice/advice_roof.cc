@@ -85,7 +85,7 @@ void for_each_modelled(const Activity& activity, Visit visit) {
 double roof_share(const Activity& activity, const OperatorShape& row) {
   const RooflinePoint point =
       roofline_point(activity.trace().strings(), row, activity.analysis().peaks);
-  return point.percent_of_peak ? std::min(1.0, *point.percent_of_peak / 100) : 1;
+  return point.percent_of_peak.value_or(100) / 100;
 }
 
 bool is_short_type(ElementType type) {
@@ -319,12 +319,12 @@ std::optional<Finding> small_batch(const Activity& activity) {
   std::vector<double> factor(rows.size(), 1);
   for (size_t i = 0; i < rows.size(); ++i) {
     const RooflinePoint point = roofline_point(activity.trace().strings(), rows[i], analysis.peaks);
-    const bool is_bound = rows[i].work.is_product && point.bound == Bound::kMemory;
-    const auto peak = point.type ? analysis.peaks.of(*point.type) : std::nullopt;
-    if (!is_bound || !peak || !analysis.peaks.gb_per_s || !point.flops_per_byte) continue;
+    // Where a product's bound is known, so are both peaks; one of empty tensors reads nothing.
+    if (!rows[i].work.is_product || point.bound != Bound::kMemory) continue;
+    if (!point.flops_per_byte) continue;
     // With so many rows that both bind, a sample costs as much less.
-    const double ridge = *peak * 1e3 / *analysis.peaks.gb_per_s;
-    factor[i] = std::min(1.0, *point.flops_per_byte / ridge);
+    const double ridge = *analysis.peaks.of(*point.type) * 1e3 / *analysis.peaks.gb_per_s;
+    factor[i] = *point.flops_per_byte / ridge;
   }
   if (std::none_of(factor.begin(), factor.end(), [](double each) { return each < 1; })) {
     return std::nullopt;

@@ -141,6 +141,7 @@ TEST(AdviceRoof, ProductsOfAFewRowsAreBoundByMemory) {
   EXPECT_EQ(finding.headline, "Products too small for the GPU: 5.0 ms a step");
   EXPECT_GT(*finding.estimated_speedup, 1.5);
   EXPECT_THAT(rows("[[16384, 16384], [16384, 16384]]"), Not(HasRule("small_batch")));
+  EXPECT_THAT(rows("[[0, 0], [0, 0]]"), Not(HasRule("small_batch")));
 }
 
 // Five kernels in a row, of the lengths given.

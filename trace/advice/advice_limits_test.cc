@@ -754,6 +754,31 @@ samples_per_step 1
   for (const Sentence& each : sentences) EXPECT_EQ(said(each.trace, each.rule), each.said);
 }
 
+TEST(AdviceLimits, StepsThatReduceAsOftenAsTheOneThatReducesLeast) {
+  const auto text = two_steps([](TraceText& text, int64_t at_ns, int step) {
+    for (int i = 0; i < 3 - step; ++i) {
+      const int64_t begin_ns = at_ns + i * 30 * kMs;
+      text.annotation("DistributedDataParallel.forward", begin_ns, begin_ns + 5 * kMs);
+      text.slice("user_annotation", "gloo:all_reduce", begin_ns + 6 * kMs, begin_ns + 26 * kMs,
+                 {.tid = "2"});
+    }
+  });
+  EXPECT_THAT(said(text, "accumulation_reduces"),
+              ::testing::HasSubstr("Gradients are reduced 2 times a step"));
+}
+
+TEST(AdviceLimits, TheMeanLaunchIsThatOfKernelsThatCompute) {
+  const auto detail = [](TraceText text) {
+    return said(text.cpu_op("aten::relu", 0, 100 * kMs), "launch_bound");
+  };
+  EXPECT_THAT(detail(reductions(120, 100 * kUs)), ::testing::HasSubstr("of 10.0 ms each"));
+  TraceText alone = gpu_step(0);
+  for (int i = 0; i < 100; ++i) {
+    alone.kernel(kReduce, i * 200 * kUs, (i * 200 + 100) * kUs, on_stream(20));
+  }
+  EXPECT_THAT(detail(alone), ::testing::HasSubstr("of 0 ns each"));
+}
+
 TEST(AdviceLimits, OfReasonsThatTakeAsLongTheFirstIsNamed) {
   TraceText text = gpu_step(99 * kMs);
   for (const char* values : {R"("heat": 1, "power cap": 1)", R"("heat": 0, "power cap": 0)"}) {

@@ -15,18 +15,16 @@ constexpr double kKernelShare = 0.01;  // of a step on a GPU
 constexpr int kFirstTensorCores = 7;   // the first major compute capability with Tensor Cores
 constexpr int kFirstBfloat16 = 8;
 
-// Fused multiply-adds that a multiprocessor does in a cycle, from NVIDIA's architecture papers. By
-// another precision no kernel can gain more than these rates differ.
+// Fused multiply-adds that a multiprocessor does in a cycle, from this compute capability on, by
+// NVIDIA's architecture papers. By another precision no kernel can gain more than these rates
+// differ.
 struct Rates {
   int major, minor;
   double float32, tf32, half;
 };
 constexpr auto kRates = std::to_array<Rates>({{7, 0, 64, 64, 512},
-                                              {7, 2, 64, 64, 512},
-                                              {7, 5, 64, 64, 512},
                                               {8, 0, 64, 512, 1024},
                                               {8, 6, 128, 256, 512},
-                                              {8, 9, 128, 256, 512},
                                               {9, 0, 128, 1024, 2048},
                                               {10, 0, 128, 2048, 4096},
                                               {12, 0, 128, 256, 512}});

@@ -93,10 +93,8 @@ bool is_short_type(ElementType type) {
          type == ElementType::kInt8;
 }
 
-// Tensor Cores take operands in pieces of 16 bytes: so many elements.
-int64_t piece_of(const OperatorShape& row) {
-  return 16 / std::max<int64_t>(1, bytes_of(row.work.type));
-}
+// Tensor Cores take operands in pieces of 16 bytes: so many elements. Only of types that they take.
+int64_t piece_of(const OperatorShape& row) { return 16 / bytes_of(row.work.type); }
 
 // The sizes of a matrix product's two operands that are no multiple of a piece.
 std::vector<int64_t> odd_sizes(const OperatorShape& row) {

@@ -399,12 +399,12 @@ enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 38000..38500 us
 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 41000..41500 us
 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 44000..44500 us
 )"},
-      {"dataloader_wait", waits(8, 14 * kMs - kUs),
-       R"(dataloader_wait medium x 1.21211 [num_workers=0..4]
+      {"dataloader_wait", waits(8, 14 * kMs - 1),
+       R"(dataloader_wait medium x 1.21212 [num_workers=0..4]
 DataLoader: training waits 17.5 ms a step
 the workers do not keep up, 17.5 % of the step:
   use more workers, or do less work for each sample
-removable_ns 1.7499e+07, step_share 0.17499
+removable_ns 1.75e+07, step_share 0.175
 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 0..13999 us
 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 35000..35500 us
 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 38000..38500 us
@@ -604,11 +604,11 @@ cudaFree 60000..90000 us
 cudaFree 160000..190000 us
 cudaFree 260000..290000 us
 )"},
-      {"allocator_retries", out_of_memory(7), R"(allocator_retries medium x ? [batch_size=1..32]
-Out of memory, and tried again: 7 times
+      {"allocator_retries", out_of_memory(6), R"(allocator_retries medium x ? [batch_size=1..32]
+Out of memory, and tried again: 6 times
 the allocator emptied its cache to go on:
   a smaller batch, AMP or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-removable_ns 0, step_share 0, calls 0, out_of_memory 7
+removable_ns 0, step_share 0, calls 0, out_of_memory 6
 [OutOfMemory] 9..9 us
 [OutOfMemory] 10..10 us
 [OutOfMemory] 11..11 us

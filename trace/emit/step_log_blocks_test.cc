@@ -225,8 +225,9 @@ TEST(StepLogBlocks, StepsThatCannotBeAreRefused) {
       {"an unseen length", false, &Columns::length, kUnseenColumn},
       {"another form of column", false, &Columns::gap, numbers({3, z(5)})},
   };
-  for (const auto& [what, sound, column, content] : rows) {
-    EXPECT_EQ(changed([&](Columns& columns) { columns.*column = content; }), sound) << what;
+  for (const auto& row : rows) {
+    const auto change = [&](Columns& columns) { columns.*row.column = row.content; };
+    EXPECT_EQ(changed(change), row.sound) << row.what;
   }
   const auto rest = [&](size_t columns, size_t changing, const std::string& content) {
     return changed([&](Columns& all) {

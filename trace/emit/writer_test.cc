@@ -173,7 +173,7 @@ TEST_F(WriterTest, TheLimitCountsTheTextBeforeCompression) {
   constexpr std::string_view kEvent =
       R"(,{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 42, "tid": 7, "ts": 0.000, "dur": 0.001, )"
       R"("args": {"Ev Idx": 0}})";
-  for (const size_t events : {1, 2, 3, 4, 5, 6}) {
+  for (const size_t events : {1UL, 2UL, 3UL, 4UL, 5UL, 6UL}) {
     const uint64_t whole = kHead.size() + events * (kEvent.size() + 1) - 1;
     EXPECT_EQ(kept(whole), events);
     EXPECT_EQ(kept(whole - 1), events - 1);

@@ -9,7 +9,12 @@
 #include <iterator>
 
 #include "tests/paths.h"
+#include "viewer/models/analyse.h"
 #include "viewer/models/area.h"
+#include "viewer/models/chart.h"
+#include "viewer/models/colours.h"
+#include "viewer/models/derived_tracks.h"
+#include "viewer/models/details.h"
 #include "viewer/models/diff_table.h"
 #include "viewer/models/find_results.h"
 #include "viewer/models/format.h"

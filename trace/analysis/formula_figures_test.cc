@@ -73,7 +73,7 @@ class MadeUpInputs {
     type_ = one_of<const char*>({"float", "c10::Half", "c10::BFloat16", "double", "long int"});
     batch_ = below(3) + 1, channels_ = 4 * (below(2) + 1), size_ = below(5) + 3;
     spatial_ = one_in(4) ? 1 : 2;
-    base_.assign(below(4), 0);
+    base_.assign(static_cast<size_t>(below(4)), 0);
     for (int64_t& each : base_) each = below(4) + 1;
     is_batched_ = one_in(2);
     inner_ = below(5) + 1;

@@ -42,6 +42,13 @@ function(redline_sources out)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
+# redline_looks_beside_itself(NAME): a program or library that looks for its libraries in bin/ and lib/ alone. Without,
+# CMake fills a build's path with empty parts up to the length of the installed one. The loader takes an empty part for
+# the folder in which a user stands, and would run the libraries that lie there.
+function(redline_looks_beside_itself name)
+  set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+endfunction()
+
 # redline_old_system(TARGET): makes a program start on systems whose libstdc++ is older than the compiler's (RHEL 9
 # has that of GCC 11), by linking libstdc++ statically. Unused parts of the archive are left out, because they need
 # symbols of a newer glibc. Exported symbols would count as used, so the program exports none.

@@ -19,7 +19,7 @@ constexpr auto kIssues = std::to_array<IssueInfo>({
      "The text is larger than the memory and disk space that are free.",
      "Free disk space, or open the trace on a larger machine."},
     {Issue::kValueTooLong, "value_too_long", kLost,
-     "An event or a value exceeds 64 MB; the file was read up to there.",
+     "An event or value exceeds 64 MB: it, or all behind it, is left out.",
      "Look where the file comes from: no profiler writes it."},
     {Issue::kGzipCut, "gzip_cut", kLost,
      "The compressed data is cut off; what came before the cut is read.", kCopyAgain},

@@ -18,12 +18,13 @@ constexpr size_t kHeadBytes = 1 << 20;
 Text::Part head_of(const Text& text, IssueLog& issues) {
   for (size_t wanted = kHeadBytes;; wanted *= 2) {
     const Text::Part part = text.at_least(wanted);
-    if (wanted > kMostValueBytes && !part.is_whole) {
+    if (part.is_whole || part.text.find(kEventsKey) != kTextEnds) return part;
+    const size_t begin = skip_space(part.text, 0);
+    if (begin < part.text.size() && part.text[begin] == '[') return part;
+    if (wanted > kMostValueBytes) {
       text.end_here();
       issues.add(Issue::kValueTooLong, 0);
     }
-    if (part.is_whole || part.text.find(kEventsKey) != kTextEnds) return part;
-    if (part.text[skip_space(part.text, 0)] == '[') return part;
   }
 }
 

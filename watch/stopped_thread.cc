@@ -18,6 +18,8 @@
 #include "base/file.h"
 
 namespace redline::watch {
+
+#if defined(__x86_64__)
 namespace {
 
 constexpr auto kMostStopWait = std::chrono::seconds(1);
@@ -131,6 +133,15 @@ ThreadCopy only_read(pid_t process, const Waiting& waiting) {
 
 }  // namespace
 
+std::optional<ThreadCopy> copy_thread(pid_t process, pid_t thread) {
+  const auto waiting = where_it_waits(process, thread);
+  if (waiting && !begins_again_after_a_stop(process, *waiting)) return only_read(process, *waiting);
+  return stop_and_copy(process, thread);
+}
+#else
+std::optional<ThreadCopy> copy_thread(pid_t, pid_t) { return std::nullopt; }
+#endif
+
 bool ThreadCopy::holds(uint64_t address, size_t size) const {
   const uint64_t begin = registers[kStackRegister];
   return address >= begin && address - begin + size <= stack.size();
@@ -145,12 +156,6 @@ std::optional<uint64_t> ThreadCopy::word_at(pid_t process, uint64_t address) con
   const iovec to{&word, sizeof(word)}, from{reinterpret_cast<void*>(address), sizeof(word)};
   if (process_vm_readv(process, &to, 1, &from, 1, 0) != sizeof(word)) return std::nullopt;
   return word;
-}
-
-std::optional<ThreadCopy> copy_thread(pid_t process, pid_t thread) {
-  const auto waiting = where_it_waits(process, thread);
-  if (waiting && !begins_again_after_a_stop(process, *waiting)) return only_read(process, *waiting);
-  return stop_and_copy(process, thread);
 }
 
 }  // namespace redline::watch

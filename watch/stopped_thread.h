@@ -30,9 +30,9 @@ struct ThreadCopy {
   [[nodiscard]] std::optional<uint64_t> word_at(pid_t process, uint64_t address) const;
 };
 
-/// nullopt where it may not be read, or if it does not stop within a second, as in an
-/// uninterruptible call. Call it on a thread that ends soon: that is what lets go of a thread that
-/// did not stop.
+/// nullopt on other processors than x86-64, where it may not be read, or if it does not stop within
+/// a second, as in an uninterruptible call. Call it on a thread that ends soon: that is what lets
+/// go of a thread that did not stop.
 [[nodiscard]] std::optional<ThreadCopy> copy_thread(pid_t process, pid_t thread);
 
 }  // namespace redline::watch

@@ -42,7 +42,7 @@ function(redline_sources out)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
-# redline_looks_beside_itself(NAME): a program or library that looks for its libraries in bin/ and lib/ alone. Without,
+# redline_looks_beside_itself(NAME): looks for libraries in the build as it will where it is installed. Without this,
 # CMake fills a build's path with empty parts up to the length of the installed one. The loader takes an empty part for
 # the folder in which a user stands, and would run the libraries that lie there.
 function(redline_looks_beside_itself name)

@@ -28,7 +28,7 @@ inline TraceText gpu_step(int64_t kernel_ns, const char* kernel = "elementwise_k
   return text;
 }
 
-/// Kernels of `length_ns`, each of which is launched `period_ns` after the one before.
+/// The host launches a kernel of `length_ns` every `period_ns`.
 inline TraceText launches(int count, int64_t period_ns, int64_t length_ns = 50 * kUs) {
   TraceText text = gpu_step(0).cpu_op("aten::relu", 0, 100 * kMs);
   for (int i = 0; i < count; ++i) {

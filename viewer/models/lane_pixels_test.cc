@@ -200,7 +200,7 @@ TEST(LanePixels, EachColumnIsAsTheSlicesSay) {
             "[5/6 4-6] ");
 }
 
-// 128 slices of 16 ns, of which each eighth is longer, and one of no length at the end.
+// Each of 160 slices takes 16 ns, but every eighth takes 48 ns.
 TEST(LanePixels, BucketsAreSharedOutOverTheColumns) {
   std::vector<int64_t> begin, end;
   std::vector<uint8_t> classes;

@@ -6,7 +6,7 @@
 
 #include "tests/parsed_trace.h"
 #include "trace/advice/advice.h"
-#include "trace/advice/test_rules.h"
+#include "trace/advice/testing_rules.h"
 
 namespace redline::trace {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "trace/run/test_job.h"
+#include "trace/run/testing_job.h"
 
 namespace redline::trace {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trace/run/test_job.h"
+#include "trace/run/testing_job.h"
 
 namespace redline::trace {
 namespace {

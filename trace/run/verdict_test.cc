@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/run/test_job.h"
+#include "trace/run/testing_job.h"
 
 namespace redline::trace {
 namespace {

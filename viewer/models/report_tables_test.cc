@@ -7,7 +7,7 @@
 #include "tests/paths.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/hang_rows.h"
-#include "viewer/models/test_hang.h"
+#include "viewer/models/testing_hang.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {

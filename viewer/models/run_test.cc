@@ -5,7 +5,7 @@
 #include <QTemporaryDir>
 #include <filesystem>
 
-#include "viewer/models/test_run.h"
+#include "viewer/models/testing_run.h"
 
 namespace redline::viewer {
 namespace {

@@ -6,7 +6,7 @@
 #include <QTemporaryDir>
 
 #include "tuner/study/database.h"
-#include "viewer/models/test_study.h"
+#include "viewer/models/testing_study.h"
 
 namespace redline::viewer {
 namespace {

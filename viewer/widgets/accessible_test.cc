@@ -5,7 +5,7 @@
 #include <QTableView>
 #include <QTemporaryDir>
 
-#include "viewer/models/test_study.h"
+#include "viewer/models/testing_study.h"
 #include "viewer/widgets/chart_view.h"
 #include "viewer/widgets/overview_strip.h"
 #include "viewer/widgets/track_column.h"

@@ -5,7 +5,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "viewer/models/test_study.h"
+#include "viewer/models/testing_study.h"
 #include "viewer/widgets/tuning_page.h"
 #include "viewer/widgets/window_fixture.h"
 

@@ -4,7 +4,7 @@
 
 #include "tests/training_run.h"
 #include "trace/report/kernel_name.h"
-#include "viewer/models/test_study.h"
+#include "viewer/models/testing_study.h"
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/tuning_page.h"

@@ -3,7 +3,7 @@
 
 #include <QSignalSpy>
 
-#include "viewer/models/test_run.h"
+#include "viewer/models/testing_run.h"
 #include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {

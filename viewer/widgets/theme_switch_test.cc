@@ -2,7 +2,7 @@
 #include <QMenu>
 #include <QPalette>
 
-#include "viewer/models/test_study.h"
+#include "viewer/models/testing_study.h"
 #include "viewer/widgets/chart_view.h"
 #include "viewer/widgets/window_fixture.h"
 

@@ -3,7 +3,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 
-#include "viewer/models/test_study.h"
+#include "viewer/models/testing_study.h"
 #include "viewer/widgets/tuning_page.h"
 #include "viewer/widgets/window_fixture.h"
 

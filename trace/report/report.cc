@@ -107,6 +107,17 @@ Report make_report(const std::vector<std::shared_ptr<const Trace>>& traces,
 
 namespace {
 
+// While a job hangs, all that its ranks do is to wait, and figures hold that wait: no advice cures
+// it. Where a rank failed, only the others' wait for it is such.
+void drop_advice_on_the_wait(Report& report) {
+  const auto is_on_the_wait = [&](const Finding& finding) {
+    return !report.hang->has_failed || finding.rule == "straggler" ||
+           finding.rule == "communication";
+  };
+  std::erase_if(report.findings, is_on_the_wait);
+  for (RankSummary& rank : report.traces) std::erase_if(rank.findings, is_on_the_wait);
+}
+
 // Whether the ranks hung. `tables`: what they say.
 bool take_hang(Report& report, const std::vector<HangTable>& tables) {
   const auto is_met = [](const HangTable& table) { return table.is_met; };
@@ -116,8 +127,7 @@ bool take_hang(Report& report, const std::vector<HangTable>& tables) {
   if (std::ranges::any_of(tables, is_met) && std::ranges::any_of(tables, lacks_some)) return false;
   report.hang = find_hang(tables);
   if (!report.hang) return false;
-  // That the others waited for somebody is the hang itself, and more balance would not cure it.
-  std::erase_if(report.findings, [](const Finding& each) { return each.rule == "straggler"; });
+  drop_advice_on_the_wait(report);
   report.hang_tables = tables;
   for (const HangTable& table : tables) {
     report.hang_seen_ns = std::max(report.hang_seen_ns, table.written_ns);
@@ -168,6 +178,11 @@ MeanStep mean_step(const Report& report) {
         mean_of([part](const RankSummary& each) { return each.breakdown.part_ns[part]; });
   }
   return mean;
+}
+
+std::string_view without_findings(const Report& report) {
+  const bool hangs = report.hang && !report.hang->has_failed;
+  return hangs ? "the hang above, which no advice cures" : "nothing that the rules know of";
 }
 
 std::string counted_steps(const RankSummary& summary) {

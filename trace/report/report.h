@@ -98,6 +98,9 @@ struct MeanStep {
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
 
+/// What holds a job back of which nothing was found.
+[[nodiscard]] std::string_view without_findings(const Report& report);
+
 /// "6 steps", or "no marked steps".
 [[nodiscard]] std::string counted_steps(const RankSummary& summary);
 

@@ -135,7 +135,7 @@ std::string phases_html(const Report& report) {
 
 std::string findings_html(const Report& report, const PageTimeline& timeline) {
   std::string out = "<section class=\"card advice\"><h2>What holds it back</h2>";
-  if (report.findings.empty()) out += "<p class=dim>Nothing that the rules know of.</p>";
+  if (report.findings.empty()) out += fmt::format("<p class=dim>{}</p>", without_findings(report));
   for (size_t i = 0; i < report.findings.size(); ++i) {
     const Finding& finding = report.findings[i];
     out += fmt::format(

@@ -26,7 +26,8 @@ void write_findings(TextPage& page) {
   TextCanvas& canvas = page.canvas;
   canvas.left("WHAT HOLDS IT BACK", 62, Hue::kBold);
   if (page.report.findings.empty()) {
-    canvas.end_line().left("  nothing that the rules know of", 0, Hue::kDim).end_line().end_line();
+    canvas.end_line().left("  ").left(without_findings(page.report), 0, Hue::kDim).end_line();
+    canvas.end_line();
     return;
   }
   canvas.right("at most, if cured", 18, Hue::kDim).end_line();

@@ -17,8 +17,6 @@ namespace {
 
 using redline::testing::on_stream;
 using redline::testing::TraceText;
-using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -73,11 +71,20 @@ TEST(TextReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
   EXPECT_THAT(loading(false), Not(HasSubstr(" a step")));
 }
 
-TEST(TextReport, OfAHungJobNobodyIsAdvisedToBalanceRanks) {
-  Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
-  report.findings.resize(2);
-  report.findings[0].rule = "straggler";
-  report.findings[1].rule = "dataloader";
+TEST(TextReport, NoAdviceIsOnTheWaitOfAJobThatHungOrFailed) {
+  const auto rules_of = [](const std::vector<HangTable>& tables) {
+    Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
+    report.findings.clear();
+    for (const char* rule : {"straggler", "communication", "out_of_memory"}) {
+      report.findings.emplace_back().rule = rule;
+    }
+    report.traces.front().findings = report.findings;
+    add_hang(report, {}, tables);
+    EXPECT_EQ(report.traces.front().findings.size(), report.findings.size());
+    std::string rules(without_findings(report));
+    for (const Finding& finding : report.findings) rules += ", " + finding.rule;
+    return rules;
+  };
   std::vector<HangTable> tables(2);
   for (HangTable& table : tables) {
     table.rank = static_cast<int>(&table - tables.data());
@@ -85,12 +92,14 @@ TEST(TextReport, OfAHungJobNobodyIsAdvisedToBalanceRanks) {
     table.groups = {{"0", {0, 1}, 0}};
     table.collectives = {{"0", 1, "all_reduce", "[[8]]", "Float", true, 0}};
   }
-  add_hang(report, {}, tables);
-  EXPECT_EQ(report.findings.size(), 2U) << "nobody waits";
+  EXPECT_EQ(rules_of(tables),
+            "nothing that the rules know of, straggler, communication, out_of_memory")
+      << "nobody waits";
   tables[0].collectives.push_back({"0", 2, "all_reduce", "[[8]]", "Float", false, 0});
-  add_hang(report, {}, tables);
-  ASSERT_TRUE(report.hang);
-  EXPECT_THAT(report.findings, ElementsAre(Field(&Finding::rule, "dataloader")));
+  EXPECT_EQ(rules_of(tables), "the hang above, which no advice cures");
+  tables[1].error = "ValueError: no such file";
+  for (HangTable& table : tables) table.state = ThreadState::kGone;
+  EXPECT_EQ(rules_of(tables), "nothing that the rules know of, out_of_memory");
 }
 
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {

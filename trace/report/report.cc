@@ -116,6 +116,10 @@ void drop_advice_on_the_wait(Report& report) {
   };
   std::erase_if(report.findings, is_on_the_wait);
   for (RankSummary& rank : report.traces) std::erase_if(rank.findings, is_on_the_wait);
+  // Ranks of a job that hung are killed by somebody in the end.
+  if (report.hang->has_failed || !report.run) return;
+  std::erase_if(report.run->findings,
+                [](const RunFinding& finding) { return finding.cause == RunCause::kDied; });
 }
 
 // Whether the ranks hung. `tables`: what they say.

@@ -79,10 +79,13 @@ TEST(TextReport, NoAdviceIsOnTheWaitOfAJobThatHungOrFailed) {
       report.findings.emplace_back().rule = rule;
     }
     report.traces.front().findings = report.findings;
+    report.run.emplace().findings.resize(2);
+    report.run->findings[0].cause = RunCause::kDied;
     add_hang(report, {}, tables);
     EXPECT_EQ(report.traces.front().findings.size(), report.findings.size());
     std::string rules(without_findings(report));
     for (const Finding& finding : report.findings) rules += ", " + finding.rule;
+    if (report.run->findings.size() == 2) rules += ", died";
     return rules;
   };
   std::vector<HangTable> tables(2);
@@ -93,13 +96,13 @@ TEST(TextReport, NoAdviceIsOnTheWaitOfAJobThatHungOrFailed) {
     table.collectives = {{"0", 1, "all_reduce", "[[8]]", "Float", true, 0}};
   }
   EXPECT_EQ(rules_of(tables),
-            "nothing that the rules know of, straggler, communication, out_of_memory")
+            "nothing that the rules know of, straggler, communication, out_of_memory, died")
       << "nobody waits";
   tables[0].collectives.push_back({"0", 2, "all_reduce", "[[8]]", "Float", false, 0});
   EXPECT_EQ(rules_of(tables), "the hang above, which no advice cures");
   tables[1].error = "ValueError: no such file";
   for (HangTable& table : tables) table.state = ThreadState::kGone;
-  EXPECT_EQ(rules_of(tables), "nothing that the rules know of, out_of_memory");
+  EXPECT_EQ(rules_of(tables), "nothing that the rules know of, out_of_memory, died");
 }
 
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {

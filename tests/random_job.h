@@ -21,6 +21,7 @@ struct Recorded {
   int64_t moved_ns = 0;
   int64_t times = 1;         ///< so much longer takes everything
   int threads_from = 0;      ///< is added to the numbers of threads
+  int streams_from = 0;      ///< is added to the numbers of streams
   int64_t idle_tail_ns = 0;  ///< passes in the last step after all work
 };
 
@@ -187,6 +188,7 @@ class RandomRank {
     const int64_t call_ns = one_in(12) ? length_ns(100 * kUs, 4 * kMs) : length_ns(500, 20 * kUs);
     const uint32_t id = one_in(20) ? 0 : ++correlation_;
     int64_t& free_ns = free_ns_[{device, stream}];
+    const int number = stream + recorded_.streams_from;
     const int64_t launched_ns = at_ns + length_ns(300, 30 * kUs);
     const int64_t begin_ns =
         std::max(launched_ns, free_ns + (one_in(2) ? 0 : length_ns(100, 50 * kUs)));
@@ -199,9 +201,9 @@ class RandomRank {
     if (one_in(2)) args += fmt::format(R"(,"blocks per SM": {}.5)", between(0, 3));
     text_.slice(category, name, on_clock(begin_ns), on_clock(free_ns),
                 {.pid = std::to_string(device),
-                 .tid = std::to_string(stream),
+                 .tid = std::to_string(number),
                  .correlation = id,
-                 .args = fmt::format(R"("device": {}, "stream": {}{})", device, stream, args)});
+                 .args = fmt::format(R"("device": {}, "stream": {}{})", device, number, args)});
     last_end_ns_ = std::max(last_end_ns_, free_ns);
     return end_ns;
   }

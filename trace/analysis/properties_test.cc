@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "tests/parsed_trace.h"
 #include "tests/random_job.h"
@@ -59,6 +62,85 @@ TEST(Properties, NumbersOfThreadsDoNotMatter) {
       const std::string path = each["path"];  // an event's number is its place in the table
       EXPECT_TRUE(ends_with_one_of(path, {"/id", "/event"})) << "seed " << seed << ": " << path;
     }
+  }
+}
+
+std::string renamed(std::string text) {
+  // Of the same length and order, as some columns have a width and equal times stand by name.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kNames = {{
+      {"pt_autograd_0", "pt_autograd_1"},
+      {"copy stream", "core stream"},
+      {"MulBackward0", "MuxBackward0"},
+      {"Lion.step", "Lipn.step"},
+      {"Model", "Modem"},
+      {"Block", "Blocs"},
+      {"Linear", "Linger"},
+      {"vectorized_elementwise", "vectorised_elementwise"},
+      {"volta_sgemm", "volts_sgemm"},
+      {"winograd_nonfused", "winograd_nonfuzed"},
+      {"softmax_warp_forward", "softmax_wars_forward"},
+      {"indexSelectLargeIndex", "indexSelectLargeIndey"},
+      {"multi_tensor_apply", "multi_tensor_appls"},
+      {"tp_group", "tq_group"},
+      {"Made up", "Made us"},
+  }};
+  for (const auto& [before, after] : kNames) {
+    for (size_t at = 0; (at = text.find(before, at)) != std::string::npos; at += after.size()) {
+      text.replace(at, before.size(), after);
+    }
+  }
+  return text;
+}
+
+/// The job with names for the thread of its backward pass and for a stream.
+std::string with_names(std::string job) {
+  constexpr std::string_view kEvents = "\"traceEvents\": [";
+  return job.insert(job.find(kEvents) + kEvents.size(),
+                    R"({"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "ts": 0,
+                        "args": {"name": "pt_autograd_0"}},
+                       {"ph": "M", "name": "thread_name", "pid": 0, "tid": 7, "ts": 0,
+                        "args": {"name": "copy stream"}},)");
+}
+
+TEST(Properties, NamesOfOperatorsKernelsModulesThreadsAndStreamsOnlyNameThem) {
+  size_t changed = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::string job = with_names(RandomRank(seed).json());
+    const auto text_of = [](const std::string& trace) {
+      const Report report = make_report({parsed(trace)});
+      return report_json(report) + report_text(report, {});
+    };
+    const std::string before = text_of(job);
+    EXPECT_EQ(text_of(renamed(job)), renamed(before)) << "seed " << seed;
+    changed += renamed(before) != before ? 1 : 0;
+  }
+  EXPECT_EQ(changed, kSeeds);
+}
+
+/// The figures with 70 added to the numbers of streams, which are keys in "queue".
+json with_other_streams(json figures) {
+  for (json& trace : figures["traces"]) {
+    const json queues = std::exchange(trace["queue"], nullptr);
+    for (const auto& [stream, queue] : queues.items()) {
+      const size_t begin = stream.rfind('/') + 1;
+      const int number = std::stoi(stream.substr(begin)) + 70;
+      trace["queue"][stream.substr(0, begin) + std::to_string(number)] = queue;
+    }
+  }
+  const json flat = figures.flatten();
+  for (const auto& [path, value] : flat.items()) {
+    if (path.ends_with("/stream") && value.is_number())
+      figures[json::json_pointer(path)] = value.get<int>() + 70;
+  }
+  return figures;
+}
+
+TEST(Properties, NumbersOfStreamsDoNotMatter) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    EXPECT_EQ(
+        json::diff(with_other_streams(figures_of(seed)), figures_of(seed, {.streams_from = 70})),
+        json::array())
+        << "seed " << seed;
   }
 }
 

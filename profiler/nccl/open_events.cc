@@ -30,12 +30,11 @@ OpenEvent* OpenEvents::find(uint64_t handle) {
   OpenEvent& open = events_[handle % kMost];
   const uint64_t parts = open.parts.load(std::memory_order_acquire);
   const bool is_it = parts >> kEndsBits == handle >> kPlaceBits && (parts & kEndsMask) != 0;
-  return handle != 0 && is_it ? &open : nullptr;
+  return is_it ? &open : nullptr;
 }
 
 template <typename Change>
 bool OpenEvents::change_ends(uint64_t handle, Change change, uint64_t& left) {
-  if (handle == 0) return false;
   std::atomic<uint64_t>& parts = events_[handle % kMost].parts;
   uint64_t now = parts.load(std::memory_order_acquire);
   do {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <filesystem>
@@ -183,6 +184,43 @@ TEST_F(AssemblerTest, ForwardAndBackwardAreTiedByTheirNumbers) {
           R"x("name": "fwdbwd", "bp": "e"})x",
           R"x(X "cpu_op", "ts": 5.500, "dur": 0.500, "args": {"External id": 12, )x"
           R"x("Sequence number": 0, "Fwd thread id": 0, "Record function id": 0}})x"));
+}
+
+size_t count_of(const std::vector<std::string>& lines, const std::string& begin) {
+  return static_cast<size_t>(std::ranges::count_if(
+      lines, [&](const std::string& line) { return line.starts_with(begin); }));
+}
+
+TEST_F(AssemblerTest, OfMoreBackwardOperatorsThanMayWaitTheFirstAreTied) {
+  constexpr int64_t kMost = 4096;
+  for (int64_t i = 0; i <= kMost; ++i) add(operation(i, Autograd::kBackward, 3, 1'000 + i));
+  for (int64_t i = 0; i <= kMost; ++i) add(operation(i, Autograd::kForward, 3, 1'000 + i));
+  assembler_.end_round();
+  const auto all = lines();
+  EXPECT_EQ(count_of(all, R"({"ph": "s")"), kMost);
+  EXPECT_EQ(all.back(), R"x({"ph": "f", "id": 4096, "pid": PID, "tid": 7, "ts": 7.095, )x"
+                        R"x("cat": "fwdbwd", "name": "fwdbwd", "bp": "e"})x");
+}
+
+TEST_F(AssemblerTest, ABackwardOperatorIsTiedToTheLastForwardOfItsNumber) {
+  add(operation(5, Autograd::kForward, 3, 2'000));
+  add(operation(5, Autograd::kForward, 3, 1'500));
+  add(operation(5, Autograd::kBackward, 3, 4'000));
+  EXPECT_EQ(lines()[3], R"x({"ph": "s", "id": 1, "pid": PID, "tid": 7, "ts": 4.000, )x"
+                        R"x("cat": "fwdbwd", "name": "fwdbwd"})x");
+}
+
+TEST_F(AssemblerTest, OfMoreOpenNvtxRangesThanAreKeptTheFirstHaveEnds) {
+  constexpr uint64_t kMost = 65'536;
+  NvtxFields range;
+  for (const NvtxPhase phase : {NvtxPhase::kStart, NvtxPhase::kEnd}) {
+    range.phase = phase;
+    for (range.range = 1; range.range <= kMost + 1; ++range.range)
+      add(record(RecordKind::kNvtx, range));
+  }
+  const auto all = lines();
+  EXPECT_EQ(count_of(all, R"({"ph": "b")"), kMost + 1);
+  EXPECT_EQ(count_of(all, R"({"ph": "e")"), kMost);
 }
 
 TEST_F(AssemblerTest, WhatHadNotEnded) {

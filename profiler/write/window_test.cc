@@ -107,6 +107,18 @@ TEST_F(SmallWindow, HasARowForEachThreadAndCountsItsEvents) {
   EXPECT_EQ(trace["redline"]["dropped"], 0);
 }
 
+TEST_F(SmallWindow, SlicesThatAreOpenAtItsEndAreWrittenUpToIt) {
+  begin(path_ + ".spool");
+  const int64_t end_ns = monotonic_ns() + 1'000;
+  for (const int64_t begin_ns : {end_ns - 10, end_ns, end_ns + 1}) {
+    ASSERT_TRUE(log_->open_slices().begin({.begin_ns = begin_ns, .kind = RecordKind::kAnnotation}));
+  }
+  window_.end(end_ns, {});
+  window_.wait();
+  EXPECT_EQ(window_.counts().recorded, 2);
+  EXPECT_EQ(window_.counts().threads, 1);
+}
+
 TEST_F(SmallWindow, OfAFullDiskAllIsCountedAsLost) {
   begin("/dev/full");
   record(*log_, 3);

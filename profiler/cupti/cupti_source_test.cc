@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "profiler/cupti/testing_source.h"
 #include "profiler/source/run_metadata.h"
@@ -214,6 +216,40 @@ TEST_F(FreshSource, SaysThatKernelsComeWithoutTimesAndSwitchesThemOnAnew) {
   EXPECT_EQ(gpu["incomplete_surges"], 1);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               HasSubstr("redline: CUPTI gives most kernels without times"));
+}
+
+TEST_F(FreshSource, WhereHalfTheKernelsHaveTimesNothingIsSwitchedOnAnew) {
+  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
+  begin(false);
+  source_.enable({});
+  const int enabled = stub::cupti_calls("cuptiActivityEnable");
+  KernelRecord unstamped = kernel(1, now());
+  unstamped.start = unstamped.end = 0;
+  for (int i = 0; i < 1000; ++i) {  // fewer records than these together are not judged
+    stub::emit_record(unstamped);
+    stub::emit_record(kernel(1, now()));
+  }
+  stub::wait_for_flushes(100);
+  unsetenv("REDLINE_GPU_FLUSH_MS");
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), enabled);
+  source_.disable();
+  const json gpu = end()["redline"]["gpu"];
+  EXPECT_EQ(gpu["incomplete"], 1000);
+  EXPECT_EQ(gpu["incomplete_surges"], 0);
+}
+
+TEST_F(GpuWindow, UnifiedMemoryOfEachGpuIsCounted) {
+  stub::add_device(a100());
+  begin(true, true);
+  static_cast<void>(end());
+  std::set<std::pair<uint32_t, uint32_t>> all;
+  for (const uint32_t device : {0U, 1U}) {
+    for (const uint32_t counter :
+         {kUnifiedHostToDevice, kUnifiedDeviceToHost, kUnifiedCpuFaults, kUnifiedGpuFaults}) {
+      all.insert({device, counter});
+    }
+  }
+  EXPECT_EQ(stub::unified_counters(), all);
 }
 
 TEST_F(FreshSource, SaysThatLaunchesOfGraphsBroughtNoWork) {

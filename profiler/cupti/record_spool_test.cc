@@ -72,7 +72,10 @@ TEST(RecordSpool, IsNeverLargerThanItsLimit) {
 }
 
 TEST(RecordSpool, TakesNothingWhereItMayNotWrite) {
-  EXPECT_FALSE(RecordSpool("/nowhere").write(Bytes(10, 1)));
+  RecordSpool spool("/nowhere");
+  EXPECT_FALSE(spool.write(Bytes(10, 1)));
+  Bytes read;
+  EXPECT_FALSE(spool.read({0, 1}, read));
 }
 
 TEST(RecordSpool, KeepsNoPartOfWhatDoesNotFitOnTheDisk) {

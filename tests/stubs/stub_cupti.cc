@@ -50,6 +50,7 @@ struct State {
   bool is_held = false;
   bool is_lent = false;
   std::set<std::pair<int, uint32_t>> not_recorded;
+  std::set<std::pair<uint32_t, uint32_t>> unified_counters;
   /// By thread, for how many flushes; `buffers` guards it and what follows.
   std::map<int, int> kept;
   int forced_buffers = 0;
@@ -180,6 +181,7 @@ void reset_cupti() {
   all.dropped = 0;
   all.most_in_buffer = SIZE_MAX;
   all.not_recorded.clear();
+  all.unified_counters.clear();
   all.kept.clear();
   all.forced_buffers = 0;
   all.is_reversed = all.is_held = all.is_lent = false;
@@ -206,6 +208,7 @@ bool is_recorded(int domain, uint32_t number) {
   return !state().not_recorded.contains({domain, number});
 }
 int attribute(int number) { return state().attributes[number]; }
+std::set<std::pair<uint32_t, uint32_t>> unified_counters() { return state().unified_counters; }
 void set_other_subscriber(const char* name) { state().other_subscriber = name; }
 std::string subscriber() {
   const std::lock_guard lock(state().mutex);
@@ -339,9 +342,12 @@ STUB_API int cuptiActivityRegisterCallbacks(redline::cupti::BufferRequested requ
   return result;
 }
 
-STUB_API int cuptiActivityConfigureUnifiedMemoryCounter(redline::cupti::UnifiedMemoryConfig*,
-                                                        uint32_t count) {
+STUB_API int cuptiActivityConfigureUnifiedMemoryCounter(
+    redline::cupti::UnifiedMemoryConfig* configs, uint32_t count) {
   const int result = answer("cuptiActivityConfigureUnifiedMemoryCounter");
+  for (uint32_t i = 0; i < count; ++i) {
+    state().unified_counters.insert({configs[i].device, configs[i].counter});
+  }
   return count == 0 ? 1 : result;
 }
 

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/cupti/cupti_abi.h"
@@ -51,6 +53,8 @@ STUB_API void name_function(int domain, uint32_t number, const char* name);
 STUB_API bool is_recorded(int domain, uint32_t number);
 /// The value that the attribute was last set to.
 STUB_API int attribute(int number);
+/// The counters of unified memory that were asked for, each with its device before it.
+STUB_API std::set<std::pair<uint32_t, uint32_t>> unified_counters();
 /// From now on a tool of that name has subscribed already; "": none.
 STUB_API void set_other_subscriber(const char* name);
 /// The name of the present subscriber; "" if there is none.

@@ -140,6 +140,13 @@ void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks) {
                   "What its memory moves at most, in 10^9 bytes a second")
       ->check(above_zero)
       ->type_name("GB/S");
+  command
+      .add_option(
+          "--peak-link-gbs", peaks.link_gb_per_s,
+          "What its links to the other ranks carry at most, in one direction: of collectives "
+          "that leave the node, the share of it is told only then")
+      ->check(above_zero)
+      ->type_name("GB/S");
 }
 
 std::vector<std::string> peak_options(const trace::GivenPeaks& peaks) {
@@ -152,6 +159,9 @@ std::vector<std::string> peak_options(const trace::GivenPeaks& peaks) {
   }
   if (!tflops.empty()) options.push_back("--peak-tflops=" + tflops);
   if (peaks.gb_per_s) options.push_back(fmt::format("--peak-gbs={}", *peaks.gb_per_s));
+  if (peaks.link_gb_per_s) {
+    options.push_back(fmt::format("--peak-link-gbs={}", *peaks.link_gb_per_s));
+  }
   return options;
 }
 

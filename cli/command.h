@@ -96,7 +96,7 @@ void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::
 [[nodiscard]] tl::expected<std::unique_ptr<watch::HangWatch>, std::string> watch_for_hangs(
     const HangOptions& options, const std::string& folder, launch::Environment& environment);
 
-/// --peak-tflops and --peak-gbs.
+/// --peak-tflops, --peak-gbs and --peak-link-gbs.
 void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks);
 
 /// The options that give these peaks to another command.

@@ -89,6 +89,22 @@ constexpr std::array kDatasheets = {
               "AMD Instinct MI300A datasheet"},
 };
 
+struct Link {
+  std::string_view name;  ///< the device's name contains it
+  double gb_per_s;        ///< all links of a GPU, in one direction
+};
+
+// Modules whose links to the others belong to their board: NVLink, or Infinity Fabric. For a PCIe
+// card it depends on the machine whether bridges join two of them, and on its slots.
+constexpr std::array kLinks = {
+    Link{"V100-SXM2", 150},       // NVIDIA V100 datasheet: 6 links, 300 GB/s both ways
+    Link{"A100-SXM4", 300},       // NVIDIA A100 datasheet: 12 links, 600 GB/s both ways
+    Link{"H100 80GB HBM3", 450},  // NVIDIA H100 datasheet, SXM: 18 links, 900 GB/s both ways
+    Link{"NVIDIA H200", 450},     // NVIDIA H200 datasheet, SXM: 900 GB/s both ways
+    Link{"NVIDIA B200", 900},     // NVIDIA HGX B200 datasheet: 1.8 TB/s both ways
+    Link{"MI300X", 448},          // AMD Instinct MI300X datasheet: 7 links of 128 GB/s both ways
+};
+
 // Other devices whose names contain that of a device of the table; slices of one (MIG), too.
 bool is_a_variant(std::string_view name) {
   constexpr auto kMarks =
@@ -114,6 +130,14 @@ const Datasheet* datasheet_of(const DeviceProperties& device) {
   return device.memory_bytes <= found->memory_up_to ? &*found : nullptr;
 }
 
+std::optional<double> link_of(const DeviceProperties& device) {
+  if (is_a_variant(device.name) || has_word(device.name, "H200 NVL")) return std::nullopt;
+  const auto found = std::find_if(kLinks.begin(), kLinks.end(), [&](const Link& link) {
+    return has_word(device.name, link.name);
+  });
+  return found != kLinks.end() ? std::optional(found->gb_per_s) : std::nullopt;
+}
+
 std::optional<double> known(double figure) {
   return figure > 0 ? std::optional(figure) : std::nullopt;
 }
@@ -131,6 +155,7 @@ DevicePeaks device_peaks(const DeviceProperties& device) {
                            : 1;
   for (size_t i = 0; i < kPeakTypeCount; ++i) peaks.tflops[i] = known(scale * figures[i]);
   peaks.gb_per_s = known(sheet->gb_per_s);
+  peaks.link_gb_per_s = link_of(device);
   peaks.source = sheet->source;
   return peaks;
 }
@@ -153,9 +178,13 @@ void GivenPeaks::apply_to(DevicePeaks& peaks) const {
     peaks.tflops[i] = tflops[i];
     peaks.source = "given";
   }
-  if (!gb_per_s) return;
-  peaks.gb_per_s = gb_per_s;
-  peaks.source = "given";
+  if (gb_per_s) {
+    peaks.gb_per_s = gb_per_s;
+    peaks.source = "given";
+  }
+  if (!link_gb_per_s) return;
+  peaks.link_gb_per_s = link_gb_per_s;
+  peaks.is_link_given = true;
 }
 
 tl::expected<void, std::string> read_peak_tflops(const std::string& text, GivenPeaks& peaks) {

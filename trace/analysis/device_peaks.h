@@ -25,6 +25,10 @@ struct DevicePeaks {
   /// 10^12 operations a second, by PeakType; nullopt where the device has no such units.
   std::array<std::optional<double>, kPeakTypeCount> tflops;
   std::optional<double> gb_per_s;  ///< 10^9 bytes a second of device memory
+  /// To the other GPUs of its node together, in one direction; nullopt where it depends on the
+  /// node.
+  std::optional<double> link_gb_per_s;
+  bool is_link_given = false;
   std::string source;  ///< the datasheet, "measured…" or "given"; empty: nothing known
 
   [[nodiscard]] std::optional<double> of(PeakType type) const {
@@ -43,6 +47,7 @@ struct DevicePeaks {
 struct GivenPeaks {
   std::array<std::optional<double>, kPeakTypeCount> tflops;
   std::optional<double> gb_per_s;
+  std::optional<double> link_gb_per_s;
 
   void apply_to(DevicePeaks& peaks) const;
 };

@@ -242,6 +242,7 @@ TEST(FormulaFigures, StayWhatTheyAre) {
       sums.add(name, 1000 * peaks.tflops[i].value_or(-1) + static_cast<double>(i));
     }
     sums.add(name, peaks.gb_per_s.value_or(-1));
+    sums.add(name, peaks.link_gb_per_s.value_or(-1));
     sums.add(name, peaks.source);
     device.multiprocessors = 1;
     sums.add(name, 1000 * device_peaks(device).of(PeakType::kFp32).value_or(-1));

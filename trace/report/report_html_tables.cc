@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "trace/analysis/link_use.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/report/html.h"
 #include "trace/report/kernel_name.h"
@@ -70,7 +71,9 @@ std::string operators_html(const Report& report) {
 
 std::string collectives_html(const Report& report) {
   std::vector<std::string> rows;
+  const auto link_gb_per_s = link_peak(report.traces);
   for (const Collective& row : merged_collectives(report.traces)) {
+    const auto of_link = percent_of_link(row, link_gb_per_s);
     const auto message =
         row.bytes && row.count > 0 ? std::optional(*row.bytes / row.count) : std::nullopt;
     rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
@@ -78,7 +81,8 @@ std::string collectives_html(const Report& report) {
                    html::bytes_cell(message) + html::time_cell(row.total_ns) +
                    html::time_cell(row.exposed_ns) +
                    html::share_cell(html::share(row.exposed_ns, row.total_ns)) +
-                   html::rate_cell(row.bus_bandwidth));
+                   html::rate_cell(row.bus_bandwidth) +
+                   html::share_cell(of_link ? std::optional(*of_link / 100) : std::nullopt));
   }
   return html::table("Collectives", "by message size",
                      {{"collective", false},
@@ -88,7 +92,8 @@ std::string collectives_html(const Report& report) {
                       {"total"},
                       {"exposed"},
                       {"exposed share"},
-                      {"bus rate"}},
+                      {"bus rate"},
+                      {"of the links"}},
                      rows);
 }
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "trace/analysis/link_use.h"
 #include "trace/report/report.h"
 #include "trace/report/report_json_parts.h"
 #include "trace/report/report_modules.h"
@@ -260,7 +261,7 @@ json list_json(const Rows& rows, ToJson to_json) {
   return list;
 }
 
-json trace_json(const RankSummary& summary, size_t index) {
+json trace_json(const RankSummary& summary, size_t index, std::optional<double> link_gb_per_s) {
   const TraceFacts& facts = summary.facts;
   json object;
   object["path"] = facts.path;
@@ -301,7 +302,7 @@ json trace_json(const RankSummary& summary, size_t index) {
   object["launches"] = launches_json(summary.launches);
   object["queue"] = queue_json(summary.queues);
   object["idle"] = idle_json(summary);
-  object["collectives"] = collectives_json(summary.collectives);
+  object["collectives"] = collectives_json(summary.collectives, link_gb_per_s);
   object["critical_path"] = critical_path_json(*summary.names, summary.critical_path);
   object["sequences"] = sequences_json(*summary.names, summary.sequences);
   object["memory"] = memory_json(summary);
@@ -329,8 +330,9 @@ std::string report_json(const Report& report) {
   json object;
   object["schema"] = "redline.report/1";
   object["traces"] = json::array();
+  const auto link_gb_per_s = link_peak(report.traces);
   for (size_t i = 0; i < report.traces.size(); ++i) {
-    object["traces"].push_back(trace_json(report.traces[i], i));
+    object["traces"].push_back(trace_json(report.traces[i], i, link_gb_per_s));
   }
   object["hang"] = hang_json(report.hang);
   object["unreadable"] = report.unreadable;

@@ -20,7 +20,8 @@ namespace redline::trace {
 [[nodiscard]] nlohmann::ordered_json sequences_json(const StringTable& strings,
                                                     std::span<const KernelSequence> sequences);
 
-[[nodiscard]] nlohmann::ordered_json collectives_json(std::span<const Collective> collectives);
+[[nodiscard]] nlohmann::ordered_json collectives_json(std::span<const Collective> collectives,
+                                                      std::optional<double> link_gb_per_s);
 
 [[nodiscard]] nlohmann::ordered_json ranks_json(const RankComparison& comparison);
 

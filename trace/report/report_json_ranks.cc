@@ -1,3 +1,4 @@
+#include "trace/analysis/link_use.h"
 #include "trace/report/report_json_parts.h"
 
 namespace redline::trace {
@@ -5,7 +6,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json collective_json(const Collective& row) {
+json collective_json(const Collective& row, std::optional<double> link_gb_per_s) {
   return {{"name", row.name},
           {"kind", kind_name(row.kind)},
           {"group", text_or_null(row.group)},
@@ -19,6 +20,7 @@ json collective_json(const Collective& row) {
           {"exposed_ns", row.exposed_ns},
           {"algorithm_bandwidth", or_null(row.algorithm_bandwidth)},
           {"bus_bandwidth", or_null(row.bus_bandwidth)},
+          {"percent_of_link", or_null(percent_of_link(row, link_gb_per_s))},
           {"algorithm", text_or_null(row.algorithm)},
           {"protocol", text_or_null(row.protocol)}};
 }
@@ -62,9 +64,10 @@ json straggler_json(const RankComparison& comparison) {
 
 }  // namespace
 
-json collectives_json(std::span<const Collective> collectives) {
+json collectives_json(std::span<const Collective> collectives,
+                      std::optional<double> link_gb_per_s) {
   json list = json::array();
-  for (const Collective& row : collectives) list.push_back(collective_json(row));
+  for (const Collective& row : collectives) list.push_back(collective_json(row, link_gb_per_s));
   return list;
 }
 

@@ -42,8 +42,10 @@ json peaks_json(const DevicePeaks& peaks) {
   for (size_t i = 0; i < kPeakTypeCount; ++i) {
     tflops[std::string(kPeakTypeNames[i])] = or_null(peaks.tflops[i]);
   }
-  return {
-      {"tflops_per_s", tflops}, {"gb_per_s", or_null(peaks.gb_per_s)}, {"source", peaks.source}};
+  return {{"tflops_per_s", tflops},
+          {"gb_per_s", or_null(peaks.gb_per_s)},
+          {"link_gb_per_s", or_null(peaks.link_gb_per_s)},
+          {"source", peaks.source}};
 }
 
 }  // namespace

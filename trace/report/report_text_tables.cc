@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "trace/analysis/link_use.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/report/kernel_name.h"
 #include "trace/report/report_text_page.h"
@@ -41,23 +42,30 @@ void write_collectives(TextPage& page) {
   const auto collectives = merged_collectives(page.report.traces);
   if (collectives.empty()) return;
   TextCanvas& canvas = page.canvas;
-  page.write_title("COLLECTIVES", collectives.size(), 32);
+  const auto link_gb_per_s = link_peak(page.report.traces);
+  const size_t name_width = link_gb_per_s ? 22 : 30;
+  page.write_title("COLLECTIVES", collectives.size(), name_width + 2);
   canvas.right("calls", 7, Hue::kDim)
       .right("message", 11, Hue::kDim)
       .right("total", 10, Hue::kDim)
       .right("exposed", 9, Hue::kDim)
       .right("bus rate", 11, Hue::kDim)
+      .right(link_gb_per_s ? "of link" : "", link_gb_per_s ? 8 : 0, Hue::kDim)
       .end_line();
   for (size_t i = 0; i < page.shown(collectives.size()); ++i) {
     const Collective& row = collectives[i];
     canvas.left("  ")
-        .left(short_kernel_name(row.name, 29), 30)
+        .left(short_kernel_name(row.name, name_width - 1), name_width)
         .right(format_count(row.count), 7)
         .right(row.bytes && row.count > 0 ? format_bytes(*row.bytes / row.count) : "-", 11)
         .right(format_ns(row.total_ns), 10)
         .right(share_text(row.exposed_ns, row.total_ns), 9)
-        .right(row.bus_bandwidth ? format_bandwidth(*row.bus_bandwidth) : "-", 11)
-        .end_line();
+        .right(row.bus_bandwidth ? format_bandwidth(*row.bus_bandwidth) : "-", 11);
+    if (link_gb_per_s) {
+      const auto of_link = percent_of_link(row, link_gb_per_s);
+      canvas.right(of_link ? format_percent(*of_link / 100) : "-", 8);
+    }
+    canvas.end_line();
   }
   canvas.end_line();
 }

@@ -72,7 +72,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModuleWork, calls, host_ns, device_ns, flops)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModuleNode, name, type, number, parent, depth, self, total,
                                    exposed_ns, allocated_bytes, kept_bytes, kernels)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModuleTree, nodes, has_names, has_memory)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DevicePeaks, tflops, gb_per_s, source)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DevicePeaks, tflops, gb_per_s, link_gb_per_s, is_link_given,
+                                   source)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchStatistics, count, calls, graph_launches, graph_count,
                                    short_count, host_ns, device_ns, delay_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QueueLength, device, stream, length, time_mean, full_ns)

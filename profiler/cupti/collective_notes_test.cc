@@ -1,5 +1,7 @@
 #include "profiler/cupti/collective_notes.h"
 
+#include <string>
+
 #include "profiler/cupti/testing_window.h"
 #include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
@@ -31,6 +33,18 @@ TEST(CollectiveArgs, WhatNcclChoseIsMoreThanTheKernelsName) {
   EXPECT_EQ(collective_args(kName, {.algorithm = "NVLS", .protocol = "SIMPLE"}),
             R"(, "Algorithm": "NVLS", "Protocol": "SIMPLE")");
   EXPECT_EQ(collective_args("ncclDevKernel_SendRecv(x)", {}), "");
+}
+
+TEST(CollectiveArgs, BytesAreThoseOfTheLargerSideAndOfAKnownType) {
+  const auto args = [](const char* type) {
+    return collective_args("",
+                           {.members = R"("Collective name": "all_gather", "In msg nelems": 5, )"
+                                       R"("Out msg nelems": 10, "Group size": 2, "dtype": ")" +
+                                       std::string(type) + "\""});
+  };
+  EXPECT_TRUE(args("Byte").ends_with(R"(, "dtype": "Byte", "Bytes": 10)"));
+  EXPECT_TRUE(args("Float").ends_with(R"(, "dtype": "Float", "Bytes": 40)"));
+  EXPECT_TRUE(args("Unknown").ends_with(R"(, "dtype": "Unknown")"));
 }
 
 TEST(CollectiveArgs, HalfAMessageIsNone) {

@@ -72,7 +72,7 @@ TEST_F(GpuWindow, CallbacksThatAnotherUserTookAreTakenBack) {
 TEST_F(GpuWindow, EachThreadFillsItsOwnBuffers) {
   begin();
   EXPECT_EQ(stub::attribute(kBuffersByThread), 1);
-  EXPECT_EQ(stub::cupti_calls("cuptiActivityEnableAllSyncRecords"), 1);
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityEnableAllSyncRecords 0"), 1);
   // CUPTI would assume this of torch.profiler's buffers, too.
   EXPECT_EQ(stub::attribute(kZeroedBuffers), 0);
   EXPECT_EQ(stub::attribute(kStampBuffers), 0) << "CUPTI's own default";
@@ -257,7 +257,7 @@ TEST_F(FreshSource, SaysThatLaunchesOfGraphsBroughtNoWork) {
   ::testing::internal::CaptureStderr();
   source_.enable({});
   const uint64_t begun = now();
-  for (uint32_t launch = 1; launch <= 4; ++launch) {
+  for (uint32_t launch = 1; launch <= 5; ++launch) {
     stub::call(launch_call(launch, begun + launch, 311));
   }
   KernelRecord node = kernel(2, begun + 500);
@@ -266,12 +266,17 @@ TEST_F(FreshSource, SaysThatLaunchesOfGraphsBroughtNoWork) {
   node = kernel(3, 0);
   node.graph_node = 9;  // and no times
   stub::emit_record(node);
+  stub::emit_record(MemcpyRecord{.kind = Kind::kMemcpy,
+                                 .start = begun + 500,
+                                 .end = begun + 600,
+                                 .correlation = 5,
+                                 .graph_node = 10});
   source_.disable();
   const json gpu = end()["redline"]["gpu"];
-  EXPECT_EQ(gpu["graph_launches"], 4);
+  EXPECT_EQ(gpu["graph_launches"], 5);
   EXPECT_EQ(gpu["graph_launches_without_work"], 2);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              HasSubstr("no GPU work for 2 of 4 launches of CUDA graphs"));
+              HasSubstr("no GPU work for 2 of 5 launches of CUDA graphs"));
 }
 
 TEST_F(FreshSource, SaysThatCuptiDoesNotTellThreads) {
@@ -365,6 +370,8 @@ TEST_F(FreshSource, TellsWhereCuptiDoesNotGiveWhatItHas) {
               HasSubstr("CUPTI_ERROR_UNKNOWN"));
   EXPECT_THAT(said_, HasSubstr("redline: CUPTI did not hand over all its records: "));
   EXPECT_EQ(std::count(said_.begin(), said_.end(), '\n'), 1);
+  stub::fail_cupti("cuptiActivityFlushAll", 0);
+  EXPECT_FALSE(recorded()["redline"]["gpu"].contains("failed_flush")) << "of the window before";
 }
 
 TEST_F(FreshSource, WhatIsNotNeededMayFail) {

@@ -559,20 +559,6 @@ TEST_F(NcclWindow, FromManyThreadsAndCommunicatorsNothingIsLostOrMixedUp) {
   EXPECT_EQ(trace["redline"]["nccl"]["events"], 3 * kThreads * kCalls);
 }
 
-TEST_F(NcclWindow, ACollectiveWaitsForNoChannelThatNcclIsNotAskedFor) {
-  setenv("NCCL_PROFILE_EVENT_MASK", "2", 1);  // collectives alone
-  begin();
-  const auto& table = ncclProfiler_v5;
-  int mask = 0;
-  void* context = init(table, mask);
-  unsetenv("NCCL_PROFILE_EVENT_MASK");
-  EXPECT_EQ(static_cast<uint64_t>(mask), kColl);
-  void* coll = start(table, context, all_reduce<DescrV5>(41, nullptr));
-  EXPECT_EQ(table.stop_event(coll), kSuccess);
-  EXPECT_EQ(table.finalize(context), kSuccess);
-  EXPECT_FALSE(only(end(), "collective").args.contains("finished"));
-}
-
 TEST(NcclMask, IsThatOfOtherPluginsWhereItIsSet) {
   setenv("NCCL_PROFILE_EVENT_MASK", "4095", 1);
   EXPECT_EQ(wanted_types(0xFF), 0xFF);

@@ -296,7 +296,9 @@ STUB_API int cuptiGetTimestamp(uint64_t* time) {
   return answer("cuptiGetTimestamp");
 }
 
-STUB_API int cuptiActivityEnableAllSyncRecords(uint8_t) {
+STUB_API int cuptiActivityEnableAllSyncRecords(uint8_t is_on) {
+  answer(is_on != 0 ? "cuptiActivityEnableAllSyncRecords 1"
+                    : "cuptiActivityEnableAllSyncRecords 0");
   return answer("cuptiActivityEnableAllSyncRecords");
 }
 

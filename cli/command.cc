@@ -140,11 +140,14 @@ void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks) {
                   "What its memory moves at most, in 10^9 bytes a second")
       ->check(above_zero)
       ->type_name("GB/S");
+}
+
+void add_link_option(CLI::App& command, trace::GivenPeaks& peaks) {
   command
       .add_option(
           "--peak-link-gbs", peaks.link_gb_per_s,
-          "What its links to the other ranks carry at most, in one direction: of collectives "
-          "that leave the node, the share of it is told only then")
+          "What a GPU's links to the others carry at most, in one direction. Tells how much "
+          "of them collectives used where the ranks are on several hosts or on PCIe cards")
       ->check(above_zero)
       ->type_name("GB/S");
 }

@@ -96,8 +96,11 @@ void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::
 [[nodiscard]] tl::expected<std::unique_ptr<watch::HangWatch>, std::string> watch_for_hangs(
     const HangOptions& options, const std::string& folder, launch::Environment& environment);
 
-/// --peak-tflops, --peak-gbs and --peak-link-gbs.
+/// --peak-tflops and --peak-gbs.
 void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks);
+
+/// --peak-link-gbs.
+void add_link_option(CLI::App& command, trace::GivenPeaks& peaks);
 
 /// The options that give these peaks to another command.
 [[nodiscard]] std::vector<std::string> peak_options(const trace::GivenPeaks& peaks);

@@ -208,6 +208,7 @@ void add_report(CLI::App& app, int& status) {
       ->check(CLI::IsMember({"local", "slurm"}))
       ->capture_default_str();
   add_peak_options(*command, options->peaks);
+  add_link_option(*command, options->peaks);
   command->footer(
       "Of a folder with step logs it reports on the whole run, also while it runs.\n"
       "Examples:\n"

@@ -60,6 +60,7 @@ void add_summarize(CLI::App& app, int& status) {
                    "second of four")
       ->capture_default_str();
   add_peak_options(*command, options->how.peaks);
+  add_link_option(*command, options->how.peaks);
   command->footer(
       "redline report reads summaries as it reads traces. Files of summaries may be joined.\n"
       "Examples:\n"

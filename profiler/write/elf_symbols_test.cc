@@ -15,8 +15,8 @@
 namespace redline::profiler {
 namespace {
 
-/// A file of two segments, the second of which is loaded, and of three sections: none, symbols and
-/// their names.
+/// A file with a note, two loaded segments, and three sections: an empty one, symbols, and their
+/// names.
 struct MadeUpElf {
   Elf64_Ehdr header = {};
   Elf64_Phdr segments[3] = {};

@@ -20,89 +20,78 @@ struct Datasheet {
   int multiprocessors;
   double fp64, fp32, tf32, bf16, fp16, fp8, int8;  ///< 10^12 operations a second, dense
   double gb_per_s;
+  double link_gb_per_s;  ///< all links to the other GPUs of a node, in one direction
   std::string_view source;
 };
 
 // The first row whose name is part of the device's name is the device's, so that longer names stand
 // first. FP64, and FP32 on AMD's devices, are those of the matrix units where there are some;
 // products of 16 bits accumulate in FP32. A device of the MI200 series is one of the two dies on
-// its module, so its figures are halves.
+// its module, so its figures are halves. Links are known of modules whose board joins them: for a
+// PCIe card it depends on the machine whether bridges join two of them, and on its slots. The
+// datasheets give both directions: twice of these.
 constexpr std::array kDatasheets = {
     // Vendors give TF32, BF16, FP16, FP8 and INT8 of newer devices with sparsity: twice of these.
-    Datasheet{"H100 PCIe", kAnyMemory, 114, 51.2, 51.2, 378, 756, 756, 1513, 1513, 2039,
+    Datasheet{"H100 PCIe", kAnyMemory, 114, 51.2, 51.2, 378, 756, 756, 1513, 1513, 2039, kLacking,
               "NVIDIA H100 Tensor Core GPU architecture whitepaper, PCIe"},
-    Datasheet{"H100 NVL", kAnyMemory, 132, 60, 60, 417.5, 835.5, 835.5, 1671, 1671, 3938,
+    Datasheet{"H100 NVL", kAnyMemory, 132, 60, 60, 417.5, 835.5, 835.5, 1671, 1671, 3938, kLacking,
               "NVIDIA H100 NVL datasheet"},
     Datasheet{"H100 80GB HBM3", kAnyMemory, 132, 66.9, 66.9, 494.7, 989.4, 989.4, 1978.9, 1978.9,
-              3352, "NVIDIA H100 Tensor Core GPU architecture whitepaper, SXM5"},
-    Datasheet{"H200 NVL", kAnyMemory, 132, 60, 60, 417.5, 835.5, 835.5, 1671, 1671, 4800,
+              3352, 450, "NVIDIA H100 Tensor Core GPU architecture whitepaper, SXM5"},
+    Datasheet{"H200 NVL", kAnyMemory, 132, 60, 60, 417.5, 835.5, 835.5, 1671, 1671, 4800, kLacking,
               "NVIDIA H200 datasheet, NVL"},
-    Datasheet{"NVIDIA H200", kAnyMemory, 132, 67, 67, 494.5, 989.5, 989.5, 1979, 1979, 4800,
+    Datasheet{"NVIDIA H200", kAnyMemory, 132, 67, 67, 494.5, 989.5, 989.5, 1979, 1979, 4800, 450,
               "NVIDIA H200 datasheet, SXM"},
-    Datasheet{"NVIDIA B200", kAnyMemory, 148, 37, 75, 1100, 2250, 2250, 4500, 4500, 7700,
+    Datasheet{"NVIDIA B200", kAnyMemory, 148, 37, 75, 1100, 2250, 2250, 4500, 4500, 7700, 900,
               "NVIDIA Blackwell architecture datasheet, HGX B200, a GPU"},
     Datasheet{"A100 80GB PCIe", kAnyMemory, 108, 19.5, 19.5, 156, 312, 312, kLacking, 624, 1935,
-              "NVIDIA A100 datasheet, 80 GB PCIe"},
+              kLacking, "NVIDIA A100 datasheet, 80 GB PCIe"},
     Datasheet{"A100-SXM4-80GB", kAnyMemory, 108, 19.5, 19.5, 156, 312, 312, kLacking, 624, 2039,
-              "NVIDIA A100 datasheet, 80 GB SXM"},
-    Datasheet{"A100", 44 * kGiB, 108, 19.5, 19.5, 156, 312, 312, kLacking, 624, 1555,
+              300, "NVIDIA A100 datasheet, 80 GB SXM"},
+    Datasheet{"A100-SXM4-40GB", kAnyMemory, 108, 19.5, 19.5, 156, 312, 312, kLacking, 624, 1555,
+              300, "NVIDIA A100 datasheet, 40 GB SXM"},
+    Datasheet{"A100", 44 * kGiB, 108, 19.5, 19.5, 156, 312, 312, kLacking, 624, 1555, kLacking,
               "NVIDIA A100 datasheet, 40 GB"},
     Datasheet{"V100S-PCIE", kAnyMemory, 80, 8.2, 16.4, kLacking, kLacking, 130, kLacking, kLacking,
-              1134, "NVIDIA V100 datasheet, V100S PCIe"},
+              1134, kLacking, "NVIDIA V100 datasheet, V100S PCIe"},
     Datasheet{"V100-PCIE", kAnyMemory, 80, 7, 14, kLacking, kLacking, 112, kLacking, kLacking, 900,
-              "NVIDIA V100 datasheet, PCIe"},
+              kLacking, "NVIDIA V100 datasheet, PCIe"},
     Datasheet{"V100-SXM2", kAnyMemory, 80, 7.8, 15.7, kLacking, kLacking, 125, kLacking, kLacking,
-              900, "NVIDIA V100 datasheet, SXM2"},
+              900, 150, "NVIDIA V100 datasheet, SXM2"},
     Datasheet{"V100-DGXS", kAnyMemory, 80, 7.8, 15.7, kLacking, kLacking, 125, kLacking, kLacking,
-              900, "NVIDIA DGX Station datasheet, a GPU"},
+              900, kLacking, "NVIDIA DGX Station datasheet, a GPU"},
     Datasheet{"NVIDIA L40S", kAnyMemory, 142, kLacking, 91.6, 183, 362, 362, 733, 733, 864,
-              "NVIDIA L40S datasheet"},
+              kLacking, "NVIDIA L40S datasheet"},
     Datasheet{"NVIDIA L40", kAnyMemory, 142, kLacking, 90.5, 90.5, 181, 181, 362, 362, 864,
-              "NVIDIA L40 datasheet"},
+              kLacking, "NVIDIA L40 datasheet"},
     Datasheet{"NVIDIA L4", kAnyMemory, 58, kLacking, 30.3, 60, 121, 121, 242.5, 242.5, 300,
-              "NVIDIA L4 datasheet"},
+              kLacking, "NVIDIA L4 datasheet"},
     Datasheet{"Tesla T4", kAnyMemory, 40, kLacking, 8.1, kLacking, kLacking, 65, kLacking, 130, 320,
-              "NVIDIA T4 product brief (PB-09256)"},
+              kLacking, "NVIDIA T4 product brief (PB-09256)"},
     Datasheet{"NVIDIA A10", kAnyMemory, 72, kLacking, 31.2, 62.5, 125, 125, kLacking, 250, 600,
-              "NVIDIA A10 datasheet"},
+              kLacking, "NVIDIA A10 datasheet"},
     Datasheet{"RTX 3070", kAnyMemory, 46, kLacking, 20.3, 20.3, 40.6, 40.6, kLacking, 162.6, 448,
-              "NVIDIA Ampere GA102 whitepaper"},
+              kLacking, "NVIDIA Ampere GA102 whitepaper"},
     Datasheet{"RTX 3080", 11 * kGiB, 68, kLacking, 29.8, 29.8, 59.5, 59.5, kLacking, 238, 760,
-              "NVIDIA Ampere GA102 whitepaper"},
+              kLacking, "NVIDIA Ampere GA102 whitepaper"},
     Datasheet{"RTX 3090", kAnyMemory, 82, kLacking, 35.6, 35.6, 71, 71, kLacking, 284, 936,
-              "NVIDIA Ampere GA102 whitepaper"},
+              kLacking, "NVIDIA Ampere GA102 whitepaper"},
     Datasheet{"RTX 4080", kAnyMemory, 76, kLacking, 48.7, 48.7, 97.5, 97.5, 194.9, 389.9, 716.8,
-              "NVIDIA Ada GPU architecture whitepaper"},
+              kLacking, "NVIDIA Ada GPU architecture whitepaper"},
     Datasheet{"RTX 4090", kAnyMemory, 128, kLacking, 82.6, 82.6, 165.2, 165.2, 330.3, 660.6, 1008,
-              "NVIDIA Ada GPU architecture whitepaper"},
+              kLacking, "NVIDIA Ada GPU architecture whitepaper"},
     Datasheet{"RTX 5080", kAnyMemory, 84, kLacking, 56.3, 56.3, 112.6, 112.6, 225.1, 450.2, 960,
-              "NVIDIA RTX Blackwell GPU architecture whitepaper"},
+              kLacking, "NVIDIA RTX Blackwell GPU architecture whitepaper"},
     Datasheet{"RTX 5090", kAnyMemory, 170, kLacking, 104.8, 104.8, 209.5, 209.5, 419, 838, 1792,
-              "NVIDIA RTX Blackwell GPU architecture whitepaper"},
+              kLacking, "NVIDIA RTX Blackwell GPU architecture whitepaper"},
     Datasheet{"MI250X", kAnyMemory, 110, 47.9, 47.9, kLacking, 191.5, 191.5, kLacking, 191.5,
-              1638.4, "AMD Instinct MI250X datasheet, one of two dies"},
+              1638.4, kLacking, "AMD Instinct MI250X datasheet, one of two dies"},
     Datasheet{"MI250", kAnyMemory, 104, 45.3, 45.3, kLacking, 181, 181, kLacking, 181, 1638.4,
-              "AMD Instinct MI250 datasheet, one of two dies"},
+              kLacking, "AMD Instinct MI250 datasheet, one of two dies"},
     Datasheet{"MI300X", kAnyMemory, 304, 163.4, 163.4, 653.7, 1307.4, 1307.4, 2614.9, 2614.9, 5300,
-              "AMD Instinct MI300X datasheet"},
+              448, "AMD Instinct MI300X datasheet"},
     Datasheet{"MI300A", kAnyMemory, 228, 122.6, 122.6, 490.3, 980.6, 980.6, 1961.2, 1961.2, 5300,
-              "AMD Instinct MI300A datasheet"},
-};
-
-struct Link {
-  std::string_view name;  ///< the device's name contains it
-  double gb_per_s;        ///< all links of a GPU, in one direction
-};
-
-// Modules whose links to the others belong to their board: NVLink, or Infinity Fabric. For a PCIe
-// card it depends on the machine whether bridges join two of them, and on its slots.
-constexpr std::array kLinks = {
-    Link{"V100-SXM2", 150},       // NVIDIA V100 datasheet: 6 links, 300 GB/s both ways
-    Link{"A100-SXM4", 300},       // NVIDIA A100 datasheet: 12 links, 600 GB/s both ways
-    Link{"H100 80GB HBM3", 450},  // NVIDIA H100 datasheet, SXM: 18 links, 900 GB/s both ways
-    Link{"NVIDIA H200", 450},     // NVIDIA H200 datasheet, SXM: 900 GB/s both ways
-    Link{"NVIDIA B200", 900},     // NVIDIA HGX B200 datasheet: 1.8 TB/s both ways
-    Link{"MI300X", 448},          // AMD Instinct MI300X datasheet: 7 links of 128 GB/s both ways
+              kLacking, "AMD Instinct MI300A datasheet"},
 };
 
 // Other devices whose names contain that of a device of the table; slices of one (MIG), too.
@@ -130,14 +119,6 @@ const Datasheet* datasheet_of(const DeviceProperties& device) {
   return device.memory_bytes <= found->memory_up_to ? &*found : nullptr;
 }
 
-std::optional<double> link_of(const DeviceProperties& device) {
-  if (is_a_variant(device.name) || has_word(device.name, "H200 NVL")) return std::nullopt;
-  const auto found = std::find_if(kLinks.begin(), kLinks.end(), [&](const Link& link) {
-    return has_word(device.name, link.name);
-  });
-  return found != kLinks.end() ? std::optional(found->gb_per_s) : std::nullopt;
-}
-
 std::optional<double> known(double figure) {
   return figure > 0 ? std::optional(figure) : std::nullopt;
 }
@@ -155,7 +136,7 @@ DevicePeaks device_peaks(const DeviceProperties& device) {
                            : 1;
   for (size_t i = 0; i < kPeakTypeCount; ++i) peaks.tflops[i] = known(scale * figures[i]);
   peaks.gb_per_s = known(sheet->gb_per_s);
-  peaks.link_gb_per_s = link_of(device);
+  peaks.link_gb_per_s = known(sheet->link_gb_per_s);
   peaks.source = sheet->source;
   return peaks;
 }

@@ -29,6 +29,7 @@ Collective reduced(const char* name, double bus_bandwidth) {
 TEST(LinkUse, IsKnownOfAJobThatIsWhollyOnOneHost) {
   EXPECT_EQ(link_peak(ranks_on({"a", "a"})), 450);
   EXPECT_EQ(link_peak(ranks_on({"a", "a"}, "AMD Instinct MI300X")), 448);
+  EXPECT_EQ(link_peak(ranks_on({"a", "a"}, "NVIDIA A100-SXM4-40GB")), 300);
   EXPECT_FALSE(link_peak(ranks_on({"a", "b"}))) << "a network between";
   EXPECT_FALSE(link_peak(ranks_on({"", ""}))) << "no host is named";
   EXPECT_FALSE(link_peak({})) << "no trace";

@@ -186,7 +186,7 @@ MeanStep mean_step(const Report& report) {
 
 std::string_view without_findings(const Report& report) {
   const bool hangs = report.hang && !report.hang->has_failed;
-  return hangs ? "the hang above, which no advice cures" : "nothing that the rules know of";
+  return hangs ? "The hang above, which no advice cures." : "Nothing that the rules know of.";
 }
 
 std::string counted_steps(const RankSummary& summary) {

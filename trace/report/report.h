@@ -98,7 +98,7 @@ struct MeanStep {
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
 
-/// What holds a job back of which nothing was found.
+/// What a report without findings says in their place.
 [[nodiscard]] std::string_view without_findings(const Report& report);
 
 /// "6 steps", or "no marked steps".

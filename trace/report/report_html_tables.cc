@@ -73,7 +73,6 @@ std::string collectives_html(const Report& report) {
   std::vector<std::string> rows;
   const auto link_gb_per_s = link_peak(report.traces);
   for (const Collective& row : merged_collectives(report.traces)) {
-    const auto of_link = percent_of_link(row, link_gb_per_s);
     const auto message =
         row.bytes && row.count > 0 ? std::optional(*row.bytes / row.count) : std::nullopt;
     rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
@@ -81,20 +80,16 @@ std::string collectives_html(const Report& report) {
                    html::bytes_cell(message) + html::time_cell(row.total_ns) +
                    html::time_cell(row.exposed_ns) +
                    html::share_cell(html::share(row.exposed_ns, row.total_ns)) +
-                   html::rate_cell(row.bus_bandwidth) +
-                   html::share_cell(of_link ? std::optional(*of_link / 100) : std::nullopt));
+                   html::rate_cell(row.bus_bandwidth));
+    if (!link_gb_per_s) continue;
+    const auto of_link = percent_of_link(row, link_gb_per_s);
+    rows.back() += html::share_cell(of_link ? std::optional(*of_link / 100) : std::nullopt);
   }
-  return html::table("Collectives", "by message size",
-                     {{"collective", false},
-                      {"group", false},
-                      {"calls"},
-                      {"message"},
-                      {"total"},
-                      {"exposed"},
-                      {"exposed share"},
-                      {"bus rate"},
-                      {"of the links"}},
-                     rows);
+  std::vector<html::Column> columns = {{"collective", false}, {"group", false}, {"calls"},
+                                       {"message"},           {"total"},        {"exposed"},
+                                       {"exposed share"},     {"bus rate"}};
+  if (link_gb_per_s) columns.push_back({"of the links"});
+  return html::table("Collectives", "by message size", columns, rows);
 }
 
 std::string copies_html(const Report& report) {

@@ -49,9 +49,9 @@ void write_collectives(TextPage& page) {
       .right("message", 11, Hue::kDim)
       .right("total", 10, Hue::kDim)
       .right("exposed", 9, Hue::kDim)
-      .right("bus rate", 11, Hue::kDim)
-      .right(link_gb_per_s ? "of link" : "", link_gb_per_s ? 8 : 0, Hue::kDim)
-      .end_line();
+      .right("bus rate", 11, Hue::kDim);
+  if (link_gb_per_s) canvas.right("of link", 8, Hue::kDim);
+  canvas.end_line();
   for (size_t i = 0; i < page.shown(collectives.size()); ++i) {
     const Collective& row = collectives[i];
     canvas.left("  ")

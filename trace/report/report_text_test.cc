@@ -96,13 +96,13 @@ TEST(TextReport, NoAdviceIsOnTheWaitOfAJobThatHungOrFailed) {
     table.collectives = {{"0", 1, "all_reduce", "[[8]]", "Float", true, 0}};
   }
   EXPECT_EQ(rules_of(tables),
-            "nothing that the rules know of, straggler, communication, out_of_memory, died")
+            "Nothing that the rules know of., straggler, communication, out_of_memory, died")
       << "nobody waits";
   tables[0].collectives.push_back({"0", 2, "all_reduce", "[[8]]", "Float", false, 0});
-  EXPECT_EQ(rules_of(tables), "the hang above, which no advice cures");
+  EXPECT_EQ(rules_of(tables), "The hang above, which no advice cures.");
   tables[1].error = "ValueError: no such file";
   for (HangTable& table : tables) table.state = ThreadState::kGone;
-  EXPECT_EQ(rules_of(tables), "nothing that the rules know of, out_of_memory, died");
+  EXPECT_EQ(rules_of(tables), "Nothing that the rules know of., out_of_memory, died");
 }
 
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {

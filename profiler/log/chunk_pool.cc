@@ -75,7 +75,16 @@ void ChunkPool::release(Chunk* chunk) {
 }
 
 void ChunkPool::warm_up() {
-  if (Chunk* chunk = acquire()) release(chunk);
+  Chunk* taken[kSlabChunks];
+  size_t count = 0;
+  while (count < kSlabChunks && (taken[count] = acquire()) != nullptr) ++count;
+  while (count > 0) {
+    Chunk* chunk = taken[--count];
+#ifdef MADV_POPULATE_WRITE
+    madvise(chunk, kChunkBytes, MADV_POPULATE_WRITE);  // an older kernel refuses: pages come later
+#endif
+    release(chunk);
+  }
 }
 
 void ChunkPool::trim() {

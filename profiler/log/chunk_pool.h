@@ -37,7 +37,8 @@ class ChunkPool {
   [[nodiscard]] bool is_quarter_used() const { return in_use_ * 4 >= limit_; }
   [[nodiscard]] bool is_three_quarters_used() const { return in_use_ * 4 >= limit_ * 3; }
 
-  /// Makes sure that the next acquire() finds memory already mapped.
+  /// Maps the memory of the chunks that will be taken first, a megabyte, so that the recorded
+  /// threads do not wait for the system to find pages.
   void warm_up();
   /// Gives the memory of free chunks back to the system; they stay usable.
   void trim();

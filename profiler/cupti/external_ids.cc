@@ -30,7 +30,7 @@ SharedState& shared_state() {
 
 namespace redline::profiler {
 
-bool wants_external_ids() noexcept {
+[[gnu::hot]] bool wants_external_ids() noexcept {
   return cupti::shared_state().ids.load(std::memory_order_acquire) != nullptr;
 }
 

@@ -39,7 +39,7 @@ TextId id_of(uint32_t generation, uint32_t index) {
 
 }  // namespace
 
-uint64_t hash_text(std::string_view text, TextForm form) {
+[[gnu::hot]] uint64_t hash_text(std::string_view text, TextForm form) {
   constexpr uint64_t kPrime1 = 0x9E3779B97F4A7C15, kPrime2 = 0xD6E8FEB86659FD93;
   uint64_t hash = mix(text.size() + 1, kPrime1 ^ static_cast<uint64_t>(form));
   const char* at = text.data();
@@ -134,7 +134,7 @@ std::string_view TextReader::learn(uint32_t generation, uint32_t index) {
   return index < known.texts.size() ? known.texts[index] : std::string_view();
 }
 
-TextId TextCache::find(const TextTable& table, uint64_t hash) {
+[[gnu::hot]] TextId TextCache::find(const TextTable& table, uint64_t hash) {
   if (const uint32_t generation = table.generation(); generation != generation_) {
     entries_.fill({});
     generation_ = generation;

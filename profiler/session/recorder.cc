@@ -91,7 +91,7 @@ std::string default_trace_name() {
          std::to_string(read_clocks().realtime_ns) + ".pt.trace.json.gz";
 }
 
-Recorder& Recorder::instance() {
+[[gnu::hot]] Recorder& Recorder::instance() {
   static Recorder* const recorder = new Recorder;  // never destroyed, on purpose
   return *recorder;
 }
@@ -394,7 +394,7 @@ void Recorder::disable_sources(const RecorderLock&) {
   for (Source* source : sources_) source->disable();
 }
 
-ThreadLog& Recorder::this_thread_log() {
+[[gnu::hot]] ThreadLog& Recorder::this_thread_log() {
   if (t_log == nullptr) {
     ThreadLog* log = threads_.enter();
     pthread_setspecific(g_log_key, log);
@@ -403,7 +403,7 @@ ThreadLog& Recorder::this_thread_log() {
   return *t_log;
 }
 
-TextId Recorder::intern(std::string_view text, TextForm form) {
+[[gnu::hot]] TextId Recorder::intern(std::string_view text, TextForm form) {
   return this_thread_log().texts().intern(texts_, text, form);
 }
 
@@ -411,9 +411,11 @@ TextId Recorder::intern_as(uint64_t key, std::string_view json) {
   return this_thread_log().texts().intern_as(texts_, key, json, TextForm::kJson);
 }
 
-TextId Recorder::known(uint64_t key) { return this_thread_log().texts().find(texts_, key); }
+[[gnu::hot]] TextId Recorder::known(uint64_t key) {
+  return this_thread_log().texts().find(texts_, key);
+}
 
-void Recorder::submit(const Record& record) {
+[[gnu::hot]] void Recorder::submit(const Record& record) {
   if (recording()) this_thread_log().push(record);
 }
 
@@ -421,13 +423,13 @@ OpenSlice* Recorder::begin_slice(const Record& record) {
   return this_thread_log().open_slices().begin(fields_of(record));
 }
 
-BegunSlice Recorder::begin_slice(OpenSlice::Fields fields, std::string_view name) {
+[[gnu::hot]] BegunSlice Recorder::begin_slice(OpenSlice::Fields fields, std::string_view name) {
   ThreadLog& log = this_thread_log();
   fields.name = log.texts().intern(texts_, name, TextForm::kName);
   return {log.open_slices().begin(fields), fields.name};
 }
 
-void Recorder::end_slice(OpenSlice* slice, const Record& record) {
+[[gnu::hot]] void Recorder::end_slice(OpenSlice* slice, const Record& record) {
   if (!recording()) return drop_slice(slice);
   this_thread_log().push(record);
   if (slice != nullptr) slice->end(false);
@@ -437,7 +439,7 @@ uint64_t Recorder::current_operator() {
   return this_thread_log().open_slices().innermost_operator();
 }
 
-void Recorder::drop_slice(OpenSlice* slice) {
+[[gnu::hot]] void Recorder::drop_slice(OpenSlice* slice) {
   if (slice == nullptr) return;
   // want_no_more_records() sets is_stopped_ before it clears recording_.
   const bool is_recording = recording_.load(std::memory_order_acquire);

@@ -29,9 +29,9 @@ void see_marker(std::string_view name) noexcept { step_marker().see(name); }
 
 bool has_step_marker() noexcept { return step_marker().is_watched(); }
 
-bool is_recording() noexcept { return Recorder::instance().recording(); }
+[[gnu::hot]] bool is_recording() noexcept { return Recorder::instance().recording(); }
 
-TextId intern_name(std::string_view name) noexcept {
+[[gnu::hot]] TextId intern_name(std::string_view name) noexcept {
   try {
     return Recorder::instance().intern(name, TextForm::kName);
   } catch (...) {
@@ -55,7 +55,7 @@ TextId intern_args_as(uint64_t key, std::string_view members) noexcept {
   }
 }
 
-TextId known_args(uint64_t key) noexcept {
+[[gnu::hot]] TextId known_args(uint64_t key) noexcept {
   try {
     return Recorder::instance().known(key);
   } catch (...) {
@@ -73,7 +73,7 @@ void add_entry(std::string_view key, std::string_view json) noexcept {
 
 uint32_t name_generation() noexcept { return Recorder::instance().name_generation(); }
 
-void submit(const Record& record) noexcept {
+[[gnu::hot]] void submit(const Record& record) noexcept {
   try {
     Recorder::instance().submit(record);
   } catch (...) {
@@ -81,8 +81,8 @@ void submit(const Record& record) noexcept {
   }
 }
 
-BegunSlice begin_slice(int64_t begin_ns, RecordKind kind, std::string_view name, TextId args,
-                       uint64_t function_id) noexcept {
+[[gnu::hot]] BegunSlice begin_slice(int64_t begin_ns, RecordKind kind, std::string_view name,
+                                    TextId args, uint64_t function_id) noexcept {
   try {
     return Recorder::instance().begin_slice(
         {.begin_ns = begin_ns, .number = function_id, .args = args, .kind = kind}, name);
@@ -99,7 +99,7 @@ OpenSlice* begin_slice(const Record& record) noexcept {
   }
 }
 
-void end_slice(OpenSlice* slice, const Record& record) noexcept {
+[[gnu::hot]] void end_slice(OpenSlice* slice, const Record& record) noexcept {
   try {
     Recorder::instance().end_slice(slice, record);
   } catch (...) {
@@ -115,7 +115,7 @@ uint64_t current_operator() noexcept {
   }
 }
 
-void drop_slice(OpenSlice* slice) noexcept { Recorder::instance().drop_slice(slice); }
+[[gnu::hot]] void drop_slice(OpenSlice* slice) noexcept { Recorder::instance().drop_slice(slice); }
 
 void deliver(const Record& record) noexcept {
   try {

@@ -174,7 +174,8 @@ void push_id(const at::RecordFunction& function, OpenOperator& open) {
   open.has_external_id = true;
 }
 
-std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) noexcept {
+[[gnu::hot]] std::unique_ptr<at::ObserverContext> on_begin(
+    const at::RecordFunction& function) noexcept {
   if (!is_recording()) return nullptr;
   try {
     auto open = std::make_unique<OpenOperator>();
@@ -204,7 +205,8 @@ void submit_stack(const OpenOperator& open) {
   submit(record);
 }
 
-void on_end(const at::RecordFunction& function, at::ObserverContext* context) noexcept {
+[[gnu::hot]] void on_end(const at::RecordFunction& function,
+                         at::ObserverContext* context) noexcept {
   if (context == nullptr) return;
   const auto& open = static_cast<const OpenOperator&>(*context);
   if (open.is_outermost) t_outermost = {};

@@ -38,4 +38,8 @@ class CallRedirect {
 /// LibTorch's allocators report them by calls that we redirect. May be called again.
 void attach_torch_memory();
 
+/// From now on LibTorch does not prepare its observers again around each backward function while we
+/// record. May be called again.
+void keep_callbacks();
+
 }  // namespace redline::profiler

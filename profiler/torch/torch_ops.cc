@@ -311,6 +311,7 @@ int redline_torch_attach(void) {
   static redline::profiler::TorchOperators operators;
   redline::profiler::add_source(&operators);
   redline::profiler::attach_torch_memory();
+  redline::profiler::keep_callbacks();
   static redline::profiler::TorchMarkers markers;
   redline::profiler::add_marker_source(&markers);
   redline::profiler::attach_flight_recorder_list();

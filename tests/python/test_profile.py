@@ -347,6 +347,31 @@ def test_torch_profiler_may_run_at_the_same_time(tmp_path):
     assert (additions(within), additions(ours)) == (1, 2)
 
 
+@torch.jit.script
+def sinh(values):
+    return torch.sinh(values)
+
+
+@torch.jit.script
+def sinh_on_another_thread(values: torch.Tensor):
+    return torch.jit.wait(torch.jit.fork(sinh, values))
+
+
+def test_torch_profiler_still_sees_work_that_it_hands_to_other_threads(tmp_path):
+    """LibTorch sets a thread's observers anew for each such work, which we spare it where nothing changes."""
+    with redline.profile() as ours:
+        sinh_on_another_thread(torch.ones(2))
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs:
+            for _ in range(5):
+                sinh_on_another_thread(torch.ones(2))
+        sinh_on_another_thread(torch.ones(2))
+    counts = []
+    for recorded in (theirs, ours):
+        recorded.export_chrome_trace(str(tmp_path / "trace.json"))
+        counts.append(names(load(tmp_path / "trace.json"), "cpu_op")["aten::sinh"])
+    assert counts == [5, 7]
+
+
 def test_an_exception_in_the_block_passes_and_leaves_the_trace(tmp_path):
     profile = redline.profile()
     with pytest.raises(KeyError), profile:

@@ -25,6 +25,7 @@ class CallTreeBuilder {
  public:
   explicit CallTreeBuilder(std::span<const Analysis> traces) {
     tree_.nodes.push_back({.name = "step", .type = "step"});
+    tree_.has_marked_steps = !traces.empty() && traces.front().has_marked_steps();
     for (const Analysis& analysis : traces) tree_.has_gpu |= !analysis.device_work.rows.empty();
     for (const Analysis& analysis : traces) {
       TraceCalls(*this, analysis, static_cast<double>(traces.size())).add();

@@ -41,6 +41,7 @@ struct CallNode {
 struct CallTree {
   std::vector<CallNode> nodes;  ///< a node stands behind its parent; the first is the step
   bool has_gpu = false;
+  bool has_marked_steps = false;  ///< else the first node is the whole trace
 
   /// What `node` and all in it took in a pass: GPU work or, in traces without any, the host's time.
   [[nodiscard]] CallWork taken(size_t node, ModulePass pass) const;

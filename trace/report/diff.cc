@@ -23,6 +23,7 @@ Run measure(const Report& report) {
   run.samples = sample_steps(report.analyses);
   DiffSide& side = run.side;
   side.rank_count = report.rank_count;
+  side.has_marked_steps = report.traces.front().has_marked_steps();
   side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
   side.samples_per_step = report.traces.front().facts.samples_per_step;
   if (!report.traces.front().gpus.empty()) side.gpu = report.traces.front().gpus.front().name;

@@ -19,6 +19,8 @@ struct DiffSide {
   std::vector<std::string> paths;
   std::string gpu;  ///< the first GPU's name, empty if the trace does not say
   int64_t rank_count = 0;
+  /// False: the traces mark no steps, and each counts as one, from its begin to its end.
+  bool has_marked_steps = false;
   int64_t step_count = 0;  ///< steps that every rank has
   int64_t step_ns = 0;
   std::optional<double> samples_per_step;  ///< over all ranks
@@ -63,6 +65,10 @@ struct Diff {
   /// Above 1: the second run is faster. By samples per second where known, else by step time.
   [[nodiscard]] std::optional<double> speedup() const;
   [[nodiscard]] int64_t step_delta_ns() const;  ///< for the basis
+  /// Both sides have. Else lengths of whole traces are compared.
+  [[nodiscard]] bool has_marked_steps() const {
+    return before.has_marked_steps && after.has_marked_steps;
+  }
 };
 
 using Traces = std::vector<std::shared_ptr<const Trace>>;

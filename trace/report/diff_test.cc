@@ -11,6 +11,7 @@
 #include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
+#include "trace/report/diff_words.h"
 #include "trace/report/run_diff.h"
 
 namespace redline::trace {
@@ -20,6 +21,7 @@ using redline::testing::kMs;
 using redline::testing::on_stream;
 using redline::testing::TraceText;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -67,6 +69,23 @@ TEST(Diff, NothingIsOneTimesSlower) {
   const std::string text = diff_text(diff_of(steps, steps), {}, {});
   EXPECT_THAT(text, HasSubstr("as fast as before"));
   EXPECT_THAT(text, Not(HasSubstr("1.00 x")));
+}
+
+TEST(Diff, TracesWithoutMarkedStepsAreComparedWholeAndSaySo) {
+  TraceText shorter, longer;
+  shorter.cpu_op("aten::mm", 0, 80 * kMs);
+  longer.cpu_op("aten::mm", 0, 100 * kMs);
+  const Diff diff =
+      compare_runs({*parse_trace("a.json", longer.str())}, {*parse_trace("b.json", shorter.str())});
+  const std::string text = diff_text(diff, {}, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("1 rank · no marked steps"), HasSubstr("LENGTH "),
+                          HasSubstr("1.25 x faster"), HasSubstr("TIME OF THE TRACE"),
+                          HasSubstr("no marked steps on a side: nobody knows")));
+  EXPECT_THAT(text, Not(AnyOf(HasSubstr("STEP"), HasSubstr("1 step"))));
+  const Steps one{{100 * kMs}};
+  EXPECT_EQ(words_of(diff_of(one, one)).basis, "a step");
+  EXPECT_EQ(words_of(compare_runs({trace_of(one)}, {*parse_trace("b.json", shorter.str())})).basis,
+            "the trace");
 }
 
 TEST(Diff, AChangeBeyondTheNoiseOfTheStepsIsClear) {

@@ -65,9 +65,10 @@ class TextDiff {
 
  private:
   void write_side(const char* title, const DiffSide& side) {
+    const std::string steps = side.has_marked_steps ? format_plural(side.step_count, "step")
+                                                    : std::string("no marked steps");
     write_diff_side(canvas_, title, place(side),
-                    fmt::format("{} · {}", format_plural(side.rank_count, "rank"),
-                                format_plural(side.step_count, "step")));
+                    fmt::format("{} · {}", format_plural(side.rank_count, "rank"), steps));
   }
 
   void write_speed() {
@@ -80,8 +81,9 @@ class TextDiff {
     if (speedup && std::abs(*speedup - 1) < kLeastSpeedup) hue = Hue::kDim;
     if (diff_.step && !clear) hue = Hue::kDim;
     // Steps of different sizes cannot be compared; samples a second can.
-    write_diff_line(canvas_, "STEP", format_ns(before.step_ns), format_ns(after.step_ns),
-                    by_samples ? "" : verdict, hue);
+    write_diff_line(canvas_, diff_.has_marked_steps() ? "STEP" : "LENGTH",
+                    format_ns(before.step_ns), format_ns(after.step_ns), by_samples ? "" : verdict,
+                    hue);
     if (by_samples) {
       write_diff_line(canvas_, "SAMPLES a step",
                       format_count(std::llround(*before.samples_per_step)),

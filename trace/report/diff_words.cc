@@ -24,6 +24,9 @@ std::string diff_verdict(const Diff& diff) {
 }
 
 std::string diff_interval(const Diff& diff) {
+  if (!diff.has_marked_steps()) {
+    return "no marked steps on a side: nobody knows how much runs differ by themselves";
+  }
   if (!diff.step) return "one step on a side: nobody knows how much steps differ by themselves";
   const auto ns = [](double value) { return signed_ns(std::llround(value)); };
   return fmt::format("change {}, with 95 % certainty between {} and {}", ns(diff.step->difference),
@@ -31,7 +34,7 @@ std::string diff_interval(const Diff& diff) {
 }
 
 std::string diff_basis(const Diff& diff) {
-  if (!diff.basis_samples) return "a step";
+  if (!diff.basis_samples) return diff.has_marked_steps() ? "a step" : "the trace";
   const int64_t samples = std::llround(*diff.basis_samples);
   return samples == 1 ? "a sample" : format_count(samples) + " samples";
 }

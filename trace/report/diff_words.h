@@ -23,9 +23,9 @@ struct DiffWords {
   /// "1.05 x faster"; "no clear difference" if steps of the same run differ as much; empty if a
   /// side has no steps.
   std::string verdict;
-  std::string interval;         ///< how far the change is certain, or why that is not known
-  std::string basis;            ///< what the times are those of: "a step", "a sample", "64 samples"
-  std::string other_gpu;        ///< "not the same GPU: …"; empty if it is the same
+  std::string interval;   ///< how far the change is certain, or why that is not known
+  std::string basis;      ///< what the times are those of: "a step", "64 samples", "the trace"
+  std::string other_gpu;  ///< "not the same GPU: …"; empty if it is the same
   std::string unknown_samples;  ///< empty if both sides know what a step takes
 };
 [[nodiscard]] DiffWords words_of(const Diff& diff);

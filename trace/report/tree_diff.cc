@@ -32,6 +32,7 @@ class TreeMatcher {
  public:
   TreeMatcher(const CallTree& before, const CallTree& after) : before_(before), after_(after) {
     diff_.has_gpu = before.has_gpu || after.has_gpu;
+    diff_.has_marked_steps = before.has_marked_steps && after.has_marked_steps;
     diff_.has_modules = has_modules(before) && has_modules(after);
   }
 

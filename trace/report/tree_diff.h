@@ -30,7 +30,7 @@ enum class TreeChange : uint8_t {
 struct TreeSide {
   std::vector<std::string> names;    ///< of operators and modules, the longest first
   std::vector<std::string> kernels;  ///< what they launched, the longest first
-  CallWork work;                     ///< of one step
+  CallWork work;                     ///< of one step, or of a trace without marked steps
 };
 
 struct TreeDiffRow {
@@ -47,13 +47,16 @@ struct TreeDiff {
   std::vector<TreeDiffRow> rows;  ///< the largest change first
   CallWork before;                ///< of all rows
   CallWork after;
-  bool has_gpu = false;      ///< else times are those of the host
-  bool has_modules = false;  ///< of both runs; else operators are matched without them
+  bool has_gpu = false;           ///< else times are those of the host
+  bool has_modules = false;       ///< of both runs; else operators are matched without them
+  bool has_marked_steps = false;  ///< of both runs; else the work is that of a whole trace
 };
 
 [[nodiscard]] TreeDiff compare_trees(const CallTree& before, const CallTree& after);
 [[nodiscard]] TreeDiff compare_trees(const Report& before, const Report& after);
 
+/// "GPU time of a step": what the times of the rows are.
+[[nodiscard]] std::string time_words(const TreeDiff& diff);
 /// "GPT.layers.*.mlp, backward"
 [[nodiscard]] std::string place_text(const TreeDiffRow& row);
 /// Where the time went: "fused -3.1 ms, same +0.2 ms".

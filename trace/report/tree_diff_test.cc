@@ -119,9 +119,19 @@ TEST(TreeDiff, ACallTreeCountsAStepAndNothingOutsideOfIt) {
   EXPECT_FALSE(tree.has_gpu);
 }
 
+TEST(TreeDiff, OfTracesWithoutMarkedStepsIsThatOfWholeTraces) {
+  TraceText text;
+  text.cpu_op("aten::mm", 0, 5 * kUs).cpu_op("aten::mm", 10 * kUs, 15 * kUs);
+  const std::vector<Analysis> traces = {analysis_of(text)};
+  const TreeDiff diff = compare_trees(call_tree(traces), call_tree(traces));
+  EXPECT_EQ(time_words(diff), "host time of the trace");
+  EXPECT_DOUBLE_EQ(diff.before.ns, 10'000);
+}
+
 TEST(TreeDiff, TextAndJsonNameTheChange) {
   const TreeDiff diff = compare_trees(eager(), compiled());
   const std::string text = tree_diff_text(diff, {}, {2});
+  EXPECT_THAT(text, HasSubstr("GPU time of a step"));
   EXPECT_THAT(text, HasSubstr("fused Model"));
   EXPECT_THAT(text, HasSubstr("1 more row"));
   EXPECT_THAT(text, HasSubstr("fused -60.0 us, other -40.0 us, new +5.0 us"));

@@ -56,9 +56,7 @@ class TreeDiffText {
 
   std::string write() {
     const size_t shown = std::min(diff_.rows.size(), scope_.top);
-    const char* kind =
-        diff_.has_gpu ? "CALL TREE, GPU time of a step" : "CALL TREE, host time of a step";
-    canvas_.left(kind, 47, Hue::kBold)
+    canvas_.left("CALL TREE, " + time_words(diff_), 47, Hue::kBold)
         .right("before", 11, Hue::kDim)
         .right("after", 11, Hue::kDim)
         .right("change", 11, Hue::kDim)
@@ -133,6 +131,11 @@ class TreeDiffText {
 };
 
 }  // namespace
+
+std::string time_words(const TreeDiff& diff) {
+  return fmt::format("{} time of {}", diff.has_gpu ? "GPU" : "host",
+                     diff.has_marked_steps ? "a step" : "the trace");
+}
 
 std::string place_text(const TreeDiffRow& row) {
   std::string text = row.place.empty() ? "outside modules" : row.place;

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "trace/analysis/link_use.h"
 #include "trace/emit/collective_names.h"
 #include "viewer/models/report_tables.h"
 
@@ -38,6 +39,12 @@ std::map<CallKey, SliceRef> longest_calls(const Session& session, const Analysis
 CallKey key_of(const trace::Collective& row) {
   return {row.kind, row.group, row.bytes ? *row.bytes / std::max<int64_t>(row.count, 1) : -1,
           row.name};
+}
+
+std::optional<double> share_of_link(const trace::Collective& row,
+                                    std::optional<double> link_gb_per_s) {
+  const auto percent = trace::percent_of_link(row, link_gb_per_s);
+  return percent ? std::optional(*percent / 100) : std::nullopt;
 }
 
 /// The collectives of one kind and group, whatever their sizes.
@@ -79,7 +86,7 @@ void add_sums(Table& table, const Analysis& analysis, const std::string& rank) {
         {{fmt::format("(all {} together)", trace::kind_name(key.first)),
           std::string(trace::kind_name(key.first)), rank, key.second, std::string(), sum.count,
           sum.bytes ? TableValue(*sum.bytes) : TableValue(), sum.total_ns,
-          mean_ns(sum.total_ns, sum.count), sum.exposed_ns, sum.bus_bandwidth()},
+          mean_ns(sum.total_ns, sum.count), sum.exposed_ns, sum.bus_bandwidth(), TableValue()},
          {},
          {}});
   }
@@ -99,8 +106,10 @@ Table collective_rows(const Session& session, const trace::Report& report) {
                {"Total", Unit::kDuration},
                {"Mean", Unit::kDuration},
                {"Exposed", Unit::kDuration, "While no kernel computed beside it"},
-               {"Bus bandwidth", Unit::kBytesPerSecond}},
+               {"Bus bandwidth", Unit::kBytesPerSecond},
+               {"Of links", Unit::kShare, "Of the bandwidth of the links between the GPUs"}},
               {}};
+  const auto link_gb_per_s = trace::link_peak(report.traces);
   for (size_t t = 0; t < report.analyses.size(); ++t) {
     const Analysis& analysis = report.analyses[t];
     const auto index = trace_of(session, analysis);
@@ -112,7 +121,8 @@ Table collective_rows(const Session& session, const trace::Report& report) {
       table.rows.push_back(
           {{row.name, std::string(trace::kind_name(row.kind)), rank_name(*analysis.trace, t),
             row.group, algorithm, row.count, row.bytes ? TableValue(*row.bytes) : TableValue(),
-            row.total_ns, mean_ns(row.total_ns, row.count), row.exposed_ns, row.bus_bandwidth},
+            row.total_ns, mean_ns(row.total_ns, row.count), row.exposed_ns, row.bus_bandwidth,
+            share_of_link(row, link_gb_per_s)},
            longest[key_of(row)],
            {}});
     }

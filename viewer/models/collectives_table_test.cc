@@ -31,8 +31,13 @@ TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {
   call(6'250'000, 300, 90);
   call(250'000, 500, 12);
   const Session session({trace.read()});
-  const Table table = collective_rows(session, *analyse_session(session).report);
+  trace::Report report = *analyse_session(session).report;
+  EXPECT_FALSE(has_values(collective_rows(session, report), 11)) << "its links are not known";
+  report.traces.front().peaks.link_gb_per_s = 1000;
+  report.traces.front().peaks.is_link_given = true;
+  const Table table = collective_rows(session, report);
   ASSERT_EQ(table.rows.size(), 3U) << "one a size, and their sum";
+  EXPECT_EQ(cell_text(table, 0, "Of links"), "26.3 %") << "2 x 1/2 x 50 MB in 190 us";
   EXPECT_EQ(table.rows[2].values[0].text(), "(all all_reduce together)");
   EXPECT_EQ(table.rows[2].values[5].whole(), 4);
   EXPECT_EQ(table.rows[2].values[6].whole(), 52'000'000);

@@ -72,12 +72,12 @@ std::string diff_headline(const trace::Diff& diff) {
   const auto& before = diff.before.samples_per_second;
   const auto& after = diff.after.samples_per_second;
   // Steps of different batch sizes say nothing beside each other.
-  const std::string rates =
-      diff.basis_samples && before && after
-          ? fmt::format("{} → {} samples/s", redline::format_number(*before),
-                        redline::format_number(*after))
-          : fmt::format("{} → {} a step", format_duration(diff.before.step_ns),
-                        format_duration(diff.after.step_ns));
+  const std::string rates = diff.basis_samples && before && after
+                                ? fmt::format("{} → {} samples/s", redline::format_number(*before),
+                                              redline::format_number(*after))
+                                : fmt::format("{} → {}{}", format_duration(diff.before.step_ns),
+                                              format_duration(diff.after.step_ns),
+                                              diff.has_marked_steps() ? " a step" : "");
   const std::string verdict = words.verdict.empty() ? "" : typeset(words.verdict) + ": ";
   return fmt::format("{}{} ({})", verdict, rates, change);
 }

@@ -58,7 +58,7 @@ Table tree_rows(const trace::TreeDiff& diff) {
 }
 
 std::string tree_note(const trace::TreeDiff& diff) {
-  std::string note = diff.has_gpu ? "GPU time of a step" : "host time of a step";
+  std::string note = trace::time_words(diff);
   note += diff.has_modules ? " by module and operator" : " by operator";
   return note + ": " + typeset(trace::change_sums_text(diff));
 }

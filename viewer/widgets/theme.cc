@@ -121,10 +121,11 @@ QString Theme::style_sheet() const {
                   border-bottom-color: $accent; }
     QTabWidget::pane { border: none; border-top: 1px solid $separator; }
     QTabBar { qproperty-drawBase: 0; }
-    QTabBar::tab { padding: 7px 14px 6px 14px; color: $muted;
+    QTabBar::tab { padding: 7px 10px 6px 10px; color: $muted;
                    border-bottom: 2px solid transparent; }
     QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
-    QTabBar::tab:focus { padding: 6px 13px; border: 1px solid $accent; border-bottom-width: 2px; }
+    QTabBar::tab:focus { padding: 6px 9px; border: 1px solid $accent; border-bottom-width: 2px; }
+    QTabBar QToolButton { background: $panel; border: none; }
     QTableView { border: 1px solid $panel; gridline-color: transparent; outline: none;
                  selection-background-color: $chosen; selection-color: $text; }
     QTableView:focus { border-color: $accent; }

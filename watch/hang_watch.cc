@@ -387,15 +387,25 @@ void HangWatch::tell_of_failure() {
   }
   if (told_) return;
   const auto hang = trace::find_hang(tables);
-  if (hang && hang->has_failed) tell(*hang, tables, unix_now_ns());
+  const auto failed = [](const HangTable& table) { return !table.error.empty(); };
+  if (hang && hang->has_failed) {
+    tell(*hang, tables, unix_now_ns());
+  } else if (std::ranges::any_of(tables, failed)) {
+    // A rank that was killed left no word, and a report would wait for it like the others did.
+    write_all_seen(tables, unix_now_ns());
+  }
 }
 
-void HangWatch::tell(const Hang& hang, const std::vector<HangTable>& tables, int64_t now_ns) {
+void HangWatch::write_all_seen(const std::vector<HangTable>& tables, int64_t now_ns) {
   for (const HangTable& table : tables) {
     const bool is_seen_here =
         table.host == host_ && (cannot_go_on(table) || is_silent(table, now_ns));
     if (is_seen_here) write_seen(table.rank, seen_text(table, now_ns));
   }
+}
+
+void HangWatch::tell(const Hang& hang, const std::vector<HangTable>& tables, int64_t now_ns) {
+  write_all_seen(tables, now_ns);
   if (meeting_) {
     for (const std::string& text : meeting_->tables()) {
       nlohmann::json table = nlohmann::json::parse(text, nullptr, false);

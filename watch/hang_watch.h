@@ -72,6 +72,7 @@ class HangWatch {
   void ask_silent(const std::vector<int>& ranks, std::vector<trace::HangTable>& tables,
                   int64_t now_ns);
   void ask_programs(const trace::Hang& hang, std::vector<trace::HangTable>& tables);
+  void write_all_seen(const std::vector<trace::HangTable>& tables, int64_t now_ns);
   void tell(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
   void write_seen(int rank, const std::string& text);
   void write_traces(const trace::Hang& hang, const std::vector<trace::HangTable>& tables);

@@ -24,21 +24,6 @@ constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.0
 
 double seen_sum(const RankRun& rank, size_t part) { return rank.all.part_ns[part]; }
 
-// The usual number of steps from one of `steps` to the next; 0 if they do not come regularly.
-int64_t period_of(const std::vector<int64_t>& steps) {
-  constexpr size_t kFewest = 4;
-  if (steps.size() < kFewest) return 0;
-  std::vector<int64_t> gaps;
-  for (size_t i = 1; i < steps.size(); ++i) gaps.push_back(steps[i] - steps[i - 1]);
-  const auto middle = gaps.begin() + static_cast<ptrdiff_t>(gaps.size() / 2);
-  std::nth_element(gaps.begin(), middle, gaps.end());
-  const int64_t period = *middle;
-  const auto alike = std::count_if(gaps.begin(), gaps.end(), [&](int64_t gap) {
-    return std::abs(gap - period) <= std::max<int64_t>(period >= 10 ? 1 : 0, period / 50);
-  });
-  return static_cast<size_t>(alike) * 10 >= gaps.size() * 7 && period > 1 ? period : 0;
-}
-
 struct Stalls {
   std::vector<int64_t> steps;
   double lost_ns = 0;
@@ -82,6 +67,13 @@ double trend_of(const std::vector<double>& values) {
   return up + down == 0 ? 0 : (up - down) / (up + down);
 }
 
+// A run that changed its level has steps of two kinds, each of which may be steady.
+bool levels_explain(const StepSpread& spread, const std::vector<RunSegment>& segments) {
+  const auto [fastest, slowest] = std::ranges::minmax_element(segments, {}, &RunSegment::step_ns);
+  return segments.size() > 1 &&
+         slowest->step_ns - fastest->step_ns >= 0.5 * (spread.p90_ns - spread.p10_ns);
+}
+
 struct Growth {
   bool on_device = false;
   double bytes = 0;
@@ -89,7 +81,7 @@ struct Growth {
 };
 
 std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
-  constexpr size_t kFewest = 16;
+  constexpr size_t kFewest = 10;
   std::vector<double> values, times;
   if (rank.memory.empty()) return std::nullopt;
   const int64_t begin_ns = rank.memory.front().time_ns;
@@ -167,9 +159,12 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
     // If one rank saves or evaluates, the others wait, so the run loses the time of the rank that
     // takes longest.
     double most = 0;
+    const RankRun* longest = &ranks.front();
     if (part < kLogParts) {
       for (const RankRun& rank : ranks) {
-        most = std::max(most, seen_sum(rank, part) / std::max(rank.all.length_ns, 1.0));
+        const double own = seen_sum(rank, part) / std::max(rank.all.length_ns, 1.0);
+        if (own > most) longest = &rank;
+        most = std::max(most, own);
       }
     }
     const bool is_own =
@@ -177,13 +172,20 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
     const double share = is_own ? most : finding.share;
     const double stalled = stalls[part].lost_ns / run_ns;
     const bool is_work = part < kLogParts && kWorthy[part] > 1;
-    const bool is_worthy = part < kLogParts && share >= kWorthy[part];
+    // One long collection in a short run says nothing of an hour.
+    const bool is_single = static_cast<LogPart>(part) == LogPart::kGarbageCollection &&
+                           stalls[part].steps.size() == 1 && stalled >= 0.5 * share;
+    const bool is_worthy = part < kLogParts && share >= kWorthy[part] && !is_single;
     const double least = part == kLogParts || is_work ? kLeastStalled : kWorthy[part];
-    if (!is_worthy && stalled < least) continue;
+    if (!is_worthy && (stalled < least || is_single)) continue;
     if (is_work) finding.cause = RunCause::kSlowSteps;
     finding.share = is_work ? 0 : share;
     finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
-    if (stalled >= kLeastStalled / 4) {
+    if (is_worthy && longest->pauses[part].count > 0) {
+      finding.count = longest->pauses[part].count;
+      finding.period = longest->pauses[part].period;
+      finding.typical_ns = seen_sum(*longest, part) / static_cast<double>(finding.count);
+    } else if (stalled >= kLeastStalled / 4) {
       finding.count = std::ssize(stalls[part].steps);
       finding.period = period_of(stalls[part].steps);
       finding.typical_ns = stalls[part].lost_ns / static_cast<double>(finding.count);
@@ -246,7 +248,8 @@ std::vector<RunFinding> find_uneven_ranks(const RankRuns& ranks,
   return {finding};
 }
 
-std::vector<RunFinding> find_spread(const RankRuns& ranks) {
+std::vector<RunFinding> find_spread(const RankRuns& ranks,
+                                    const std::vector<RunSegment>& segments) {
   const auto spread_of = [](const RankRun& rank) {
     return rank.spread.p50_ns <= 0 ? 0
                                    : (rank.spread.p90_ns - rank.spread.p10_ns) / rank.spread.p50_ns;
@@ -265,7 +268,7 @@ std::vector<RunFinding> find_spread(const RankRuns& ranks) {
   }
   // Batches of different sizes are different work.
   if (rank.sees_samples && spread.explained_by_samples >= kLeastExplained) return {};
-  if (spread_of(rank) < kMostSteady) return {};
+  if (spread_of(rank) < kMostSteady || levels_explain(spread, segments)) return {};
   finding.cause = RunCause::kUnsteady;
   finding.change = spread_of(rank);
   finding.low_ns = spread.p10_ns;

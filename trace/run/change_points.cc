@@ -96,19 +96,33 @@ std::vector<size_t> segments_of(std::span<const double> values, size_t least_len
   const double penalty =
       std::max(kPenalty * noise * noise * std::log(count), least_change * least_change / 4);
   std::vector<size_t> begins = cheapest_segments(sums, values.size(), least_length, penalty);
+  const auto end_of = [&](size_t segment) {
+    return segment + 1 < begins.size() ? begins[segment + 1] : values.size();
+  };
+  // A level may be far noisier than the whole series, so its own noise counts. Of a short one that
+  // is not well known: that of both neighbours together does not lie much below it.
+  const auto variance_of_mean = [&](size_t segment, double least_noise) {
+    const auto own = values.subspan(begins[segment], end_of(segment) - begins[segment]);
+    const double deviation = std::max(long_term_noise(own), least_noise);
+    return deviation * deviation / static_cast<double>(own.size());
+  };
   while (begins.size() > 1) {
-    size_t smallest = 0;
-    double change = std::numeric_limits<double>::infinity();
+    size_t weakest = 0;
+    double least = std::numeric_limits<double>::infinity();
     for (size_t i = 1; i < begins.size(); ++i) {
-      const size_t end = i + 1 < begins.size() ? begins[i + 1] : values.size();
-      const double own = std::abs(sums.mean(begins[i], end) - sums.mean(begins[i - 1], begins[i]));
-      if (own < change) {
-        change = own;
-        smallest = i;
+      const double change =
+          std::abs(sums.mean(begins[i], end_of(i)) - sums.mean(begins[i - 1], end_of(i - 1)));
+      const double both = long_term_noise(values.subspan(begins[i - 1], end_of(i) - begins[i - 1]));
+      const double variance = variance_of_mean(i - 1, both) + variance_of_mean(i, both);
+      const double sure = std::sqrt(kPenalty * std::log(count) * variance);
+      const double strength = change / std::max(least_change, sure);
+      if (strength < least) {
+        least = strength;
+        weakest = i;
       }
     }
-    if (change >= least_change) break;
-    begins.erase(begins.begin() + static_cast<ptrdiff_t>(smallest));
+    if (least >= 1) break;
+    begins.erase(begins.begin() + static_cast<ptrdiff_t>(weakest));
   }
   return begins;
 }

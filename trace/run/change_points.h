@@ -23,7 +23,8 @@ namespace redline::trace {
 
 /// The index of each segment's first value, so the first index is 0. Fewer than 64 values are one
 /// segment, because their noise over longer times is not known. A segment has at least
-/// `least_length` values, and the means of neighbours differ by at least `least_change`.
+/// `least_length` values, and the means of neighbours differ by at least `least_change`, and by
+/// more than the noise of these two explains.
 [[nodiscard]] std::vector<size_t> segments_of(std::span<const double> values, size_t least_length,
                                               double least_change);
 

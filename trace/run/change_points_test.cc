@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -42,6 +43,19 @@ TEST(ChangePoints, ALevelThatChangesIsFoundWhereItChanges) {
     ASSERT_EQ(begins.size(), 2U) << seed;
     EXPECT_NEAR(static_cast<double>(begins[1]), 100, 6) << seed;
   }
+}
+
+TEST(ChangePoints, ANoisyLevelIsNotCutBecauseAnotherIsQuiet) {
+  int cut = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    std::vector<double> values = noise(120, 0.12, 0.5, seed);
+    for (const double quiet : noise(120, 0.01, 0.3, seed + 1000)) values.push_back(1.5 + quiet);
+    const auto begins = segments_of(values, 5, 0.03);
+    ASSERT_GE(begins.size(), 2U) << seed;
+    EXPECT_NE(std::find(begins.begin(), begins.end(), 120U), begins.end()) << seed;
+    cut += begins.size() > 2 ? 1 : 0;
+  }
+  EXPECT_LE(cut, 2);
 }
 
 TEST(ChangePoints, AWhileThatPassesHasTwoEnds) {

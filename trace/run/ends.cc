@@ -10,10 +10,6 @@
 namespace redline::trace {
 namespace {
 
-constexpr int64_t kSilence = 10'000'000'000;
-// Signs of life come each second, on a busy machine somewhat later.
-constexpr int64_t kBetweenSigns = 2'500'000'000;
-
 /// What Gloo, NCCL and torch say to a rank whose partner has gone.
 bool tells_of_lost_partner(std::string_view text) {
   constexpr std::array<std::string_view, 7> kWords = {
@@ -41,7 +37,7 @@ struct Ending {
 
 /// nullopt if the rank runs or ended well.
 std::optional<Ending> ending_of(const RankRun& rank, int64_t now_ns) {
-  if (rank.ended ? rank.exit_status.value_or(0) == 0 : now_ns - rank.last_sign_ns <= kSilence) {
+  if (rank.ended ? rank.exit_status.value_or(0) == 0 : !rank.is_silent(now_ns)) {
     return std::nullopt;
   }
   Ending ending{.rank = &rank, .exception = nullptr};
@@ -68,7 +64,7 @@ Endings drop_followers(Endings endings) {
   // A rank that was killed because of the failure gave a sign of life a second before it.
   const int64_t failure_ns = failure->time_ns();
   std::erase_if(endings, [failure_ns](const Ending& ending) {
-    return !ending.has_failed() && ending.time_ns() >= failure_ns - kBetweenSigns;
+    return !ending.has_failed() && ending.time_ns() >= failure_ns - kBetweenSignsNs;
   });
   return endings;
 }
@@ -114,7 +110,7 @@ std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
     died.cause = RunCause::kDied;
     for (const Ending& ending : endings) {
       // If one rank dies, a launcher ends the others, which therefore fall silent later.
-      const bool is_first = ending.time_ns() - first->time_ns() <= kBetweenSigns;
+      const bool is_first = ending.time_ns() - first->time_ns() <= kBetweenSignsNs;
       if (!ending.has_failed() && is_first) died.ranks.push_back(ending.rank->rank);
     }
     std::sort(died.ranks.begin(), died.ranks.end());

@@ -1,6 +1,9 @@
 #include "trace/run/folder.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <string_view>
@@ -8,6 +11,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "machine/resources.h"
 #include "trace/read/hang_tables.h"
 #include "trace/read/step_log_reader.h"
 
@@ -71,7 +75,16 @@ auto read_logs(const std::vector<std::string>& paths, Keep keep) {
   return result;
 }
 
-std::optional<RankRun> summary_of(const StepLog& log) { return summarise(log); }
+bool is_gone(const StepLog& log) {
+  if (log.ended || log.process <= 0 || log.host != machine::host_name()) return false;
+  return kill(static_cast<pid_t>(log.process), 0) != 0 && errno == ESRCH;
+}
+
+std::optional<RankRun> summary_of(const StepLog& log) {
+  RankRun run = summarise(log);
+  run.is_gone = is_gone(log);
+  return run;
+}
 
 }  // namespace
 

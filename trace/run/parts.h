@@ -23,7 +23,8 @@ constexpr double kLeastChange = 0.05;  // the smallest change that is worth a fi
 /// `slow` has one entry for each slow step, of the rank that caused it.
 [[nodiscard]] std::vector<RunFinding> find_part_losses(const RankRuns& ranks,
                                                        const std::vector<SlowStep>& slow);
-[[nodiscard]] std::vector<RunFinding> find_spread(const RankRuns& ranks);
+[[nodiscard]] std::vector<RunFinding> find_spread(const RankRuns& ranks,
+                                                  const std::vector<RunSegment>& segments);
 [[nodiscard]] std::vector<RunFinding> find_memory_growth(const RankRuns& ranks);
 [[nodiscard]] std::vector<RunFinding> find_lack_of_cores(const RankRuns& ranks);
 [[nodiscard]] std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns);

@@ -81,6 +81,11 @@ std::vector<Reading> some_of(const std::vector<Reading>& all) {
   return some;
 }
 
+// What a job does beside training, as its program says.
+constexpr bool is_pause(LogPart part) {
+  return part == LogPart::kEvaluation || part == LogPart::kCheckpoint;
+}
+
 size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
   const size_t least = std::min(kAlwaysWarmUp, steps.size() / 2);
   const size_t count = std::min(kWarmUpSteps, steps.size());
@@ -122,6 +127,7 @@ class LogSummary {
     fill_blocks();
     write_warm_up();
     write_spread();
+    write_pauses();
     keep_worst_slow();
   }
 
@@ -279,6 +285,17 @@ class LogSummary {
     spread.p90_ns = quantile_of(lengths, 0.9);
   }
 
+  void write_pauses() {
+    for (size_t part = 0; part < kLogParts; ++part) {
+      if (!is_pause(static_cast<LogPart>(part))) continue;
+      std::vector<int64_t> paused;
+      for (const LoggedStep& step : steps_) {
+        if (step.steps == 1 && seen(step.part_ns[part]) > 0) paused.push_back(step.step);
+      }
+      run_.pauses[part] = {std::ssize(paused), period_of(paused)};
+    }
+  }
+
   void keep_worst_slow() {
     if (run_.slow.size() > kMostSlow) {
       const auto end = run_.slow.begin() + kMostSlow;
@@ -333,6 +350,25 @@ void RankRun::coarsen(int64_t steps) {
   }
   blocks = std::move(coarse);
   block_steps = steps;
+}
+
+int64_t period_of(const std::vector<int64_t>& steps) {
+  constexpr size_t kFewest = 4;
+  if (steps.size() < kFewest) return 0;
+  std::vector<int64_t> gaps;
+  for (size_t i = 1; i < steps.size(); ++i) gaps.push_back(steps[i] - steps[i - 1]);
+  const auto middle = gaps.begin() + static_cast<ptrdiff_t>(gaps.size() / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  const int64_t period = *middle;
+  const auto alike = std::count_if(gaps.begin(), gaps.end(), [&](int64_t gap) {
+    return std::abs(gap - period) <= std::max<int64_t>(period >= 10 ? 1 : 0, period / 50);
+  });
+  return static_cast<size_t>(alike) * 10 >= gaps.size() * 7 && period > 1 ? period : 0;
+}
+
+bool RankRun::is_silent(int64_t now_ns) const {
+  constexpr int64_t kSilence = 10'000'000'000;
+  return !ended && now_ns - last_sign_ns > (is_gone ? kBetweenSignsNs : kSilence);
 }
 
 RankRun summarise(const StepLog& log) {

@@ -53,6 +53,12 @@ struct SlowStep {
   int rank = 0;
 };
 
+/// The steps in which a rank did something else than training: it evaluated or saved.
+struct Pauses {
+  int64_t count = 0;
+  int64_t period = 0;  ///< steps from one to the next if that is regular, else 0
+};
+
 /// How the lengths of the usual steps spread, and what explains it.
 struct StepSpread {
   double p10_ns = 0;
@@ -76,6 +82,7 @@ struct RankRun {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;  ///< the end of its last step
   bool ended = false;
+  bool is_gone = false;  ///< it did not say that it ended, but its process is no more
   std::optional<int> exit_status;
   int64_t last_sign_ns = 0;
   std::optional<LogPart> last_part;
@@ -91,6 +98,7 @@ struct RankRun {
   int64_t warm_up_steps = 0;
   double warm_up_lost_ns = 0;  ///< time beyond that of the same number of usual steps
   StepSpread spread;
+  std::array<Pauses, kLogParts> pauses{};  ///< empty for the parts of training
 
   int64_t block_steps = 1;
   std::vector<RunBlock> blocks;      ///< block i begins with step i * block_steps
@@ -99,10 +107,18 @@ struct RankRun {
   std::vector<LoggedCores> cores;  ///< at most about 256; readings that lack a figure are left out
   std::vector<LogMark> marks;
 
+  /// Whether it neither ended nor gave a sign of life for so long that it must have died.
+  [[nodiscard]] bool is_silent(int64_t now_ns) const;
   [[nodiscard]] bool sees_part(LogPart part) const { return sees[static_cast<size_t>(part)]; }
   /// Joins blocks so that each has `steps` steps, a multiple of the present number.
   void coarsen(int64_t steps);
 };
+
+/// Signs of life come each second, on a busy machine somewhat later.
+constexpr int64_t kBetweenSignsNs = 2'500'000'000;
+
+/// The usual number of steps from one of `steps` to the next; 0 if they do not come regularly.
+[[nodiscard]] int64_t period_of(const std::vector<int64_t>& steps);
 
 [[nodiscard]] RankRun summarise(const StepLog& log);
 

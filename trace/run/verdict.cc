@@ -111,53 +111,53 @@ void write_parts(RunVerdict& verdict, const RankRuns& ranks) {
   verdict.other_share = std::max(0.0, verdict.other_share);
 }
 
-// Compiling belongs to the warm-up. If it comes again and again, it is a cause of its own.
+// What a rank compiled after the first time. Once or twice, that belongs to the warm-up; if it
+// comes again and again, it is a cause of its own.
+struct Compiling {
+  double early_ns = 0;  ///< in the warm-up
+  double later_ns = 0;
+
+  [[nodiscard]] bool recurs(const RankRun& rank) const {
+    return later_ns >= kLeastCompiling * std::max(rank.all.length_ns, 1.0);
+  }
+};
+
+Compiling compiling_of(const RankRun& rank) {
+  Compiling again;
+  bool is_first = true;
+  for (size_t i = 0; i < rank.blocks.size(); ++i) {
+    const double own = rank.blocks[i].all.part_ns[static_cast<size_t>(LogPart::kCompile)];
+    const bool is_early = static_cast<int64_t>(i) * rank.block_steps < rank.warm_up_steps;
+    const bool is_known = is_early && is_first;
+    if (own > 0) is_first = false;
+    if (!is_known) (is_early ? again.early_ns : again.later_ns) += own;
+  }
+  return again;
+}
+
 std::vector<RunFinding> find_warm_up(const RankRuns& ranks) {
   std::vector<RunFinding> findings;
-  double lost = 0;
-  const RankRun* longest = &ranks.front();
+  RunFinding slow_start, recompiles;
+  slow_start.cause = RunCause::kWarmUp;
+  recompiles.cause = RunCause::kPart;
+  recompiles.part = LogPart::kCompile;
   for (const RankRun& rank : ranks) {
-    const double own = rank.warm_up_lost_ns / std::max(rank.all.length_ns, 1.0);
-    if (own > lost) {
-      lost = own;
-      longest = &rank;
+    const Compiling again = compiling_of(rank);
+    const double length_ns = std::max(rank.all.length_ns, 1.0);
+    const double start_ns = rank.warm_up_lost_ns - (again.recurs(rank) ? again.early_ns : 0);
+    if (start_ns / length_ns > slow_start.lost_share) {
+      slow_start.lost_share = start_ns / length_ns;
+      slow_start.count = rank.warm_up_steps;
+      slow_start.typical_ns = start_ns;
+    }
+    const double share = (again.early_ns + again.later_ns) / length_ns;
+    if (again.recurs(rank) && share > recompiles.share) {
+      recompiles.lost_share = recompiles.share = share;
+      recompiles.count = std::ranges::count(rank.marks, LogMarkKind::kCompile, &LogMark::kind);
     }
   }
-  if (lost >= kLeastWarmUp) {
-    RunFinding finding;
-    finding.cause = RunCause::kWarmUp;
-    finding.lost_share = lost;
-    finding.count = longest->warm_up_steps;
-    finding.typical_ns = longest->warm_up_lost_ns;
-    findings.push_back(finding);
-  }
-  const RankRun* most = nullptr;
-  double most_share = kLeastCompiling;
-  int64_t times = 0;
-  for (const RankRun& rank : ranks) {
-    double later_ns = 0;
-    int64_t number = 0;
-    for (size_t i = 0; i < rank.blocks.size(); ++i) {
-      const double own = rank.blocks[i].all.part_ns[static_cast<size_t>(LogPart::kCompile)];
-      const bool is_later = static_cast<int64_t>(i) * rank.block_steps >= rank.warm_up_steps;
-      if (is_later) later_ns += own;
-    }
-    for (const LogMark& mark : rank.marks) {
-      number += mark.kind == LogMarkKind::kCompile ? 1 : 0;
-    }
-    const double share = later_ns / std::max(rank.all.length_ns, 1.0);
-    if (share < most_share) continue;
-    most_share = share;
-    most = &rank;
-    times = number;
-  }
-  if (most == nullptr) return findings;
-  RunFinding finding;
-  finding.cause = RunCause::kPart;
-  finding.part = LogPart::kCompile;
-  finding.lost_share = finding.share = most_share;
-  finding.count = times;
-  findings.push_back(finding);
+  if (slow_start.lost_share >= kLeastWarmUp) findings.push_back(slow_start);
+  if (recompiles.share > 0) findings.push_back(recompiles);
   return findings;
 }
 
@@ -223,9 +223,7 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
     verdict.lost_steps += rank.lost_steps;
     verdict.damaged_bytes += rank.damaged_bytes;
     verdict.ranks.push_back(row_of(rank, now_ns));
-    constexpr int64_t kAlive = 10'000'000'000;
-    verdict.is_running =
-        verdict.is_running || (!rank.ended && now_ns - rank.last_sign_ns <= kAlive);
+    verdict.is_running = verdict.is_running || (!rank.ended && !rank.is_silent(now_ns));
   }
   write_rates(verdict, ranks);
   write_parts(verdict, ranks);
@@ -236,7 +234,7 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
   append(findings, find_slowdowns(ranks, verdict.segments));
   append(findings, find_part_losses(ranks, verdict.slow));
   append(findings, find_uneven_ranks(ranks, verdict.segments));
-  append(findings, find_spread(ranks));
+  append(findings, find_spread(ranks, verdict.segments));
   append(findings, find_memory_growth(ranks));
   append(findings, find_warm_up(ranks));
   drop_doubles(findings);

@@ -152,6 +152,52 @@ TEST(RunVerdict, ARankWithMoreWorkThanTheOthers) {
   EXPECT_NEAR(finding.lost_share, 4.0 / 41, 0.02);
 }
 
+TEST(RunVerdict, AnEvaluationThatComesTooOftenToBeASlowStepHasItsPeriod) {
+  Job job;
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step % 5 == 4) own.evaluation = 80;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.part, LogPart::kEvaluation);
+  EXPECT_EQ(finding.period, 5);
+  EXPECT_EQ(finding.count, 800);
+  EXPECT_NEAR(finding.typical_ns, 80e6, 1e6);
+}
+
+TEST(RunVerdict, CompilingAgainIsNoPartOfTheWarmUp) {
+  Job job{.steps = 300};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step == 0) own.compile = 9000;
+    if (own.step % 12 == 11) own.compile = 400;
+  };
+  const RunVerdict verdict = judge(job);
+  ASSERT_EQ(verdict.findings.size(), 2U);
+  const RunFinding& compiling = verdict.findings[0];
+  EXPECT_EQ(compiling.part, LogPart::kCompile);
+  const double length_s = 300 * 0.037 + 9 + 25 * 0.4;
+  EXPECT_NEAR(compiling.lost_share, 25 * 0.4 / length_s, 0.02);
+  EXPECT_EQ(verdict.findings[1].cause, RunCause::kWarmUp);
+  EXPECT_NEAR(verdict.findings[1].typical_ns, 9.4e9, 0.1e9) << "with the 400 ms of any job";
+}
+
+TEST(RunVerdict, TwoSteadyLevelsAreNotUnsteady) {
+  Job job;
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step >= 2000) own.forward *= 9;
+  };
+  EXPECT_EQ(only(judge(job)).cause, RunCause::kSlower);
+}
+
+TEST(RunVerdict, OneCollectionInAShortRunSaysNothingOfAnHour) {
+  for (const int64_t often : {200, 20}) {
+    Job job{.steps = 250};
+    job.change = [often](Own& own, std::mt19937&) {
+      if (own.step % often == often - 1) own.collection = 600;
+    };
+    EXPECT_EQ(judge(job).findings.empty(), often == 200) << often;
+  }
+}
+
 TEST(RunVerdict, MemoryThatFills) {
   for (const bool fills : {true, false}) {
     std::vector<StepLog> logs = logs_of({});

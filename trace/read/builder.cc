@@ -48,6 +48,9 @@ TrackKind kind_of(uint32_t categories) {
 void TraceBuilder::unite_strings() {
   const auto& collectors = events_.collectors;
   std::vector<std::tuple<uint64_t, uint32_t, uint32_t>> order;  // offset, collector, id
+  size_t count = 0;
+  for (const EventCollector& collector : collectors) count += collector.first_offsets().size();
+  order.reserve(count);
   for (uint32_t collector = 0; collector < collectors.size(); ++collector) {
     const auto& offsets = collectors[collector].first_offsets();
     for (uint32_t id = 0; id < offsets.size(); ++id) order.emplace_back(offsets[id], collector, id);
@@ -61,8 +64,12 @@ void TraceBuilder::unite_strings() {
 
 void TraceBuilder::unite_tracks() {
   std::unordered_map<uint64_t, uint32_t> index;  // by pid and tid
+  size_t most = 0;
+  for (const EventCollector& collector : events_.collectors) most += collector.tracks().size();
+  tracks_.reserve(most);
   for (uint32_t collector = 0; collector < events_.collectors.size(); ++collector) {
     auto& track_of = track_of_.emplace_back();
+    track_of.reserve(events_.collectors[collector].tracks().size());
     for (const EventCollector::TrackKey& key : events_.collectors[collector].tracks()) {
       const StringId pid = string_of_[collector][key.pid.value];
       const StringId tid = string_of_[collector][key.tid.value];
@@ -116,6 +123,7 @@ void TraceBuilder::unite_ids() {
       row.text = string_of(rows, row.text);
     }
   });
+  for (EventCollector& collector : events_.collectors) collector.forget_ids();
 }
 
 // Puts the runs of all threads together, track by track, in the order of the text.

@@ -67,6 +67,15 @@ Issue issue_of_phase(uint8_t phase) {
 
 }  // namespace
 
+void EventCollector::forget_ids() {
+  strings_ = {};
+  first_offsets_ = {};
+  is_annotation_ = {};
+  next_name_ = {};
+  tracks_ = {};
+  track_index_ = {};
+}
+
 void EventCollector::add(const RawEvent& event) {
   const uint8_t phase = facts_of(event).phase;
   ++rows_->events_by_phase[phase < rows_->events_by_phase.size() ? phase : 0];

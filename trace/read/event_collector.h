@@ -43,6 +43,8 @@ class alignas(kApartBytes) EventCollector : public EventSink {
   [[nodiscard]] const SliceRows& slices() const { return slices_; }
   /// Offset at which each string occurred first, by id: with threads, the order of ids is random.
   [[nodiscard]] const std::vector<uint64_t>& first_offsets() const { return first_offsets_; }
+  /// Frees all but slices(): the ids are mapped, and nothing more is added.
+  void forget_ids();
 
  private:
   void add_slice(const RawEvent& event);

@@ -1,7 +1,7 @@
 #include "trace/read/lanes.h"
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <tuple>
 
 #include "base/parallel.h"
@@ -24,10 +24,26 @@ class LaneStack {
   size_t open_ = 0;  // lanes [0, open_) may hold a slice that has not ended
 };
 
-// What must be known of all tracks before their places in the columns can be computed.
+// Calls visit(row, name) for the rows of a track in order. `order`: null if the track has one run.
+template <typename Visit>
+void for_each_row(const TrackRows& rows, const RowOrder* order, Visit visit) {
+  if (order != nullptr) return order->for_each(visit);
+  for (const SliceRow& row : rows.runs[0].rows) visit(row, rows.runs[0].name_of(row));
+}
+
+// The same for the last time: the memory of rows is returned.
+template <typename Visit>
+void take_each_row(const TrackRows& rows, const RowOrder* order, Visit visit) {
+  if (order != nullptr) return order->take_each(visit);
+  for_each_row(rows, nullptr, visit);
+  rows.runs[0].taken();
+}
+
+// What must be known of all tracks before their places in the columns can be computed. Small,
+// because a damaged or odd trace may have a million tracks.
 struct Survey {
-  std::optional<RowOrder> order;
-  std::vector<uint32_t> counts;  // by depth
+  std::unique_ptr<const RowOrder> order;  // null if the track has one run
+  std::vector<uint32_t> counts;           // by depth
   uint32_t categories = 0;
   int64_t begin_ns = INT64_MAX;
   int64_t end_ns = INT64_MIN;
@@ -35,9 +51,9 @@ struct Survey {
 
 Survey survey(const TrackRows& rows) {
   Survey found;
-  found.order.emplace(rows.runs);
+  if (rows.runs.size() > 1) found.order = std::make_unique<RowOrder>(rows.runs);
   LaneStack stack;
-  found.order->for_each([&](const SliceRow& row, StringId) {
+  for_each_row(rows, found.order.get(), [&](const SliceRow& row, StringId) {
     const uint32_t depth = stack.place(row);
     if (depth == found.counts.size()) found.counts.push_back(0);
     ++found.counts[depth];
@@ -61,12 +77,12 @@ uint32_t add_lanes(Track& track, TrackId id, const Survey& survey, uint32_t firs
 }
 
 // Fills the track's columns and gives up its rows.
-void fill_columns(const RowOrder& order, std::span<const Lane> lanes, uint32_t first_lane,
-                  int64_t base_ns, const SliceColumns& columns) {
+void fill_columns(const TrackRows& rows, const RowOrder* order, std::span<const Lane> lanes,
+                  uint32_t first_lane, int64_t base_ns, const SliceColumns& columns) {
   std::vector<uint32_t> next;
   for (const Lane& lane : lanes) next.push_back(lane.first.value);
   LaneStack stack;
-  order.take_each([&](const SliceRow& row, StringId name) {
+  take_each_row(rows, order, [&](const SliceRow& row, StringId name) {
     const uint32_t depth = stack.place(row);
     const size_t index = next[depth]++;
     columns.begin_ns[index] = row.begin_ns + base_ns;
@@ -120,6 +136,9 @@ PlacedTracks place_tracks(std::span<const TrackRows> gathered, int64_t base_ns, 
 
   PlacedTracks out;
   out.track_of_rows.resize(gathered.size());
+  out.tracks.reserve(order.size());
+  out.categories.reserve(order.size());
+  out.lanes.reserve(order.size());
   uint32_t count = 0;
   for (const uint32_t index : order) {
     const Survey& found = surveys[index];
@@ -139,7 +158,9 @@ PlacedTracks place_tracks(std::span<const TrackRows> gathered, int64_t base_ns, 
     const uint32_t rows = by_size[index];
     const Track& track = out.tracks[out.track_of_rows[rows].value];
     const auto lanes = std::span(out.lanes).subspan(track.first_lane.value, track.lane_count);
-    fill_columns(*surveys[rows].order, lanes, track.first_lane.value, base_ns, columns);
+    fill_columns(gathered[rows], surveys[rows].order.get(), lanes, track.first_lane.value, base_ns,
+                 columns);
+    surveys[rows].order.reset();
   });
   out.memory = memory;
   out.slices = columns.view();

@@ -1,8 +1,8 @@
 """Measures what recording costs a training loop, for Redline and torch.profiler in the same run.
 
-Small models are trained on one thread: without a recorder, with Redline, with torch.profiler, in
-turn, round after round, so that other work on the machine disturbs all alike. Each recorded loop is
-compared with the plain loop of its round, and figures are medians over the rounds.
+Small models are trained on one thread: without a recorder, with Redline, with torch.profiler, round
+after round, so that other work on the machine disturbs all alike. Each recorded loop is compared with
+the plain loop of its round, and figures are medians over the rounds.
 
 The training loop stands still while a profiler stops (with a schedule, step() does that). So the
 slow-down of a job includes the stop; the recording alone is a separate figure. Both profilers export
@@ -14,6 +14,7 @@ import gzip
 import itertools
 import json
 import pathlib
+import random
 import statistics
 import sys
 import tempfile
@@ -29,7 +30,7 @@ from record_models import MODELS  # noqa: E402
 from record_sources import BareObserver, measure_sources, show_sources  # noqa: E402
 
 
-WITH_MODULES = "redline with modules"
+WITH_MODULES, PLAIN, BARE = "redline with modules", "plain", "bare observer"
 
 
 def profilers(modules, **options):
@@ -76,21 +77,28 @@ def measure(training, rounds, steps, modules, options, path):
     """The figures of each profiler, which exports to `path`. Slow-downs are shares of the plain loop, and costs
     are microseconds per event."""
     makers = profilers(modules, **options)
-    rows, floor, traces = {name: [] for name in makers}, [], {}
+    rows, traces = {name: [] for name in (*makers, BARE)}, {}
     training.run(steps)
+    # What runs after torch.profiler's export finds the heap as it was left. So each round has an order of its own.
+    order = random.Random(0)
     for index in range(rounds + 1):
-        plain = training.run(steps)
-        bare = observe(training, steps, options["record_shapes"]) - plain
-        for name, make in makers.items():
-            loop, stop, export = record(training, steps, make(), path)
-            if index == 0:  # the first round also pays for loading and warming up
-                traces[name] = count_events(path), path.stat().st_size
+        took = {}
+        for name in order.sample((PLAIN, *rows), len(rows) + 1):
+            if name == PLAIN:
+                took[name] = training.run(steps), 0.0, 0.0
+            elif name == BARE:
+                took[name] = observe(training, steps, options["record_shapes"]), 0.0, 0.0
             else:
-                rows[name].append((plain, loop - plain, stop, export))
-        if index > 0:
-            floor.append((plain, bare, 0.0, 0.0))
-    figures = {name: summarise(of_it, *traces[name]) for name, of_it in rows.items()}
-    figures["bare observer"] = summarise(floor, *traces["redline"])
+                took[name] = record(training, steps, makers[name](), path)
+                if index == 0:
+                    traces[name] = count_events(path), path.stat().st_size
+        if index == 0:  # also pays for loading and warming up
+            continue
+        plain = took[PLAIN][0]
+        for name, of_it in rows.items():
+            loop, stop, export = took[name]
+            of_it.append((plain, loop - plain, stop, export))
+    figures = {name: summarise(of_it, *traces.get(name, traces["redline"])) for name, of_it in rows.items()}
     if modules:
         figures[WITH_MODULES] |= cost_of_modules(rows["redline"], rows[WITH_MODULES],
                                                  traces[WITH_MODULES][0] - traces["redline"][0])
@@ -138,7 +146,7 @@ ROWS = (
 
 
 def show(figures):
-    ours, theirs, floor = (figures[name] for name in ("redline", "torch.profiler", "bare observer"))
+    ours, theirs, floor = (figures[name] for name in ("redline", "torch.profiler", BARE))
     print(f"{'':32}{'torch.profiler':>16}{'redline':>12}{'ratio':>10}{'bare observer':>16}")
     for title, key, scale, unit in ROWS:
         ratio = f"1/{theirs[key] / ours[key]:.1f}" if ours[key] > 0 else "-"

@@ -10,6 +10,7 @@ import pytest
 
 SCRIPT = pathlib.Path(__file__).with_name("scripts") / "logs_steps.py"
 BEYOND, CANNOT_TELL, INTERRUPTED = 3, 4, 130
+UNKNOWN_OPERATOR = "redline: which operator changed is not known: --base: no trace was recorded"
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_a_slower_command_is_caught_and_the_part_is_named(run, program, compare,
     assert "Surely more than 5 % slower." in done.stdout
     assert "Most of it in waiting for data" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
-    assert done.stderr.startswith("redline: which operator changed is not known: --base: no trace was recorded")
+    assert done.stderr.startswith(UNKNOWN_OPERATOR)
     logs = [len(list((runs / side).glob("*.steps.redline"))) for side in ("base", "new")]
     assert logs[0] == logs[1] >= 3
     assert "what the command says" in (runs / "new" / "1.log").read_text()
@@ -75,7 +76,8 @@ def test_equal_commands_are_no_alarm(run, compare, steps):
     done = run(compare(steps(), steps(), "-n", 3, "--fail-slower", "900%", "--fail-memory", "900%"))
     assert done.returncode == 0, done.stderr
     assert "Surely not more than 900 % slower." in done.stdout
-    assert done.stderr == ""
+    # If other work slowed one side, it asks which operators changed, and these commands record no trace.
+    assert not done.stderr or done.stderr.startswith(UNKNOWN_OPERATOR)
 
 
 def test_one_run_of_each_proves_little(run, compare, steps):

@@ -3,6 +3,8 @@
 #include "profiler/cupti/cupti_source.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <set>
 #include <thread>
@@ -77,6 +79,27 @@ TEST_F(GpuWindow, EachThreadFillsItsOwnBuffers) {
   EXPECT_EQ(stub::attribute(kZeroedBuffers), 0);
   EXPECT_EQ(stub::attribute(kStampBuffers), 0) << "CUPTI's own default";
   static_cast<void>(end());
+}
+
+TEST_F(FreshSource, AForkedChildLeavesCuptisIdsAlone) {
+  begin(false);
+  source_.enable({});
+  profiler::push_external_id(profiler::ExternalIdKind::kOperator, 41, "");
+  const pid_t child = fork();
+  if (child == 0) {
+    const int calls = stub::cupti_calls("cuptiActivityPushExternalCorrelationId") +
+                      stub::cupti_calls("cuptiActivityPopExternalCorrelationId");
+    profiler::push_external_id(profiler::ExternalIdKind::kOperator, 42, "");
+    profiler::pop_external_id(profiler::ExternalIdKind::kOperator);
+    _exit(stub::cupti_calls("cuptiActivityPushExternalCorrelationId") +
+          stub::cupti_calls("cuptiActivityPopExternalCorrelationId") - calls);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "calls in the child";
+  profiler::pop_external_id(profiler::ExternalIdKind::kOperator);
+  EXPECT_GT(stub::cupti_calls("cuptiActivityPopExternalCorrelationId"), 0) << "in the parent";
+  source_.disable();
 }
 
 TEST_F(FreshSource, TheMemoryForTimesIsAsLargeAsTheUserWants) {

@@ -46,16 +46,16 @@ def training(*words):
     return shlex.join([sys.executable, str(TRAINING), *map(str, words)])
 
 
-def calibrated():
-    """Words that make the planted changes 5 % of a step, or the operator that is doubled as long as that."""
+def calibrated(seconds):
+    """Words that make a run so long, and the planted changes, or the operator that is doubled, 5 % of a step."""
     said = json.loads(subprocess.check_output(shlex.split(training("--measure")), text=True))
     sums = max(1, round(PLANTED * said["step_ms"] / said["sum_ms"]))
-    return ["--sums", sums, "--planted-ms", round(PLANTED * (said["step_ms"] + sums * said["sum_ms"]), 3)]
+    step_ms = said["step_ms"] + sums * said["sum_ms"]
+    return ["--steps", round(1000 * seconds / step_ms), "--sums", sums, "--planted-ms", round(PLANTED * step_ms, 3)]
 
 
 def compare(change, sizes, arguments):
-    base = training(*sizes, "--steps", arguments.steps)
-    new = training(*sizes, "--steps", arguments.steps, "--change", change)
+    base, new = training(*sizes), training(*sizes, "--change", change)
     command = [REDLINE, "compare", "-n", str(arguments.runs), "--fail-slower", arguments.limit, "--format", "json",
                "--base", base, "--new", new]
     begin = time.monotonic()
@@ -105,21 +105,21 @@ def show(rows):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", type=int, default=200, help="comparisons without a change, and as many with one")
-    parser.add_argument("--runs", type=int, default=8, help="runs of each side, at most")
-    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--runs", type=int, default=14, help="runs of each side, at most")
+    parser.add_argument("--seconds", type=float, default=2, help="of training in each run")
     parser.add_argument("--limit", default="1%")
     parser.add_argument("--minutes", type=float, default=0, help="begins no further pair after this time")
     parser.add_argument("--alone", action="store_true", help="without other work beside it")
     parser.add_argument("--json", type=pathlib.Path, help="appends a line for each comparison, goes on from those in "
                         "the file, and counts all")
     arguments = parser.parse_args()
-    options = {name: getattr(arguments, name) for name in ("runs", "steps", "limit", "alone")}
+    options = {name: getattr(arguments, name) for name in ("runs", "seconds", "limit", "alone")}
     rows = rows_in(arguments.json, options)
     todo = changes(arguments.pairs)[len(rows):]
     beside = multiprocessing.Process(target=be_busy, args=(len(rows),), daemon=True)
     if not arguments.alone:
         beside.start()
-    sizes = calibrated() if todo else []
+    sizes = calibrated(arguments.seconds) if todo else []
     print("sizes", *sizes, flush=True)
     begin = time.monotonic()
     for change in todo:

@@ -346,6 +346,13 @@ class Comparison {
   double tail_;
 };
 
+// The only rank of a job waits for no other, and jobs with more ranks are compared with that.
+// Hooks that see the forward pass would have seen the wait.
+bool waits_for_nobody(const std::vector<RankRun>& ranks, LogPart part) {
+  return part == LogPart::kCommunicationWait && ranks.size() == 1 &&
+         ranks.front().world_size == 1 && ranks.front().sees_part(LogPart::kForward);
+}
+
 }  // namespace
 
 std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
@@ -368,6 +375,9 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
         std::find(kSeldom.begin(), kSeldom.end(), static_cast<LogPart>(part)) != kSeldom.end();
     const auto seeing = std::count_if(ranks.begin(), ranks.end(),
                                       [part](const RankRun& rank) { return rank.sees[part]; });
+    if (seeing == 0 && waits_for_nobody(ranks, static_cast<LogPart>(part))) {
+      run.parts[part] = StepTime{};
+    }
     // One rank alone may evaluate and save; then the others wait for it.
     if (seeing == 0 || (!is_seldom && seeing < std::ssize(ranks))) continue;
     run.parts[part] = is_seldom ? measure.seldom_part(part) : measure.usual_part(part);

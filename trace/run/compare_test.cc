@@ -94,6 +94,17 @@ TEST(RunFigures, StallsOfEveryKindCount) {
   }
 }
 
+TEST(RunFigures, OnlyTheSoleRankOfAJobSurelyWaitsForNoOther) {
+  constexpr auto kWait = static_cast<size_t>(LogPart::kCommunicationWait);
+  StepLog log = work_log({});
+  EXPECT_EQ(run_figures({summarise(log)})->parts[kWait]->ns, 0);
+  log.world_size = 2;  // the other rank's log is missing
+  EXPECT_FALSE(run_figures({summarise(log)})->parts[kWait]);
+  log.world_size = 1;  // without a hook that sees the parts nobody knows what it waited for
+  for (LoggedStep& step : log.steps) step.part_ns.fill(kUnseen);
+  EXPECT_FALSE(run_figures({summarise(log)})->parts[kWait]);
+}
+
 TEST(RunFigures, ABusyMinuteDoesNotDecide) {
   StepLog log = work_log({});
   const double before = run_figures({summarise(log)})->step.ns;

@@ -160,6 +160,31 @@ TEST_F(FreshSource, AGpuThatHangsKeepsTheEndNoLongerThanItMay) {
   EXPECT_FALSE(source_.waits_for_gpus());
 }
 
+TEST_F(FreshSource, WhatCuptiHoldsIsForcedOutBeforeTheProcessEnds) {
+  begin(false);
+  source_.enable({});
+  stub::call(launch_call(1, now()));
+  stub::keep_buffer_of(0);
+  source_.flush_before_exit();
+  EXPECT_EQ(stub::forced_buffers(), 1);
+  source_.let_go();
+  EXPECT_EQ(events(end(), "cuda_runtime").size(), 1u);
+}
+
+TEST_F(GpuWindow, AnAttributeOfAGpuHasItsOwnField) {
+  stub::clear_devices();
+  std::map<int, int> attributes;
+  for (int attribute = 1; attribute < 120; ++attribute) attributes[attribute] = 1000 + attribute;
+  stub::add_device({.name = "GPU", .memory = 99, .attributes = attributes});
+  begin();
+  stub::emit_record(kernel(1, now()));
+  EXPECT_EQ(end()["deviceProperties"][0], json::parse(R"({"id": 0, "name": "GPU",
+      "totalGlobalMem": 99, "computeMajor": 1075, "computeMinor": 1076, "maxThreadsPerBlock": 1001,
+      "maxThreadsPerMultiprocessor": 1039, "regsPerBlock": 1012, "warpSize": 1010,
+      "sharedMemPerBlock": 1008, "numSms": 1016, "regsPerMultiprocessor": 1082,
+      "sharedMemPerBlockOptin": 1097, "sharedMemPerMultiprocessor": 1081})"));
+}
+
 TEST_F(FreshSource, AProcessThatEndsDoesNotWaitForAGpu) {
   CuptiSource patient(std::chrono::hours(1));
   begin(false);

@@ -27,6 +27,13 @@ TEST(RecordedEvents, NumbersOfCallsStartAnew) {
   EXPECT_EQ(events.find(1, 55, 9)->correlation, 3u);
 }
 
+TEST(RecordedEvents, FewStayForEver) {
+  RecordedEvents events;
+  for (uint32_t event = 0; event < 10; ++event) events.add(recorded(event, event));
+  for (int round = 0; round < 10; ++round) events.end_round();
+  for (uint32_t event = 0; event < 10; ++event) EXPECT_NE(events.find(1, event, 99), nullptr);
+}
+
 TEST(RecordedEvents, AreBoundedAndTheLatestStay) {
   RecordedEvents events;
   uint32_t correlation = 0;

@@ -25,6 +25,31 @@ Descr zeroed(EventType type) {
   return made;
 }
 
+TEST(NcclEvent, DifferentArgsHaveDifferentKeys) {
+  std::vector<Event> events;
+  for (const int is_send : {-1, 0, 1}) events.push_back({.is_send = is_send});
+  const auto add = [&](auto member, auto value) {
+    for (size_t i = 0, count = events.size(); i < count && i < 64; ++i) {
+      events.push_back(events[i]);
+      events.back().*member = static_cast<std::decay_t<decltype(events[0].*member)>>(value);
+    }
+  };
+  add(&Event::is_captured, true);
+  add(&Event::root, 1);
+  add(&Event::peer, 1);
+  add(&Event::channel, 1);
+  add(&Event::steps, 1);
+  add(&Event::chunk_bytes, 1);
+  add(&Event::channels, 1);
+  add(&Event::warps, 1);
+  add(&Event::count, 1);
+  add(&Event::net_id, 1);
+  add(&Event::type, kCeBatch);
+  std::set<uint64_t> keys;
+  for (const Event& event : events) keys.insert(args_key(event));
+  EXPECT_EQ(keys.size(), events.size());
+}
+
 TEST(NcclEvent, EachTypeGivesItsOwnFields) {
   int stream = 0;
   DescrV5 coll = zeroed(kColl);

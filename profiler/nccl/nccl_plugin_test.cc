@@ -269,7 +269,21 @@ TEST_F(NcclWindow, WhatAStepWaitsForIsWithinIt) {
     EXPECT_EQ(by_name[wait].args["Parent"], step.args["Event"]);
     EXPECT_GE(by_name[wait].begin_us, step.begin_us);
     EXPECT_LE(by_name[wait].end_us, step.end_us);
+    EXPECT_FALSE(by_name[wait].args.contains("Bytes")) << "the step has them";
   }
+}
+
+TEST_F(NcclWindow, ACallIsNotOverWithItsProxy) {
+  begin();
+  int mask = 0;
+  void* context = init(ncclProfiler_v5, mask);
+  void* group = start(ncclProfiler_v5, context, descr<DescrV5>(kGroup));
+  void* coll = start(ncclProfiler_v5, context, all_reduce<DescrV5>(1, group, 0));
+  ncclProfiler_v5.stop_event(start(ncclProfiler_v5, context, proxy_op<DescrV5>(coll, true)));
+  ncclProfiler_v5.stop_event(coll);
+  ncclProfiler_v5.stop_event(group);
+  const json trace = end();
+  EXPECT_GT(only(trace, "collective").end_us, only(trace, "proxy").end_us);
 }
 
 TEST_F(NcclWindow, CallsNameTheOperatorThatMadeThem) {
@@ -480,6 +494,7 @@ TEST_F(NcclWindow, WhatIsOpenAtTheEndIsNotFinishedAndOver) {
   const json trace = end();
   EXPECT_EQ(only(trace, "call").args["finished"], false);
   EXPECT_FALSE(only(trace, "collective").args.contains("finished")) << "it was enqueued";
+  EXPECT_GT(only(trace, "call").end_us, only(trace, "collective").end_us) << "until the end";
   EXPECT_EQ(trace["redline"]["nccl"], json({{"events", 2}, {"unfinished", 1}, {"dropped", 0}}));
   begin();
   ncclProfiler_v5.stop_event(group);

@@ -266,6 +266,29 @@ TEST_F(FreshSource, SaysThatKernelsComeWithoutTimesAndSwitchesThemOnAnew) {
               HasSubstr("redline: CUPTI gives most kernels without times"));
 }
 
+TEST_F(FreshSource, KernelsAreSwitchedOnAnewOnlySoOften) {
+  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
+  begin(false);
+  source_.enable({});
+  unsetenv("REDLINE_GPU_FLUSH_MS");
+  const auto lose_times = [] {
+    KernelRecord unstamped = kernel(1, now());
+    unstamped.start = unstamped.end = 0;
+    for (int i = 0; i < 5000; ++i) stub::emit_record(unstamped);
+  };
+  for (int surge = 0; surge < 4; ++surge) {
+    const int enabled = stub::cupti_calls("cuptiActivityEnable");
+    lose_times();
+    while (stub::cupti_calls("cuptiActivityEnable") == enabled) std::this_thread::yield();
+  }
+  const int enabled = stub::cupti_calls("cuptiActivityEnable");
+  lose_times();
+  stub::wait_for_flushes(100);
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), enabled);
+  source_.disable();
+  EXPECT_EQ(end()["redline"]["gpu"]["incomplete"], 25000);
+}
+
 TEST_F(FreshSource, WhereHalfTheKernelsHaveTimesNothingIsSwitchedOnAnew) {
   setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
   begin(false);

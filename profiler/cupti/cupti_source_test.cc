@@ -270,7 +270,6 @@ TEST_F(FreshSource, KernelsAreSwitchedOnAnewOnlySoOften) {
   setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
   begin(false);
   source_.enable({});
-  unsetenv("REDLINE_GPU_FLUSH_MS");
   const auto lose_times = [] {
     KernelRecord unstamped = kernel(1, now());
     unstamped.start = unstamped.end = 0;
@@ -284,6 +283,7 @@ TEST_F(FreshSource, KernelsAreSwitchedOnAnewOnlySoOften) {
   const int enabled = stub::cupti_calls("cuptiActivityEnable");
   lose_times();
   stub::wait_for_flushes(100);
+  unsetenv("REDLINE_GPU_FLUSH_MS");
   EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), enabled);
   source_.disable();
   EXPECT_EQ(end()["redline"]["gpu"]["incomplete"], 25000);

@@ -97,7 +97,9 @@ TEST(RunFigures, StallsOfEveryKindCount) {
 TEST(RunFigures, OnlyTheSoleRankOfAJobSurelyWaitsForNoOther) {
   constexpr auto kWait = static_cast<size_t>(LogPart::kCommunicationWait);
   StepLog log = work_log({});
-  EXPECT_EQ(run_figures({summarise(log)})->parts[kWait]->ns, 0);
+  const auto wait = run_figures({summarise(log)})->parts[kWait];
+  ASSERT_TRUE(wait);
+  EXPECT_EQ(wait->ns, 0);
   log.world_size = 2;  // the other rank's log is missing
   EXPECT_FALSE(run_figures({summarise(log)})->parts[kWait]);
   log.world_size = 1;  // without a hook that sees the parts nobody knows what it waited for

@@ -10,7 +10,6 @@ to the same format. At the end each source of events is timed alone.
 """
 
 import argparse
-import ctypes
 import gzip
 import itertools
 import json
@@ -43,13 +42,6 @@ def profilers(modules, **options):
     if modules:
         makers[WITH_MODULES] = lambda: redline.profile(activities=activities, with_modules=True, **options)
     return makers
-
-
-def settle(training):
-    """What runs after an export finds the heap as it was left, which alone can make a loop a fifth faster or slower. So
-    free memory is given back, and two steps take what training needs."""
-    ctypes.CDLL(None).malloc_trim(0)
-    training.run(2)
 
 
 def record(training, steps, profile, path):
@@ -87,11 +79,11 @@ def measure(training, rounds, steps, modules, options, path):
     makers = profilers(modules, **options)
     rows, traces = {name: [] for name in (*makers, BARE)}, {}
     training.run(steps)
+    # What runs after torch.profiler's export finds the heap as it was left. So each round has an order of its own.
     order = random.Random(0)
     for index in range(rounds + 1):
         took = {}
         for name in order.sample((PLAIN, *rows), len(rows) + 1):
-            settle(training)
             if name == PLAIN:
                 took[name] = training.run(steps), 0.0, 0.0
             elif name == BARE:

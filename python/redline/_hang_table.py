@@ -332,7 +332,7 @@ def entered_collectives():
     entries = []
     for dump in ("_dump_fr_trace_json", "_dump_nccl_trace_json"):
         function = getattr(getattr(torch._C, "_distributed_c10d", None), dump, None)
-        if function is None or (dump == "_dump_nccl_trace_json" and not torch.cuda.is_available()):
+        if function is None or (dump == "_dump_nccl_trace_json" and not torch.cuda.is_initialized()):
             continue
         entries += json.loads(function(True, False)).get("entries", [])
     collectives = _latest([entry for entry in entries if not entry.get("is_p2p")])

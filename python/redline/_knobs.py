@@ -175,7 +175,7 @@ class Knobs:
         for function in (TrialReporter.add_step, TrialReporter.note_loss, TrialReporter.backward_ended):
             hide_from_compiler(function)
         limit = os.environ.get("REDLINE_MEMORY_LIMIT")
-        if limit and torch.cuda.is_available():
+        if limit:
             torch.cuda._lazy_call(lambda: _limit_device_memory(int(limit)))
 
     def _watch_marker(self):

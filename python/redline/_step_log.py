@@ -148,7 +148,7 @@ class StepLog:
             watch_for_hangs(self._directory, self._run)
 
     def _look_at_device_memory(self):
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
+        if torch.cuda.is_initialized():  # is_available() would end CUDA in forked children
             self._device_memory(sum(map(torch.cuda.memory_reserved, range(torch.cuda.device_count()))))
 
     # Parts.

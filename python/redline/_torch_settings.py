@@ -32,7 +32,10 @@ def torch_settings():
 
 @functools.cache
 def _cudnn_version():
-    return torch.backends.cudnn.version()
+    # As torch.backends.cudnn.version(), which also asks CUDA for its devices: after that, torch refuses CUDA to
+    # children that the process forks.
+    major, minor, patch = torch._C._cudnn.getRuntimeVersion()
+    return major * (10000 if major >= 9 else 1000) + minor * 100 + patch
 
 
 @functools.cache

@@ -390,7 +390,7 @@ class TrialReporter:
         )
 
     def _check_memory(self):
-        if not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        if not torch.cuda.is_initialized():  # is_available() would end CUDA in forked children
             return
         uses = self._memory_of_devices()
         self.fullest, self.memory, self.capacity = max(uses, key=lambda use: use[1] / max(1, use[2]))

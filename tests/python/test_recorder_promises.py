@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from conftest import ROOT
+from knob_runs import run_with_knobs
 from recording import load, names
 from test_recorder_faults import inflate, job  # noqa: F401  a fixture
 
@@ -26,6 +27,47 @@ def test_a_program_ends_as_ever_and_its_trace_is_readable(run, program, tmp_path
         assert inflate(path).count('"work"') > 0
     else:
         assert names(load(path), "user_annotation") == {"work": 1000}
+
+
+FORKS = """
+import os, sys, torch
+from torch.utils.data import DataLoader
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def train():
+    for batch in DataLoader(torch.randn(64, 4), batch_size=4):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+
+if "profile" in sys.argv:
+    import redline
+    with redline.profile():
+        train()
+else:
+    train()
+child = os.fork()
+if child == 0:
+    os._exit(torch.cuda._is_in_bad_fork())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("how", ["profile", "record", "log", "trial"])
+def test_a_child_that_the_job_forks_may_use_cuda(run, program, python, tmp_path, monkeypatch, how):
+    """torch refuses CUDA to a forked child if its parent has asked for GPUs, even if only for their number."""
+    (tmp_path / "forks.py").write_text(FORKS)
+    job = [python, tmp_path / "forks.py", how]
+    if how == "trial":
+        monkeypatch.setenv("REDLINE_MEMORY_LIMIT", "1000000000")
+        done = run_with_knobs(python, ROOT / "python/redline/startup", tmp_path, {}, job[1:], trial=True, check=False)
+    else:
+        redline = {"record": ["record", "-o", tmp_path / "traces", "--"], "log": ["run", "--log", tmp_path, "--"]}
+        command = [program("redline"), *redline[how], *job] if how in redline else job
+        done = run(command, environment={"PYTHONPATH": str(ROOT / "python")})
+    assert done.returncode == 0, done.stderr
 
 
 def test_killed_jobs_leave_readable_traces(run, library):

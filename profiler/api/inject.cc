@@ -11,11 +11,11 @@
 //   a program that links LibTorch           recorded from here to exit() as one window; then
 //                                           DIR/{host}_{pid}.{time ns}.pt.trace.json.gz is written
 // When CUDA's driver starts, it calls InitializeInjection(), and a program without LibTorch is
-// recorded from here to exit(). If REDLINE_RECORD is not set, any process, also of Python, is
-// recorded as with `redline record -o traces`.
+// recorded from here to exit(), also in Python (JAX, CuPy). If REDLINE_RECORD is not set, any
+// process, also of Python with torch, is recorded as with `redline record -o traces`.
 //
-// A redline::Profiler in the program takes over (redline_take_request) and follows the command
-// line's schedule. SIGTERM completes the window, too. A program that is killed leaves the .partial
+// A redline::Profiler in the program, or the start-up hook of Python if torch is imported later,
+// takes over (redline_take_request) and follows the command line's schedule. SIGTERM completes the window, too. A program that is killed leaves the .partial
 // file. One line on stderr says if recording is impossible; nothing else is printed.
 #include <dlfcn.h>
 
@@ -116,7 +116,7 @@ __attribute__((constructor)) void on_load() {
 /// Runs within the first cuInit() of the process.
 void on_cuda() noexcept {
   see_cuda_start();
-  if (is_requested() && is_python()) return;
+  if (is_requested() && is_python() && has_torch()) return;
   if (!g_is_begun) try_to_record_process();
   // Registered now, so that it runs before CUDA's own exit handlers, while CUPTI can still hand
   // over its records.

@@ -114,6 +114,7 @@ void CuptiSource::enable(const RecorderOptions& options) noexcept {
   if (!options.record_gpu || thread_ || !profiler::has_cuda_driver()) return;
   is_closing_ = is_hurried_ = false;
   off_before_.clear();
+  off_after_.clear();
   const bool is_on = uses_cuda() && try_to_begin(options);
   try {
     thread_ = start_quiet_thread([this, options, is_on] { run(options, is_on); });
@@ -289,10 +290,16 @@ void CuptiSource::collect_until_end() {
     shared_state().pool.wait(static_cast<int>(std::min(interval_ms, kMostFlushIntervalMs)));
     if (is_closing_) break;
     const bool is_forced = wants_flush_.exchange(false);
-    collect(is_forced ? kFlushForced : 0);
+    collect_if_ours(is_forced);
     if (is_forced) is_flushed_.release();
-    look_for_surge();
   }
+}
+
+void CuptiSource::collect_if_ours(bool is_forced) {
+  const std::lock_guard lock(collecting_);
+  if (!off_after_.empty()) return;
+  collect(is_forced ? kFlushForced : 0);
+  look_for_surge();
 }
 
 void CuptiSource::collect(uint32_t flush_flags) {
@@ -368,12 +375,31 @@ void CuptiSource::let_go() noexcept {
   reader_.reset();
 }
 
-void CuptiSource::end() {
-  // Work that was launched within the window belongs to it. Later launches are not recorded.
+void CuptiSource::give_up(const std::string& tool) noexcept {
+  if (!is_on_) return;
+  try {
+    const std::lock_guard lock(collecting_);
+    if (!off_after_.empty()) return;
+    off_after_ = tool + " began to record, and CUPTI serves one tool at a time";
+    shared_state().ids = nullptr;
+    switch_off_and_collect();
+    if (library_) subscription_.release(*library_);
+    warn(kGivenUp, "no GPU activity in the rest of this trace: " + off_after_);
+  } catch (const std::exception&) {
+    // No memory: the window lacks GPU work, which its counts tell.
+  }
+}
+
+void CuptiSource::switch_off_and_collect() {
+  // Work that was launched before belongs to the window. Later launches are not recorded.
   disable_kinds();
   // On a quiet thread, because collect_rest() may write to disk, where a limit raises SIGXFSZ.
   const auto rest = [this] { collect_rest(); };
   if (!run_quietly(rest)) rest();
+}
+
+void CuptiSource::end() {
+  if (off_after_.empty()) switch_off_and_collect();
   reader_->finish();
   stream_names().deliver_all();
   add_entries();
@@ -443,6 +469,7 @@ std::string CuptiSource::counts_json() const {
     if (!text.empty()) json += std::string(", \"") + name + "\": " + trace::json_string(text);
   };
   add_text("off_before", off_before_);
+  add_text("off_after", off_after_);
   add_text("failed_flush", failed_flush_ != kSuccess ? explain(*library_, failed_flush_) : "");
   if (!has_system_thread_ids_) json += R"(, "thread_ids": "not the system's")";
   return json + "}";

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <string>
@@ -55,6 +56,10 @@ class CuptiSource final : public profiler::Source {
   /// Records all that CUPTI holds. To be called when the process is about to end, but CUDA still
   /// works.
   void flush_before_exit() noexcept;
+  /// Another tool in this process is about to give CUPTI its own buffers. From then on CUPTI would
+  /// hand over ours to that tool, and the records in them would be lost to both. So this takes all
+  /// that CUPTI holds, and the rest of the window has no GPU work.
+  void give_up(const std::string& tool) noexcept;
   /// Records what CUPTI has handed over, without a call of CUPTI. To be called when the process
   /// ends and CUDA may be half destroyed.
   void let_go() noexcept;
@@ -73,7 +78,14 @@ class CuptiSource final : public profiler::Source {
 
  private:
   /// Warnings that a user gets at most once in the life of a process.
-  enum Topic : uint8_t { kOff = 1, kFlush = 2, kGraphs = 4, kIncomplete = 8, kThreadIds = 16 };
+  enum Topic : uint8_t {
+    kOff = 1,
+    kFlush = 2,
+    kGraphs = 4,
+    kIncomplete = 8,
+    kThreadIds = 16,
+    kGivenUp = 32
+  };
 
   [[nodiscard]] bool try_to_begin(const RecorderOptions& options);
   [[nodiscard]] tl::expected<void, std::string> begin(const RecorderOptions& options);
@@ -89,6 +101,8 @@ class CuptiSource final : public profiler::Source {
   void collect_until_end();
   void stop_thread();
   void collect(uint32_t flush_flags);
+  void collect_if_ours(bool is_forced);
+  void switch_off_and_collect();
   void look_for_surge();
   void wait_for_gpu();
   void collect_rest() noexcept;
@@ -105,6 +119,8 @@ class CuptiSource final : public profiler::Source {
   bool has_system_thread_ids_ = true;
   std::vector<Kind> enabled_;
   std::string off_before_;  ///< why CUPTI did not start at first
+  std::string off_after_;   ///< why the end of the window has no GPU work
+  std::mutex collecting_;   ///< held while CUPTI is asked for records, or given up
   uint64_t refused_before_ = 0;
   uint64_t foreign_before_ = 0;
   size_t out_before_ = 0;          ///< buffers that CUPTI did not give back after an earlier window
@@ -114,7 +130,7 @@ class CuptiSource final : public profiler::Source {
   std::atomic<Result> failed_flush_ = kSuccess;  ///< the error of the last flush that failed
   DeviceTable devices_;
   std::unique_ptr<ActivityReader> reader_;  ///< within a window
-  std::atomic<bool> is_on_ = false;         ///< CUPTI is switched on
+  std::atomic<bool> is_on_ = false;         ///< CUPTI is switched on, or was given up
   std::atomic<bool> is_closing_ = false;
   std::atomic<bool> is_hurried_ = false;
   std::optional<std::thread> thread_;  ///< asks CUPTI for its records

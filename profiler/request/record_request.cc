@@ -74,8 +74,9 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
     return "the command failed (exit status " + std::to_string(*exit_status) +
            ") before Redline saw it load torch";
   }
-  return "no process of the command loaded torch where Redline could see it (python -I, -E and -S "
-         "hide it, and so do an emptied environment and a statically linked LibTorch)";
+  return "no process of the command used a GPU, or loaded torch where Redline could see it "
+         "(python -I, -E and -S hide it, and so do an emptied environment and a statically linked "
+         "LibTorch)";
 }
 
 }  // namespace

@@ -461,6 +461,12 @@ void Recorder::flush_gpu() noexcept {
   gpu_.flush_before_exit();
 }
 
+void Recorder::give_up_gpu(const char* tool) noexcept {
+  if (is_child_) return;
+  const std::lock_guard lock(mutex_);
+  gpu_.give_up(tool);
+}
+
 /// Locks the mutex. Another thread may hold it because it ends a window and waits for GPUs. It is
 /// told to hurry; if it still waits 4 s later, this gives false and does not lock.
 bool Recorder::lock_unless_gpus_hang() {
@@ -470,6 +476,18 @@ bool Recorder::lock_unless_gpus_hang() {
     std::this_thread::sleep_for(kLookAtEnd);
   }
   return true;
+}
+
+/// Launchers and other helpers of a job may start CUDA, and then do nothing with it: they get no
+/// trace, which would be taken for that of a rank.
+void Recorder::write_at_end(Session& session) {
+  if (session.window) {
+    session.window->wait();
+    if (session.window->has_only_samples()) return;
+  }
+  // Nobody is left to hear of an error. If writing fails, a .partial file stays.
+  const std::string folder = session.options.directory.empty() ? "." : session.options.directory;
+  static_cast<void>(write_window(session, folder + "/" + default_trace_name()));
 }
 
 /// Leaves the sources enabled, because LibTorch may be half destroyed by now.
@@ -492,9 +510,7 @@ void Recorder::finish(const std::string& reason) {
     if (!reason.empty()) each.reason = reason;
     if (each.state == State::kRecording && is_wanted) end_window(each, end_ns);
     if (each.state == State::kStopped && !each.saved && is_wanted) {
-      // Nobody is left to hear of an error. If writing fails, a .partial file stays.
-      const std::string folder = each.options.directory.empty() ? "." : each.options.directory;
-      static_cast<void>(write_window(each, folder + "/" + default_trace_name()));
+      write_at_end(each);
     }
     each.window.reset();
     each.flight.reset();

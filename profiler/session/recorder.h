@@ -87,6 +87,8 @@ class Recorder {
   /// To be called when the process ends. It completes a window that has a directory, and discards
   /// any other. A flight recorder writes its trace only if there is a `reason`, such as a crash.
   void finish(const std::string& reason = "");
+  /// See gpu_work.h.
+  void give_up_gpu(const char* tool) noexcept;
 
   [[nodiscard]] Capture& capture() { return capture_; }
   [[nodiscard]] JobSteps& steps() { return steps_; }
@@ -152,6 +154,7 @@ class Recorder {
   [[nodiscard]] Result write_window(Session& session, const std::string& path);
   /// The trace at `path` is whole: the step log, if there is one, leads to it.
   static void note_saved(Session& session, const std::string& path);
+  void write_at_end(Session& session);
   void enable_sources(const RecorderLock&, const RecorderOptions& options);
   void disable_sources(const RecorderLock&);
   [[nodiscard]] bool lock_unless_gpus_hang();

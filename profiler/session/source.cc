@@ -6,6 +6,7 @@
 
 #include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"
+#include "profiler/source/gpu_work.h"
 
 namespace redline::profiler {
 
@@ -70,6 +71,8 @@ void add_entry(std::string_view key, std::string_view json) noexcept {
     // No memory: the trace lacks this entry.
   }
 }
+
+void give_up_gpu(const char* tool) noexcept { Recorder::instance().give_up_gpu(tool); }
 
 uint32_t name_generation() noexcept { return Recorder::instance().name_generation(); }
 

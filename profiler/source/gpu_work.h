@@ -1,5 +1,6 @@
 // Functions with which other sources ask the source of GPU work, or tell it something. They are
-// implemented in profiler/cupti/, so that no other source has to know CUPTI.
+// implemented in profiler/cupti/ (give_up_gpu() in profiler/session/), so that no other source has
+// to know CUPTI.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,10 @@ void name_stream(void* stream, const std::string& name) noexcept;
 /// Whether this process has loaded the NVIDIA driver's library, or could use a driver because its
 /// device is there.
 [[nodiscard]] bool has_cuda_driver();
+
+/// Says that another tool of this process, such as torch.profiler, is about to take the place in
+/// CUPTI. Returns when CUPTI has handed over what it holds for us.
+REDLINE_API void give_up_gpu(const char* tool) noexcept;
 
 /// Says that the first cuInit() of this process has begun. Until it ends, the driver answers no
 /// question, but CUPTI can be switched on.

@@ -20,6 +20,8 @@ class CallRedirect {
   /// False if no library of LibTorch calls the function through a slot. May throw bad_alloc.
   [[nodiscard]] bool enable();
   void disable() noexcept;
+  /// Where the calls went before; null unless enabled.
+  [[nodiscard]] void* original() const { return slots_.empty() ? nullptr : slots_.front().original; }
 
  private:
   struct Slot {
@@ -37,6 +39,10 @@ class CallRedirect {
 /// Makes allocations and releases of tensors, on every thread and device, a source of the recorder.
 /// LibTorch's allocators report them by calls that we redirect. May be called again.
 void attach_torch_memory();
+
+/// From now on, if torch.profiler begins to record GPUs within a window, the window gives up CUPTI
+/// first. May be called again.
+void watch_torch_profiler();
 
 /// From now on LibTorch does not prepare its observers again around each backward function while we
 /// record. May be called again.

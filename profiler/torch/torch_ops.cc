@@ -312,6 +312,7 @@ int redline_torch_attach(void) {
   redline::profiler::add_source(&operators);
   redline::profiler::attach_torch_memory();
   redline::profiler::keep_callbacks();
+  redline::profiler::watch_torch_profiler();
   static redline::profiler::TorchMarkers markers;
   redline::profiler::add_marker_source(&markers);
   redline::profiler::attach_flight_recorder_list();

@@ -52,6 +52,7 @@ void Assembler::add(const Record& record, uint64_t tid) {
     case RecordKind::kOutOfMemory:
       return write_memory(out_, record, tid);
     case RecordKind::kCounter:
+      ++samples_;
       return write_counter(out_, record);
     case RecordKind::kFrame:
       return write_frame(out_, record, tid);

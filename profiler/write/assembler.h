@@ -52,12 +52,15 @@ class Assembler {
   }
 
   [[nodiscard]] uint64_t written() const { return out_.kept(); }
+  /// Whether the events so far tell of nothing that the process did, but only of its machine.
+  [[nodiscard]] bool has_only_samples() const { return out_.events() == samples_; }
   [[nodiscard]] uint64_t lost_texts() const { return out_.lost_texts(); }
   [[nodiscard]] uint64_t bytes_written() const { return out_.file().bytes_written(); }
   [[nodiscard]] const std::string& error() const { return out_.file().error(); }
 
  private:
   const int64_t begin_ns_;
+  uint64_t samples_ = 0;
   EventOutput out_;
   OperatorWriter operators_{out_};
   NvtxWriter nvtx_{out_};

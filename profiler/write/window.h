@@ -55,6 +55,10 @@ class Window {
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path);
   /// After end(): returns when the thread has ended.
   void wait();
+  /// After wait(): whether nothing but samples of the machine was recorded.
+  [[nodiscard]] bool has_only_samples() const {
+    return dropped_ == 0 && (!assembler_ || assembler_->has_only_samples());
+  }
 
   struct Counts {
     uint64_t recorded = 0;  ///< events in the file

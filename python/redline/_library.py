@@ -71,6 +71,12 @@ class Recorder:
         self._calls = {}  # what records them, by that name, once it is loaded
         self._at_marker = []
 
+    def take_request(self):
+        """Discards the recording of the whole run that the library may have begun when CUDA started, before torch was
+        imported (profiler/api/inject.cc)."""
+        request = ctypes.c_uint64(ctypes.sizeof(ctypes.c_uint64))  # struct_size alone: the fields are known already
+        self._check(self._library.redline_take_request(ctypes.byref(request)))
+
     def prepare(self, *, directory=None, **options):
         """Begins the warm-up. `directory` is where the unfinished trace grows, TMPDIR by default.
         `options` are the other options of redline_prepare, such as record_shapes=True."""

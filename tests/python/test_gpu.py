@@ -128,6 +128,39 @@ def test_the_place_in_cupti_is_torch_profilers_where_there_is_torch(tmp_path):
     assert gpu["recording"]["off"].startswith("torch.profiler uses CUPTI in this process")
 
 
+# Calls what torch.profiler calls where there is a GPU: CuptiActivityApi::enableCuptiActivities() with an empty
+# std::set, whose header points to itself.
+TORCH_PROFILER_BEGINS = """
+import ctypes, sys, torch, redline
+
+calls = ctypes.CDLL(None)["_ZN7redline4stub11cupti_callsEPKc"]
+kineto = ctypes.CDLL(torch.__path__[0] + "/lib/libtorch_cpu.so")
+singleton = kineto["_ZN9libkineto16CuptiActivityApi9singletonEv"]
+singleton.restype = ctypes.c_void_p
+enable = kineto["_ZN9libkineto16CuptiActivityApi21enableCuptiActivitiesERKSt3setINS_12ActivityTypeESt4lessIS2_ESaIS2_EEb"]
+enable.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_bool]
+no_kinds = (ctypes.c_uint64 * 6)()
+no_kinds[3] = no_kinds[4] = ctypes.addressof(no_kinds) + 8
+
+def count(function):
+    return calls(function.encode())
+
+with redline.profile() as profile:
+    disabled, registered = count("cuptiActivityDisable"), count("cuptiActivityRegisterCallbacks")
+    enable(singleton(), ctypes.addressof(no_kinds), False)
+    assert count("cuptiActivityDisable") > disabled
+    assert count("cuptiActivityRegisterCallbacks") == registered + 1
+profile.export_chrome_trace(f"{sys.argv[1]}/ours.json")
+enable(singleton(), ctypes.addressof(no_kinds), False)  # after the window
+"""
+
+
+def test_a_torch_profiler_that_begins_within_a_window_gets_the_place_in_cupti(tmp_path):
+    run_stubbed(TORCH_PROFILER_BEGINS, tmp_path)
+    gpu = load(tmp_path / "ours.json")["redline"]["gpu"]
+    assert gpu["off_after"].startswith("torch.profiler began to record")
+
+
 CUDA_PROGRAM = BUILD / "bin/stub_cuda_program"
 
 
@@ -154,6 +187,48 @@ def test_a_cuda_program_is_recorded_by_the_command(run, tmp_path, program):
     done = run([*record, "--", need(CUDA_PROGRAM, CURE)])
     assert done.returncode == 0 and "1 trace in" in done.stderr
     expect_its_launches(tmp_path)
+
+
+# What JAX and CuPy do: they start CUDA, and do not need torch.
+WITHOUT_TORCH = """
+import ctypes, os, struct, sys, threading, time
+stub = ctypes.CDLL(None)
+call = stub["_ZN7redline4stub4callERKNS_5cupti9ApiRecordEi"]
+stub["cuInit"](0)
+for correlation in range(1, int(sys.argv[1]) + 1):
+    now = time.monotonic_ns()
+    call(struct.pack("IIQQIIII", 5, 211, now, now + 100, os.getpid(), threading.get_native_id(), correlation, 0), 0)
+if "torch" in sys.argv:
+    import torch
+    torch.ones(3).relu()
+"""
+
+
+def recorded_without_torch(run, program, python, folder, *arguments):
+    stubs = stubbed_environment()["LD_PRELOAD"]
+    record = [program("redline"), "record", "-o", folder, "--host-samples", "20"]
+    done = run([*record, "--", python, "-c", WITHOUT_TORCH, *arguments], environment={"LD_PRELOAD": stubs})
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_a_python_program_without_torch_is_recorded_by_the_command(run, tmp_path, program, python):
+    said = recorded_without_torch(run, program, python, tmp_path, "3")
+    assert "1 trace in" in said
+    [trace] = traces(tmp_path)
+    assert len(slices(trace, "cuda_runtime")) == 3
+
+
+def test_a_process_that_starts_cuda_and_does_nothing_gets_no_trace(run, tmp_path, program, python):
+    said = recorded_without_torch(run, program, python, tmp_path, "0")
+    assert "no trace in" in said and "used a GPU" in said
+
+
+def test_torch_that_is_imported_after_cuda_started_takes_over(run, tmp_path, program, python):
+    said = recorded_without_torch(run, program, python, tmp_path, "3", "torch")
+    assert "1 trace in" in said
+    [trace] = traces(tmp_path)
+    assert "aten::relu" in {event["name"] for event in slices(trace, "cpu_op")}
 
 
 def test_no_gpu_and_no_cpu(run, tmp_path, program, python):

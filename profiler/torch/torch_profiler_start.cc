@@ -1,0 +1,49 @@
+// Sees torch.profiler begin to record GPUs. It then gives CUPTI its own buffers, but CUPTI keeps
+// those that our window gave it, fills them up, and hands them to torch.profiler, which throws them
+// away: neither has the records (seen with CUPTI 13.0). So we redirect that call of LibTorch, and
+// our window gives up CUPTI before.
+#include <atomic>
+
+#include "profiler/source/gpu_work.h"
+#include "profiler/source/source.h"
+#include "profiler/torch/call_redirect.h"
+
+namespace redline::profiler {
+namespace {
+
+using RegisterBuffers = int (*)(void* requested, void* completed);
+
+std::atomic<RegisterBuffers> g_register = nullptr;
+
+int give_up_and_register(void* requested, void* completed) {
+  give_up_gpu("torch.profiler");
+  return g_register.load()(requested, completed);
+}
+
+class TorchProfilerStart final : public Source {
+ public:
+  void enable(const RecorderOptions& options) noexcept override {
+    if (!options.record_gpu) return;
+    try {
+      if (redirect_.enable()) {
+        g_register = reinterpret_cast<RegisterBuffers>(redirect_.original());
+      }
+    } catch (...) {
+      // No memory: a torch.profiler that begins within this window finds no GPU work.
+    }
+  }
+  void disable() noexcept override { redirect_.disable(); }
+
+ private:
+  CallRedirect redirect_{"cuptiActivityRegisterCallbacks",
+                         reinterpret_cast<void*>(&give_up_and_register)};
+};
+
+}  // namespace
+
+void watch_torch_profiler() {
+  static TorchProfilerStart source;
+  add_source(&source);
+}
+
+}  // namespace redline::profiler

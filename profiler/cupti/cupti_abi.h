@@ -37,6 +37,7 @@ constexpr Result kUnknown = 999;  ///< CUPTI 13 gives this if the driver does no
 
 // cuptiGetVersion() of CUDA 11.8, 12.9 and 13.1.
 constexpr uint32_t kVersion11_8 = 18;
+constexpr uint32_t kVersion12_6 = 24;
 constexpr uint32_t kVersion12_9 = 27;
 constexpr uint32_t kVersion13_1 = 130100;
 

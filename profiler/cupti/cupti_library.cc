@@ -51,6 +51,8 @@ const char* bind_all(void* handle, Library& library) {
   bind(handle, "cuptiSubscribe", library.subscribe);
   bind(handle, "cuptiSubscribe_v2", library.subscribe_v2);
   bind(handle, "cuptiUnsubscribe", library.unsubscribe);
+  bind(handle, "cuptiEnableDomain", library.enable_domain);
+  bind(handle, "cuptiFinalize", library.finalize);
   bind(handle, "cuptiGetStreamIdEx", library.stream_id);
   bind(handle, "cuptiGetDeviceId", library.device_id);
   bind(handle, "cuptiActivityEnableAllSyncRecords", library.enable_all_waits);

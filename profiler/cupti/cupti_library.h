@@ -38,6 +38,8 @@ struct Library {
   Result (*subscribe)(SubscriberHandle*, Callback, void* user_data) = nullptr;
   Result (*subscribe_v2)(SubscriberHandle*, Callback, void* user_data, SubscriberParams*) = nullptr;
   Result (*unsubscribe)(SubscriberHandle) = nullptr;
+  Result (*enable_domain)(uint32_t enable, SubscriberHandle, int domain) = nullptr;
+  Result (*finalize)() = nullptr;
   Result (*stream_id)(void* context, void* stream, uint8_t is_per_thread, uint32_t*) = nullptr;
   Result (*device_id)(void* context, uint32_t*) = nullptr;
   Result (*enable_all_waits)(uint8_t enable) = nullptr;

@@ -44,11 +44,19 @@ std::optional<size_t> wanted(const char* variable) {
   return number > 0 ? std::optional<size_t>(number) : std::nullopt;
 }
 
+bool is_set_to(const char* variable, std::string_view value) {
+  const char* text = ::secure_getenv(variable);
+  return text != nullptr && text == value;
+}
+
 /// Whether windows have synchronizations and CUDA events. They can cost more than all other
 /// records, so a user may leave them out.
-bool wants_waits() {
-  const char* text = ::secure_getenv("REDLINE_GPU_WAITS");
-  return text == nullptr || std::string_view(text) != "off";
+bool wants_waits() { return !is_set_to("REDLINE_GPU_WAITS", "off"); }
+
+/// Whether windows have migrations of unified memory. To switch their records off, CUPTI takes 2 s,
+/// in which each launch of the job waits (seen with CUPTI 13.0), and few jobs use such memory.
+bool wants_unified_memory(const RecorderOptions& options) {
+  return options.profile_memory && is_set_to("REDLINE_GPU_UNIFIED_MEMORY", "on");
 }
 
 void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
@@ -136,6 +144,7 @@ void CuptiSource::disable() noexcept {
     refuse(failure.what());
   }
   leave_cupti();
+  if (off_after_.empty() && wants_teardown(*library_)) teardown_.begin(*library_);
 }
 
 /// Switches CUPTI off, also if begin() failed halfway.
@@ -169,6 +178,7 @@ tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& option
     library_ = std::move(*found);
     if (!library_) return tl::unexpected(std::string());  // no CUDA here
   }
+  teardown_.cancel(*library_);
   if (const std::string tool = subscription_.take(*library_); !tool.empty()) {
     return tl::unexpected(in_use_by(tool));
   }
@@ -232,12 +242,13 @@ Result CuptiSource::set_up() {
 /// Fails only if a needed kind cannot be enabled. A GPU or driver may lack some of the others.
 Result CuptiSource::enable_kinds(const RecorderOptions& options) {
   const bool wants_state = options.host_samples_hz > 0 && !nvml::Library().loaded();
-  if (options.profile_memory) configure_unified_memory();
+  if (wants_unified_memory(options)) configure_unified_memory();
   Result result = kSuccess;
   any_kind([&](const auto& row) {
     const bool is_wanted = row.asked == Asked::kAlways ||
                            (row.asked == Asked::kWithWaits && wants_waits()) ||
                            (row.asked == Asked::kWithMemory && options.profile_memory) ||
+                           (row.asked == Asked::kIfWished && wants_unified_memory(options)) ||
                            (row.asked == Asked::kInPlaceOfNvml && wants_state);
     if (!is_wanted) return false;
     const Result enabled = library_->enable(row.kind);

@@ -23,6 +23,7 @@
 #include "profiler/cupti/cupti_library.h"
 #include "profiler/cupti/device_table.h"
 #include "profiler/cupti/gpu_annotations.h"
+#include "profiler/cupti/teardown.h"
 #include "profiler/source/source.h"
 
 namespace redline::cupti {
@@ -114,6 +115,7 @@ class CuptiSource final : public profiler::Source {
   const std::chrono::milliseconds most_wait_;
   std::optional<Library> library_;
   Subscription subscription_;
+  Teardown teardown_;
   std::string folder_ = "/tmp";
   uint8_t said_ = 0;  ///< the topics of which the user was told
   bool has_system_thread_ids_ = true;

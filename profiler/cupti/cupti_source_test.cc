@@ -104,6 +104,31 @@ TEST_F(GpuWindow, EachThreadFillsItsOwnBuffers) {
   static_cast<void>(end());
 }
 
+TEST_F(GpuWindow, CuptiEndsAfterAWindowAtTheNextCallOfCudaIfTheUserWantsThat) {
+  setenv("REDLINE_GPU_TEARDOWN", "on", 1);
+  begin();
+  stub::call_cuda();
+  static_cast<void>(end());
+  EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 0) << "another thread may be within CUPTI";
+  stub::call_cuda();
+  stub::call_cuda();
+  EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 1);
+  const int pops = stub::cupti_calls("cuptiActivityPopExternalCorrelationId");
+  profiler::pop_external_id(profiler::ExternalIdKind::kOperator);
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityPopExternalCorrelationId"), pops) << "starts CUPTI again";
+  begin();
+  static_cast<void>(end());
+  begin();  // no call of CUDA came between the windows
+  stub::call_cuda();
+  static_cast<void>(end());
+  EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 1);
+  unsetenv("REDLINE_GPU_TEARDOWN");
+  begin();
+  static_cast<void>(end());
+  stub::call_cuda();
+  EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 1);
+}
+
 TEST_F(FreshSource, AForkedChildLeavesCuptisIdsAlone) {
   begin(false);
   source_.enable({});
@@ -335,7 +360,16 @@ TEST_F(FreshSource, WhereHalfTheKernelsHaveTimesNothingIsSwitchedOnAnew) {
 TEST_F(GpuWindow, UnifiedMemoryOfEachGpuIsCounted) {
   stub::add_device(a100());
   begin(true, true);
+  EXPECT_FALSE(stub::is_enabled(Kind::kUnifiedMemory)) << "CUPTI would stop the job for 2 s";
   static_cast<void>(end());
+  setenv("REDLINE_GPU_UNIFIED_MEMORY", "on", 1);
+  begin(true, true);
+  EXPECT_TRUE(stub::is_enabled(Kind::kUnifiedMemory));
+  static_cast<void>(end());
+  begin(true, false);
+  EXPECT_FALSE(stub::is_enabled(Kind::kUnifiedMemory));
+  static_cast<void>(end());
+  unsetenv("REDLINE_GPU_UNIFIED_MEMORY");
   std::set<std::pair<uint32_t, uint32_t>> all;
   for (const uint32_t device : {0U, 1U}) {
     for (const uint32_t counter :

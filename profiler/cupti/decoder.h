@@ -39,6 +39,7 @@ enum class Asked : uint8_t {
   kAlways,
   kWithMemory,     ///< with profile_memory: CUPTI then follows each allocation, which costs time
   kWithWaits,      ///< unless the user sets REDLINE_GPU_WAITS=off
+  kIfWished,       ///< with profile_memory, if the user sets REDLINE_GPU_UNIFIED_MEMORY=on
   kInPlaceOfNvml,  ///< with counters, if NVML cannot be loaded to read them
   kNever,          ///< understood because another user of CUPTI may have enabled it
 };
@@ -71,7 +72,7 @@ inline constexpr std::tuple kKinds{
     KindRow<StreamRecord>{.kind = Kind::kStream},
     KindRow<MemoryRecord>{.kind = Kind::kMemory, .asked = Asked::kWithMemory},
     KindRow<MemoryPoolRecord>{.kind = Kind::kMemoryPool, .asked = Asked::kWithMemory},
-    KindRow<UnifiedMemoryRecord>{.kind = Kind::kUnifiedMemory, .asked = Asked::kWithMemory},
+    KindRow<UnifiedMemoryRecord>{.kind = Kind::kUnifiedMemory, .asked = Asked::kIfWished},
     KindRow<EnvironmentRecord>{.kind = Kind::kEnvironment, .asked = Asked::kInPlaceOfNvml}};
 
 /// Calls use(row) for each row until a call gives true. Gives whether one did.

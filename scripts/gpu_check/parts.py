@@ -71,6 +71,8 @@ def _counted(place, cases, keep=False):
         wrong = trace_facts.wrong_counts(done, found)
         result[name] = {"done": done, "found": found}
         result["wrong"] += [f"{name}: {line}" for line in wrong]
+        if wrong:
+            place.keep(path)
         if not keep:
             path.unlink()
     return result
@@ -102,7 +104,27 @@ def nesting(place):
         wrong += [f"only {found[key]} kernels {key}" for key in ("with_call", "with_operator", "nested")
                   if found[key] != found["kernels"]]
         wrong += [f"lost: {lost}"] if lost else []
+        if wrong:
+            place.keep(path)
         result["wrong"] += [f"{model}: {line}" for line in wrong]
+    return result
+
+
+def peer(place):
+    """Compares the work of three steps, and its operators, with what torch.profiler finds in the same steps."""
+    result = {"wrong": []}
+    for words in (("resnet50", "bf16", "eager"), ("gpt", "bf16", "eager"), ("gpt", "bf16", "graphs"),
+                  ("gpt", "bf16", "compiled")):
+        name = "_".join(words)
+        traces = {profiler: place.scratch / f"{name}.{profiler}.json.gz" for profiler in ("redline", "torch")}
+        for profiler, path in traces.items():
+            place.run_python("record_steps.py", path, "--profiler", profiler, "--model", words[0],
+                             "--dtype", words[1], "--mode", words[2])
+        found, wrong = trace_facts.beside_the_peer(*(trace_facts.load(path) for path in traces.values()))
+        if wrong:
+            place.keep(*traces.values())
+        result[name] = found
+        result["wrong"] += [f"{name}: {line}" for line in wrong]
     return result
 
 
@@ -147,27 +169,31 @@ def overhead(place):
         except Failed as failure:
             wrong.append(f"{' '.join(words[1::2])}: {failure}")
         longest = max(longest, time.monotonic() - begin)
-    wrong += [f"{row['model']} {row['dtype']} {row['mode']}: steps take {row['slow_down_after']:.2f} times "
-              "as long after the end as before the first window" for row in rows
-              if row["profiler"] == "redline" and row["slow_down_after"] > MOST_AFTER_THE_END]
     return {"rows": rows, "not_run": not_run, "wrong": wrong}
 
 
+# Small images: the host cannot keep the GPU busy, so each microsecond of a call shows.
+HOST_BOUND = ("--model", "resnet50", "--small", "--steps", "40", "--rounds", "5")
+
+
 def after(place):
-    """Times a GPT loop before the first window, and in and after each of five, to see whether training stays
-    slower."""
-    row = place.run_python("measure.py", "--model", "gpt", "--rounds", "5", "--steps", "40")
-    slower = row["slow_down_after"]
-    return {**row, "wrong": [f"{slower:.2f} times as long after five windows"] if slower > MOST_AFTER_THE_END else []}
+    """Times a loop before the first window, and in and after each of five, to see whether training stays slower."""
+    rows = {"gpu_bound": place.run_python("measure.py", "--model", "gpt", "--rounds", "3", "--steps", "20"),
+            "host_bound": place.run_python("measure.py", *HOST_BOUND),
+            "torch": place.run_python("measure.py", *HOST_BOUND, "--profiler", "torch"),
+            "teardown": place.run_python("measure.py", *HOST_BOUND, REDLINE_GPU_TEARDOWN="on")}
+    # CUPTI stays between the program and the driver, for all profilers alike, unless it is ended.
+    wrong = [f"{name}: {rows[name]['slow_down_after']:.2f} times as long after the windows"
+             for name in ("gpu_bound", "teardown") if rows[name]["slow_down_after"] > MOST_AFTER_THE_END]
+    return {**rows, "wrong": wrong}
 
 
 SETTINGS = {"default": {}, "without_waits": {"REDLINE_GPU_WAITS": "off"}, "flush_5_s": {"REDLINE_GPU_FLUSH_MS": "5000"}}
 
 
 def settings(place):
-    """Runs the GPT loop in windows with and without waits and CUDA events, and with few questions for buffers."""
-    rows = {name: place.run_python("measure.py", "--model", "gpt", "--rounds", "3", "--steps", "40", **variables)
-            for name, variables in SETTINGS.items()}
+    """Runs a loop in windows with and without waits and CUDA events, and with few questions for buffers."""
+    rows = {name: place.run_python("measure.py", *HOST_BOUND, **variables) for name, variables in SETTINGS.items()}
     return {**rows, "wrong": []}
 
 
@@ -263,6 +289,7 @@ PARTS = {
     "waits": Part(waits, 15, False),
     "settings": Part(settings, 120),
     "nesting": Part(nesting, 40),
+    "peer": Part(peer, 120),
     "golden": Part(golden, 20),
     "overhead": Part(overhead, 120),
     "claims": Part(claims, 150),

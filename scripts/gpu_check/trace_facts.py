@@ -175,3 +175,45 @@ def start_to_start(stamps_ns, starts_ns):
         "p99_ns": errors[int(0.99 * (len(errors) - 1))],
         "most_ns": errors[-1],
     }
+
+
+_OF_A_KERNEL = ("grid", "block", "registers per thread", "shared memory", "blocks per SM", "warps per SM")
+
+
+def work_by_operator(trace):
+    """How often each operator launched each kernel, copy and memset, with what the trace says of it."""
+    operators = {event["args"].get("External id"): event["name"] for event in slices(trace, "cpu_op")}
+    counts = collections.Counter()
+    for event in slices(trace, *WORK):
+        arguments = event["args"]
+        facts = [f"{key} {arguments[key]}" for key in (*_OF_A_KERNEL, "bytes") if key in arguments]
+        counts[(operators.get(arguments.get("External id"), "no operator"), event["name"], *facts)] += 1
+    return counts
+
+
+def nanoseconds_by_kernel(trace):
+    """The sum of the durations of the kernels of each name."""
+    times = collections.Counter()
+    for event in slices(trace, "kernel"):
+        times[event["name"]] += end_ns(event) - begin_ns(event)
+    return times
+
+
+def beside_the_peer(ours, theirs):
+    """Compares traces of the same steps by Redline and by torch.profiler. The same work must be in both, launched by
+    the same operators; times are another run's, so they are only reported."""
+    mine, peers = work_by_operator(ours), work_by_operator(theirs)
+    wrong = [f"{count} of ({', '.join(work)[:160]}) only in {whose}"
+             for whose, more in (("redline's", mine - peers), ("torch.profiler's", peers - mine))
+             for work, count in more.most_common(5)]
+    times, peer_times = nanoseconds_by_kernel(ours), nanoseconds_by_kernel(theirs)
+    ratios = sorted(times[name] / peer_times[name] for name in times.keys() & peer_times.keys() if peer_times[name])
+    calls, peer_calls = (collections.Counter(event["name"] for event in slices(trace, *CALLS))
+                         for trace in (ours, theirs))
+    found = {
+        "work": mine.total(), "work_of_peer": peers.total(), "kinds_of_work": len(mine),
+        "kernel_ns": times.total(), "kernel_ns_of_peer": peer_times.total(),
+        "ratio_by_name": [ratios[0], statistics.median(ratios), ratios[-1]] if ratios else None,
+        "calls_only_here": dict(calls - peer_calls), "calls_only_there": dict(peer_calls - calls),
+    }
+    return found, wrong

@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import time
 
 from gpu_check import machine
 
+MOST_KEPT_BYTES = 8 << 20  # of a trace in which something is wrong
 NO_GPU = 3  # exit status of programs and checks on a machine without one
 
 
@@ -39,6 +41,12 @@ class Workplace:
 
     def seconds_left(self):
         return self._deadline - time.monotonic()
+
+    def keep(self, *paths):
+        """Keeps traces in which something is wrong beside the results, to be looked at where there is no GPU."""
+        for path in paths:
+            if path.exists() and path.stat().st_size <= MOST_KEPT_BYTES:
+                shutil.copy(path, self.out)
 
     def environment(self, with_cupti):
         redline = self.package / "share/redline/python"

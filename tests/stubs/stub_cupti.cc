@@ -39,6 +39,7 @@ struct State {
   std::map<int, int> attributes;
   std::string other_subscriber;
   std::string subscriber;
+  redline::cupti::Callback callback = nullptr;
   uint64_t (*clock)() = monotonic;
   std::set<std::string> names;  // never erased: as with CUPTI, a name that was given stays valid
   std::map<std::pair<int, uint32_t>, const char*> functions;
@@ -209,6 +210,11 @@ bool is_recorded(int domain, uint32_t number) {
 }
 int attribute(int number) { return state().attributes[number]; }
 std::set<std::pair<uint32_t, uint32_t>> unified_counters() { return state().unified_counters; }
+void call_cuda() {
+  for (const int site : {0, 1}) {  // CUPTI_API_ENTER, CUPTI_API_EXIT
+    if (state().callback != nullptr) state().callback(nullptr, cupti::kRuntimeDomain, 211, &site);
+  }
+}
 void set_other_subscriber(const char* name) { state().other_subscriber = name; }
 std::string subscriber() {
   const std::lock_guard lock(state().mutex);
@@ -315,10 +321,26 @@ STUB_API int cuptiSubscribe_v2(void** subscriber, redline::cupti::Callback, void
   return 0;
 }
 
+STUB_API int cuptiSubscribe(void** subscriber, redline::cupti::Callback callback, void* user) {
+  redline::cupti::SubscriberParams params;
+  char other[64] = "";
+  params.name = "";
+  params.other = other;
+  params.other_size = sizeof(other);
+  const int result = cuptiSubscribe_v2(subscriber, callback, user, &params);
+  if (result == 0) state().callback = callback;
+  return result;
+}
+
+STUB_API int cuptiEnableDomain(uint32_t, void*, int) { return answer("cuptiEnableDomain"); }
+
+STUB_API int cuptiFinalize() { return answer("cuptiFinalize"); }
+
 STUB_API int cuptiUnsubscribe(void*) {
   {
     const std::lock_guard lock(state().mutex);
     state().subscriber.clear();
+    state().callback = nullptr;
   }
   return answer("cuptiUnsubscribe");
 }
@@ -450,9 +472,6 @@ STUB_API int cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* last
   STUB_API int name() { return answer(#name); }
 STUB_NOT_CALLED(cuptiActivityEnableCudaEventDeviceTimestamps)
 STUB_NOT_CALLED(cuptiEnableCallback)
-STUB_NOT_CALLED(cuptiEnableDomain)
-STUB_NOT_CALLED(cuptiFinalize)
 STUB_NOT_CALLED(cuptiActivityRegisterTimestampCallback)
-STUB_NOT_CALLED(cuptiSubscribe)
 
 }  // extern "C"

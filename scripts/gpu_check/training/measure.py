@@ -39,7 +39,7 @@ def profiler(name):
 def measure(training, name, steps, rounds, path):
     loop(training, max(3, steps // 2))  # compiles, tunes, fills caches
     rows = {"before_ms": [], "loop_ms": [], "stop_ms": [], "export_ms": [], "after_ms": []}
-    never_profiled = statistics.median(loop(training, steps) for _ in range(3))  # CUPTI is not loaded yet
+    never_profiled = statistics.median(loop(training, steps) for _ in range(7))  # CUPTI is not loaded yet
     for index in range(rounds + 1):
         before = loop(training, steps)
         window = profiler(name)

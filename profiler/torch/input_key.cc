@@ -101,6 +101,7 @@ uint64_t key_of_inputs(const at::RecordFunction& function) {
   for (const auto& input : function.inputs()) {
     if (!add_input(key, input)) return 0;
   }
+  key.add(named_inputs());
   return key.hash();
 }
 

@@ -18,6 +18,10 @@ inline constexpr size_t kLongestList = 30;
 /// operator without inputs. Needs a callback with needsInputs. May throw.
 [[nodiscard]] std::string describe_inputs(const at::RecordFunction& function);
 
+/// Members of "args" that were given for the call that begins on this thread, such as "kernel_file"
+/// and "num_warps" of a Triton kernel (redline_torch_begin_call); "" for all others.
+[[nodiscard]] std::string_view named_inputs() noexcept;
+
 /// LibTorch's estimate of operations as the member "flops" of "args"; "" if LibTorch has no
 /// estimate for this operator. Needs a callback with needsInputs. May throw.
 [[nodiscard]] std::string describe_flops(const at::RecordFunction& function);
@@ -26,8 +30,8 @@ inline constexpr size_t kLongestList = 30;
 /// LibTorch tells nothing. May throw.
 [[nodiscard]] std::string describe_collective(const at::RecordFunction& function);
 
-/// A hash of the operator's name and of everything that describe_inputs() and describe_flops() look
-/// at. Most operators get the same inputs in each training step, so with this key they need to be
+/// A hash of the operator's name and of everything that describe_inputs(), named_inputs() and
+/// describe_flops() look at. Most operators get the same inputs in each training step, so with this key they need to be
 /// described only once. 0 if an input is of a kind that the hash does not know. Allocates nothing.
 /// May throw.
 [[nodiscard]] uint64_t key_of_inputs(const at::RecordFunction& function);

@@ -96,13 +96,14 @@ bool wants_inputs(const at::RecordFunction& function) {
   return g_record_shapes.load(std::memory_order_relaxed) && function.needsInputs();
 }
 
-void append(std::string& members, const std::string& more) {
+void append(std::string& members, std::string_view more) {
   if (!members.empty() && !more.empty()) members += ", ";
   members += more;
 }
 
 std::string inputs_and_flops(const at::RecordFunction& function) {
   std::string members = describe_inputs(function);
+  append(members, named_inputs());
   if (g_with_flops.load(std::memory_order_relaxed)) append(members, describe_flops(function));
   return members;
 }

@@ -24,6 +24,28 @@ REDLINE_API int redline_torch_watch_errors(redline_torch_error_seen seen);
  * 0, and gives the count since the process began; -1 if they cannot be counted. */
 REDLINE_API int64_t redline_torch_count_operators(int is_on);
 
+/* An input of a call: the address of a tensor's TensorImpl, a number, or the bits of a double. */
+enum redline_torch_input_kind {
+  REDLINE_TORCH_OTHER,
+  REDLINE_TORCH_TENSOR,
+  REDLINE_TORCH_INT,
+  REDLINE_TORCH_BOOL,
+  REDLINE_TORCH_DOUBLE
+};
+typedef struct {
+  int64_t kind;
+  int64_t value;
+} redline_torch_input;
+
+/* Begins an operator (or, with is_user_scope, an annotation) on this thread, which must also end
+ * it. Operators within it are recorded as such. `members` are further members of "args", which a
+ * window with shapes has; "" without any. Gives NULL if nothing is recorded now. */
+REDLINE_API void* redline_torch_begin_call(const char* name, int is_user_scope,
+                                           const redline_torch_input* inputs, uint64_t count,
+                                           const char* members);
+/* `call` may be NULL. */
+REDLINE_API void redline_torch_end_call(void* call);
+
 #ifdef __cplusplus
 }
 #endif

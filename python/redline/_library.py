@@ -48,8 +48,10 @@ class Stats(ctypes.Structure):
 class Recorder:
     """The functions of the C ABI as methods; a failing call raises RecorderError."""
 
-    def __init__(self, library):
+    def __init__(self, library, compiled_code):
         self._library = library
+        self._compiled_code = compiled_code
+        self._records_shapes = self._has_ring = False
         library.redline_version.restype = ctypes.c_char_p
         library.redline_last_error.restype = ctypes.c_char_p
         library.redline_schedule_action.argtypes = [ctypes.c_int64] * 6
@@ -84,12 +86,17 @@ class Recorder:
         self._check(self._library.redline_prepare(_options(directory, options)))
         self._wanted_calls = _wanted_calls(options)
         self._load_calls()
+        self._records_shapes = bool(options.get("record_shapes"))
+        self._has_ring = bool(options.get("ring_seconds"))
 
     def start(self):
         self._check(self._library.redline_start())
         self._start_calls()
+        if not self._has_ring:  # each call of a kernel costs microseconds more, and a flight recorder runs for days
+            self._compiled_code.start(self._records_shapes)
 
     def stop(self):
+        self._compiled_code.stop()
         self._stop_calls()
         self._check(self._library.redline_stop())
 
@@ -97,6 +104,7 @@ class Recorder:
         self._check(self._library.redline_set_paused(int(paused)))
 
     def discard(self):
+        self._compiled_code.stop()
         self._stop_calls()
         self._check(self._library.redline_discard())
 
@@ -188,8 +196,10 @@ class Recorder:
 @functools.cache
 def recorder():
     """The recorder of this process, with the LibTorch adapter loaded; raises RecorderError."""
-    core, _ = libraries()
-    return Recorder(core)
+    core, adapter = libraries()
+    from redline._compiled_code import CompiledCode
+
+    return Recorder(core, CompiledCode(adapter._name))
 
 
 @functools.cache

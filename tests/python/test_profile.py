@@ -408,6 +408,50 @@ def test_shapes_are_recorded_where_asked(tmp_path):
     assert "Input Dims" not in plain["args"]
 
 
+def test_what_compiled_code_calls_is_recorded_as_torch_profiler_does(tmp_path):
+    named = {"kernel_file": 'a"b.py', "num_warps": 4, "scale": 0.5, "grid": [1, 2]}
+    fast = torch._C._profiler._RecordFunctionFast
+
+    def work():
+        assert torch.autograd.profiler._is_profiler_enabled  # otherwise compiled code does not call
+        for warps in (4, 4, 8):
+            inputs = (torch.ones(2, 3), 7, True, 0.25, None)
+            with torch._C._profiler._RecordFunctionFast("triton_fused", inputs, {**named, "num_warps": warps}):
+                torch.ones(1)
+        with torch._C._profiler._RecordFunctionFast("## Call CompiledFxGraph f ##", keyword_values={"scope": "user_scope"}):
+            pass
+
+    trace = record(tmp_path, work, record_shapes=True)
+    calls = [event for event in slices(trace, "cpu_op") if event["name"] == "triton_fused"]
+    assert [call["args"]["num_warps"] for call in calls] == [4, 4, 8]
+    arguments = calls[0]["args"]
+    assert {name: arguments.get(name) for name in named} == {**named, "grid": None}  # no lists, as Kineto
+    assert arguments["Input Dims"] == [[2, 3], [], [], [], []]
+    assert arguments["Input type"] == ["float", "Scalar", "Scalar", "Scalar", ""]
+    assert arguments["Concrete Inputs"] == ["", "7", "True", "0.25", ""]
+    (within, *_) = [event for event in slices(trace, "cpu_op") if event["name"] == "aten::ones" and
+                    event["ts"] > calls[0]["ts"]]
+    assert within["ts"] + within["dur"] <= calls[0]["ts"] + calls[0]["dur"]
+    assert "## Call CompiledFxGraph f ##" in names(trace, "user_annotation")
+    assert torch._C._profiler._RecordFunctionFast is fast and not torch.autograd.profiler._is_profiler_enabled
+    (plain, *_) = [event for event in slices(record(tmp_path, work), "cpu_op") if event["name"] == "triton_fused"]
+    assert "num_warps" not in plain["args"]
+
+
+def test_compiled_code_is_recorded_for_a_torch_profiler_that_runs_beside_a_window(tmp_path):
+    ours = redline.profile()
+    ours.start()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs:
+        with torch._C._profiler._RecordFunctionFast("triton_fused"):
+            pass
+        ours.stop()
+        assert torch.autograd.profiler._is_profiler_enabled
+    assert not torch.autograd.profiler._is_profiler_enabled
+    ours.export_chrome_trace(str(tmp_path / "ours.json"))
+    assert names(load(tmp_path / "ours.json"), "cpu_op")["triton_fused"] == 1
+    assert [event.count for event in theirs.key_averages() if event.key == "triton_fused"] == [1]
+
+
 class SmallNet(torch.nn.Module):
     def __init__(self):
         super().__init__()

@@ -115,7 +115,8 @@ TEST_F(GpuWindow, CuptiEndsAfterAWindowAtTheNextCallOfCudaIfTheUserWantsThat) {
   EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 1);
   const int pops = stub::cupti_calls("cuptiActivityPopExternalCorrelationId");
   profiler::pop_external_id(profiler::ExternalIdKind::kOperator);
-  EXPECT_EQ(stub::cupti_calls("cuptiActivityPopExternalCorrelationId"), pops) << "starts CUPTI again";
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityPopExternalCorrelationId"), pops)
+      << "starts CUPTI again";
   begin();
   static_cast<void>(end());
   begin();  // no call of CUDA came between the windows

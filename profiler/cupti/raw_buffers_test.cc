@@ -2,6 +2,9 @@
 // without a GPU: those of real GPUs in tests/fixtures/cupti, and some of our own.
 #include "scripts/gpu_check/programs/raw_buffers.h"
 
+#include <algorithm>
+#include <set>
+
 #include "profiler/cupti/decoder.h"
 #include "profiler/cupti/testing_window.h"
 #include "tests/paths.h"
@@ -93,6 +96,64 @@ TEST_F(SavedBuffers, AreDecodedWhereverTheyComeFrom) {
     ASSERT_TRUE(raw);
     EXPECT_GT(kernels_of(*raw), 0u);
   }
+}
+
+struct Kinds {
+  std::map<Kind, int> counts;
+  std::set<uint64_t> operators;
+  uint64_t copied = 0;
+  uint64_t shortest = UINT64_MAX, longest = 0;
+  std::map<uint64_t, int> kernels_of_graphs;
+
+  void on(const KernelRecord& kernel) {
+    ++counts[kernel.kind];
+    shortest = std::min(shortest, kernel.end - kernel.start);
+    longest = std::max(longest, kernel.end - kernel.start);
+    if (kernel.graph_node != 0) ++kernels_of_graphs[kernel.graph];
+  }
+  void on(const MemcpyRecord& copy) {
+    ++counts[copy.kind];
+    copied += copy.bytes;
+  }
+  void on(const ExternalCorrelationRecord& record) {
+    ++counts[record.kind];
+    operators.insert(record.external);
+  }
+  template <typename Other>
+  void on(const Other& record) {
+    ++counts[record.kind];
+  }
+};
+
+TEST_F(SavedBuffers, OfAnH100HaveWhatTheProgramDid) {
+  auto raw = RawBuffers::load(redline::testing::source_dir() +
+                              "/tests/fixtures/cupti/h100_cuda13.0.cupti");
+  ASSERT_TRUE(raw);
+  stub::set_cupti_version(raw->version);
+  Kinds found;
+  for (auto& buffer : raw->buffers) {
+    static_cast<void>(decode_buffer(buffer.data(), buffer.size(), raw->version,
+                                    cuptiActivityGetNextRecord, found));
+  }
+  // The work of save_raw_buffers.cc, by kind. The graph has 4 of the kernels.
+  const std::map<Kind, int> expected = {{Kind::kConcurrentKernel, 404},
+                                        {Kind::kMemcpy, 2},
+                                        {Kind::kMemset, 1},
+                                        {Kind::kExternalCorrelation, 400},
+                                        {Kind::kSynchronization, 3},
+                                        {Kind::kCudaEvent, 1},
+                                        {Kind::kMemory, 3},
+                                        {Kind::kMemoryPool, 2}};
+  for (const auto& [kind, count] : expected) {
+    EXPECT_EQ(found.counts[kind], count) << "kind " << static_cast<uint32_t>(kind);
+  }
+  EXPECT_EQ(found.operators.size(), 200u);
+  EXPECT_EQ(found.copied, 2u * 16384);
+  ASSERT_EQ(found.kernels_of_graphs.size(), 1u);
+  EXPECT_EQ(found.kernels_of_graphs.begin()->second, 4);
+  // One block that adds 1 to a number.
+  EXPECT_GT(found.shortest, 500u);
+  EXPECT_LT(found.longest, 5000u);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace redline::cupti {
 namespace {
 
-constexpr int kAtExit = 1;             // CUPTI_API_EXIT, the first member of CUpti_CallbackData
+constexpr int kAtExit = 1;  // CUPTI_API_EXIT, the first member of CUpti_CallbackData
 
 /// CUPTI's functions while a teardown waits for a call of CUDA.
 std::atomic<const Library*> g_waiting = nullptr;

@@ -1,10 +1,10 @@
 // Ends CUPTI after a window, if the user sets REDLINE_GPU_TEARDOWN=on.
 //
-// Once CUPTI has recorded calls of CUDA, it stays between the program and the driver, and each later
-// call takes longer (docs/gpu.md has figures). cuptiFinalize() takes it out. NVIDIA allows that call
-// only where no other thread is within CUPTI, and names the end of a call of CUDA as the place. So
-// it is made at the end of the job's next call, on the job's thread. It ends CUPTI for all tools of
-// the process, hence the variable.
+// Once CUPTI has recorded calls of CUDA, it stays between the program and the driver, and each
+// later call takes longer (docs/gpu.md has figures). cuptiFinalize() takes it out. NVIDIA allows
+// that call only where no other thread is within CUPTI, and names the end of a call of CUDA as the
+// place. So it is made at the end of the job's next call, on the job's thread. It ends CUPTI for
+// all tools of the process, hence the variable.
 #pragma once
 
 #include "profiler/cupti/cupti_library.h"

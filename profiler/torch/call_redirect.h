@@ -21,7 +21,9 @@ class CallRedirect {
   [[nodiscard]] bool enable();
   void disable() noexcept;
   /// Where the calls went before; null unless enabled.
-  [[nodiscard]] void* original() const { return slots_.empty() ? nullptr : slots_.front().original; }
+  [[nodiscard]] void* original() const {
+    return slots_.empty() ? nullptr : slots_.front().original;
+  }
 
  private:
   struct Slot {

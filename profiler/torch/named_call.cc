@@ -72,6 +72,4 @@ void* redline_torch_begin_call(const char* name, int is_user_scope,
   }
 }
 
-void redline_torch_end_call(void* call) {
-  delete static_cast<redline::profiler::NamedCall*>(call);
-}
+void redline_torch_end_call(void* call) { delete static_cast<redline::profiler::NamedCall*>(call); }

@@ -31,9 +31,9 @@ inline constexpr size_t kLongestList = 30;
 [[nodiscard]] std::string describe_collective(const at::RecordFunction& function);
 
 /// A hash of the operator's name and of everything that describe_inputs(), named_inputs() and
-/// describe_flops() look at. Most operators get the same inputs in each training step, so with this key they need to be
-/// described only once. 0 if an input is of a kind that the hash does not know. Allocates nothing.
-/// May throw.
+/// describe_flops() look at. Most operators get the same inputs in each training step, so with this
+/// key they need to be described only once. 0 if an input is of a kind that the hash does not know.
+/// Allocates nothing. May throw.
 [[nodiscard]] uint64_t key_of_inputs(const at::RecordFunction& function);
 
 /// The members "Call stack" and "Module Hierarchy" of "args", if asked for; "" outside TorchScript.

@@ -55,7 +55,8 @@ STUB_API bool is_recorded(int domain, uint32_t number);
 STUB_API int attribute(int number);
 /// The counters of unified memory that were asked for, each with its device before it.
 STUB_API std::set<std::pair<uint32_t, uint32_t>> unified_counters();
-/// Tells the subscriber, if it gave a callback to cuptiSubscribe, that a call of CUDA begins and ends.
+/// Tells the subscriber, if it gave a callback to cuptiSubscribe, that a call of CUDA begins and
+/// ends.
 STUB_API void call_cuda();
 /// From now on a tool of that name has subscribed already; "": none.
 STUB_API void set_other_subscriber(const char* name);

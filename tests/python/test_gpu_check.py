@@ -111,9 +111,14 @@ class Counting:
         path.write_bytes(gzip.compress(b'{"traceEvents": []}'))
         return {"kernels": 0}
 
+    def keep(self, path):
+        self.kept = path
+
 
 def test_a_case_that_fails_leaves_the_others(tmp_path):
-    found = parts.graphs(Counting(tmp_path))
+    place = Counting(tmp_path)
+    found = parts.graphs(place)
+    assert place.kept == tmp_path / "fifth_window.json.gz"  # whose counts are wrong
     assert set(found) == {"captured", "between_windows", "fifth_window", "wrong"}
     assert "in_the_window: Failed: gpu_work graph: status 1: out of memory" in found["wrong"]
 
@@ -230,6 +235,34 @@ def test_kernels_of_real_traces_nest_in_their_operators(shared, name):
     found, wrong = trace_facts.nesting(trace)
     assert found["kernels"] == found["with_call"] == found["with_operator"] == found["nested"] > 2000
     assert wrong == []
+
+
+@pytest.fixture
+def of_an_h100():
+    """Three steps of a GPT that torch.compile has compiled, recorded on an H100 by Redline and by torch.profiler."""
+    return [trace_facts.load(ROOT / f"tests/fixtures/gpu/h100_compiled_gpt.{name}.pt.trace.json.gz")
+            for name in ("redline", "torch")]
+
+
+def test_on_an_h100_our_trace_has_the_work_and_operators_of_torch_profilers(of_an_h100):
+    found, wrong = trace_facts.beside_the_peer(*of_an_h100)
+    assert wrong == []
+    assert found["work"] == found["work_of_peer"] == 1026
+    # torch.profiler itself waits for the GPU at its end.
+    assert (found["calls_only_here"], found["calls_only_there"]) == ({}, {"cudaDeviceSynchronize": 1})
+    low, median, high = found["ratio_by_name"]
+    assert 0.9 < low < median < high < 1.1
+
+
+def test_work_that_only_one_profiler_has_is_told(of_an_h100):
+    ours, theirs = of_an_h100
+    kernels = trace_facts.slices(ours, "kernel")
+    kernels[0]["args"]["grid"] = [1, 2, 3]
+    del kernels[1]["args"]["External id"]
+    told = trace_facts.beside_the_peer(ours, theirs)[1]
+    assert sum("only in redline's" in line for line in told) == 2
+    assert sum("only in torch.profiler's" in line for line in told) == 2
+    assert any("grid [1, 2, 3]" in line for line in told) and any("no operator" in line for line in told)
 
 
 def test_a_kernel_of_another_operator_is_told():

@@ -34,6 +34,19 @@ void drop_arguments(std::string& name) {
   }
 }
 
+// Drops what stands before the function's own name: "void " or "std::enable_if<true, void>::type ".
+void drop_return_type(std::string& name) {
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t at = 0; at < name.size(); ++at) {
+    const char c = name[at];
+    if (c == '<' || c == '(') ++depth;
+    if (c == '>' || c == ')') --depth;
+    if (c == ' ' && depth == 0 && at + 1 < name.size() && is_word(name[at + 1])) begin = at + 1;
+  }
+  name.erase(0, begin);
+}
+
 // Replaces "a::b::c" by "c" everywhere.
 std::string without_namespaces(string_view name) {
   std::string out;
@@ -71,7 +84,7 @@ std::vector<string_view> template_arguments(string_view name) {
 }
 
 bool tells_nothing(string_view word) {
-  constexpr std::array<string_view, 42> kWords = {"float",
+  constexpr std::array<string_view, 40> kWords = {"float",
                                                   "double",
                                                   "int",
                                                   "long",
@@ -107,13 +120,18 @@ bool tells_nothing(string_view word) {
                                                   "gpu_kernel_impl_nocast",
                                                   "TensorIteratorBase",
                                                   "TensorIterator",
-                                                  "TensorListMetadata",
-                                                  "FusedOptimizerTensorListMetadata",
                                                   "ReduceOp",
                                                   "func_wrapper_t",
                                                   "size_t",
                                                   "cudnnKernelDataType_t"};
+  // "BinaryOpScalarFunctor<…, std::divides<float>>": the operation comes behind it.
+  constexpr std::array<string_view, 4> kAnyOperation = {"UnaryOp", "BinaryOp", "TernaryOp",
+                                                        "PointwiseOp"};
+  const bool is_any_operation =
+      word.ends_with("Functor") &&
+      std::ranges::any_of(kAnyOperation, [&](string_view each) { return word.starts_with(each); });
   return word.size() < 3 || std::isdigit(static_cast<unsigned char>(word.front())) != 0 ||
+         word.ends_with("Metadata") || word.starts_with("cublasGem") || is_any_operation ||
          is_any(word, kWords);
 }
 
@@ -163,11 +181,15 @@ std::string short_operator_name(string_view name, size_t width) {
 
 std::string plain_kernel_name(string_view name) {
   std::string plain(name);
-  constexpr string_view kVoid = "void ";
-  if (plain.compare(0, kVoid.size(), kVoid) == 0) plain.erase(0, kVoid.size());
   drop_arguments(plain);
   erase_all(plain, "(anonymous namespace)::");
+  drop_return_type(plain);
+  // cuBLAS calls some functions just "kernel": the namespace tells which.
+  constexpr string_view kBare = "::kernel<";
+  const size_t bare = plain.find(kBare);
+  if (bare != std::string::npos && bare < plain.find('<')) plain.replace(bare, 2, "_");
   plain = without_namespaces(plain);
+  erase_all(plain, " const");
   erase_all(plain, " ");
   // CUTLASS wraps everything into one kernel template; the name is what it wraps.
   const auto arguments = template_arguments(plain);

@@ -34,6 +34,22 @@ TEST(KernelName, KeepsTheTellingPart) {
                "cutlass_80_tensorop_s1688…x4_nn_align4"},
            Row{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
                "ncclDevKernel_AllReduce_S…_f32_RING_LL"},
+           Row{"std::enable_if<!(false), void>::type internal::gemvx::kernel<int, float, false, 6, "
+               "cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<float const>, float> >("
+               "cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<float const>, float>)",
+               "gemvx_kernel<int,float,fa…oat>,float>>"},
+           Row{"void gemmSN_NN_kernel<float, 128, 2, 4, 8, 4, 4, false, "
+               "cublasGemvTensorStridedBatched<float const> >(int)",
+               "gemmSN_NN_kernel<float,12…ched<float>>"},
+           Row{"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::"
+               "(anonymous namespace)::TensorListScalarListMetadata<float, 1>, at::native::"
+               "(anonymous namespace)::BinaryOpScalarListFunctor<float, 1, 1, 0>, "
+               "std::divides<float> >(int)",
+               "multi_tensor_apply_kernel<divides>"},
+           Row{"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::"
+               "TensorListMetadata<2>, at::native::UnaryOpFunctor<float, 2, 1, 1>, "
+               "at::native::Sqrt<float> >(int)",
+               "multi_tensor_apply_kernel<Sqrt>"},
            Row{"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"},
            Row{"aten::addmm", "aten::addmm"},
            Row{"torch/nn/linear.py(7): forward", "torch/nn/linear.py(7): forward"},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "trace/report/kernel_name.h"
 
 namespace redline::trace {
 namespace {
@@ -26,7 +27,7 @@ void sort_by_loss(std::vector<RooflineRow>& rows) {
 // "cat 2.0 ms, gelu 60.5 us": the operators whose time has no roof because nothing is known of what
 // they do, the longest first.
 std::string not_modelled(const Report& report) {
-  constexpr size_t kMost = 3;
+  constexpr size_t kMost = 3, kColumns = 40;  // compiled code's names have hundreds of letters
   std::map<std::string_view, int64_t> by_name;
   int64_t all_ns = 0;
   for (const RankSummary& summary : report.traces) {
@@ -48,7 +49,8 @@ std::string not_modelled(const Report& report) {
   std::string text = "not modelled: " + format_ns(all_ns) +
                      (!report.traces.front().has_device_work ? " of CPU time (" : " of GPU time (");
   for (size_t i = 0; i < std::min(kMost, longest.size()); ++i) {
-    text += (i > 0 ? ", " : "") + without_library(longest[i].second) + " " +
+    text += (i > 0 ? ", " : "") +
+            short_operator_name(without_library(longest[i].second), kColumns) + " " +
             format_ns(longest[i].first);
   }
   return text + (longest.size() > kMost ? ", …)" : ")");

@@ -114,7 +114,7 @@ size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
 
 class LogSummary {
  public:
-  LogSummary(const StepLog& log, RankRun& run) : steps_(log.steps), run_(run) {}
+  LogSummary(const StepLog& log, RankRun& run) : steps_(log.steps), marks_(log.marks), run_(run) {}
 
   void write() {
     warm_up_ = warm_up_entries(steps_);
@@ -162,7 +162,17 @@ class LogSummary {
       for (size_t part = 0; part < kLogParts; ++part) usual[part] += parts[part];
     }
     for (double& part : usual) part /= std::max(count, 1.0);
-    for (const size_t i : found) note_slow(steps_[i], median, usual);
+    for (const size_t i : found) {
+      if (!ends_a_window(steps_[i])) note_slow(steps_[i], median, usual);
+    }
+  }
+
+  // Redline itself wrote a trace within such a step, so the step tells nothing of the job.
+  [[nodiscard]] bool ends_a_window(const LoggedStep& step) const {
+    return std::ranges::any_of(marks_, [&](const LogMark& mark) {
+      return mark.kind == LogMarkKind::kWindow && step.begin_ns <= mark.time_ns &&
+             mark.time_ns <= step.end_ns();
+    });
   }
 
   void note_slow(const LoggedStep& step, double median, const PartTimes& usual) {
@@ -310,6 +320,7 @@ class LogSummary {
   }
 
   const std::vector<LoggedStep>& steps_;
+  const std::vector<LogMark>& marks_;
   RankRun& run_;
   size_t warm_up_ = 0;  // entries
   std::vector<bool> slow_;

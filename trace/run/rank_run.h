@@ -3,7 +3,8 @@
 // hold them all, so only the summary of each log is kept.
 //
 // Slow steps take at least half as long again as the 128 or so steps around them usually do, and
-// there are few of them (at most a tenth). The other steps after the warm-up are the usual ones.
+// there are few of them (at most a tenth). The other steps after the warm-up are the usual ones. A
+// step in which Redline wrote a trace is neither.
 // Levels, ranks and parts are compared by the usual steps, so that an evaluation every 500 steps
 // hides no change of the level.
 #pragma once

@@ -125,6 +125,22 @@ TEST(RunVerdict, GarbageCollection) {
   EXPECT_EQ(only(judge(job)).part, LogPart::kGarbageCollection);
 }
 
+TEST(RunVerdict, AStepInWhichRedlineWroteATraceTellsNothing) {
+  Job job{.steps = 400};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step == 200) own.other = 4000;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  EXPECT_EQ(only(judge(logs)).cause, RunCause::kSlowSteps);
+  const LoggedStep& step = logs[0].steps[200];
+  logs[0].marks.push_back({.time_ns = step.begin_ns + step.length_ns / 2,
+                           .kind = LogMarkKind::kWindow,
+                           .text = "traces/a.pt.trace.json.gz"});
+  EXPECT_TRUE(judge(logs).findings.empty());
+  logs[0].marks[0].time_ns = step.begin_ns - 1;  // the step before
+  EXPECT_EQ(only(judge(logs)).cause, RunCause::kSlowSteps);
+}
+
 TEST(RunVerdict, CompilingAgainAndAgain) {
   Job job;
   job.change = [](Own& own, std::mt19937&) {

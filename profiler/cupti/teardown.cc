@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 
 #include "profiler/cupti/cupti_source.h"
 
@@ -11,16 +12,17 @@ namespace {
 
 constexpr int kAtExit = 1;  // CUPTI_API_EXIT, the first member of CUpti_CallbackData
 
-/// CUPTI's functions while a teardown waits for a call of CUDA.
-std::atomic<const Library*> g_waiting = nullptr;
+enum class Progress { kNone, kWaiting, kEnding };
+std::atomic<Progress> g_progress = Progress::kNone;
 
-void end_cupti(void*, int, uint32_t, const void* call) {
+void end_cupti(void* library, int, uint32_t, const void* call) {
   if (*static_cast<const int*>(call) != kAtExit) return;
-  const Library* library = g_waiting.exchange(nullptr);
-  if (library == nullptr) return;
+  Progress waiting = Progress::kWaiting;
+  if (!g_progress.compare_exchange_strong(waiting, Progress::kEnding)) return;
   // An id that is popped later would start CUPTI again.
   shared_state().pops = nullptr;
-  static_cast<void>(library->finalize());
+  static_cast<void>(static_cast<const Library*>(library)->finalize());
+  g_progress = Progress::kNone;
 }
 
 }  // namespace
@@ -33,19 +35,24 @@ bool wants_teardown(const Library& library) {
 }
 
 void Teardown::begin(const Library& library) {
-  if (library.subscribe(&handle_, end_cupti, nullptr) != kSuccess) {
+  auto* user_data = const_cast<Library*>(&library);
+  if (library.subscribe(&handle_, end_cupti, user_data) != kSuccess) {
     handle_ = nullptr;
     return;
   }
-  g_waiting = &library;
+  g_progress = Progress::kWaiting;
   for (const int domain : {kDriverDomain, kRuntimeDomain}) {
     static_cast<void>(library.enable_domain(1, handle_, domain));
   }
 }
 
 void Teardown::cancel(const Library& library) {
-  const bool has_ended = g_waiting.exchange(nullptr) == nullptr;
-  if (handle_ != nullptr && !has_ended) static_cast<void>(library.unsubscribe(handle_));
+  Progress waiting = Progress::kWaiting;
+  if (g_progress.compare_exchange_strong(waiting, Progress::kNone)) {
+    static_cast<void>(library.unsubscribe(handle_));
+  }
+  // Another thread may be ending CUPTI right now.
+  while (g_progress == Progress::kEnding) std::this_thread::yield();
   handle_ = nullptr;
 }
 

@@ -40,6 +40,7 @@ struct State {
   std::string other_subscriber;
   std::string subscriber;
   redline::cupti::Callback callback = nullptr;
+  void* callback_data = nullptr;
   uint64_t (*clock)() = monotonic;
   std::set<std::string> names;  // never erased: as with CUPTI, a name that was given stays valid
   std::map<std::pair<int, uint32_t>, const char*> functions;
@@ -212,7 +213,8 @@ int attribute(int number) { return state().attributes[number]; }
 std::set<std::pair<uint32_t, uint32_t>> unified_counters() { return state().unified_counters; }
 void call_cuda() {
   for (const int site : {0, 1}) {  // CUPTI_API_ENTER, CUPTI_API_EXIT
-    if (state().callback != nullptr) state().callback(nullptr, cupti::kRuntimeDomain, 211, &site);
+    if (state().callback == nullptr) return;
+    state().callback(state().callback_data, cupti::kRuntimeDomain, 211, &site);
   }
 }
 void set_other_subscriber(const char* name) { state().other_subscriber = name; }
@@ -328,7 +330,9 @@ STUB_API int cuptiSubscribe(void** subscriber, redline::cupti::Callback callback
   params.other = other;
   params.other_size = sizeof(other);
   const int result = cuptiSubscribe_v2(subscriber, callback, user, &params);
-  if (result == 0) state().callback = callback;
+  if (result != 0) return result;
+  state().callback = callback;
+  state().callback_data = user;
   return result;
 }
 

@@ -130,7 +130,8 @@ TEST(Summary, SaysWhyThereIsNone) {
     const auto lines = summarise_recording("t", {}, notes, exit_status);
     return lines.size() == 1 ? lines[0] : "";
   };
-  EXPECT_THAT(why({}), HasSubstr("no trace in t: no process of the command loaded torch"));
+  EXPECT_THAT(why({}),
+              HasSubstr("no trace in t: no process of the command used a GPU, or loaded torch"));
   EXPECT_THAT(why({}, 2), HasSubstr("the command failed (exit status 2) before"));
   EXPECT_THAT(why({{"torch", ""}}), HasSubstr("ran no operator"));
   EXPECT_THAT(why({{"gone", ""}}), HasSubstr("was removed while the command ran"));

@@ -534,7 +534,7 @@ print(len(graphs))
 
 
 @pytest.mark.parametrize("command, why", [
-    (["true"], "no process of the command loaded torch"),
+    (["true"], "no process of the command used a GPU"),
     (["sh", "-c", "exit 7"], "the command failed (exit status 7) before Redline saw it load torch"),
 ])
 def test_a_command_without_torch_is_passed_through(record, command, why):

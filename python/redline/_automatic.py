@@ -78,7 +78,6 @@ class AutomaticRecording:
         self.idle = []
         self.notes = notes
         self._recorder = recorder()
-        self._recorder.take_request()
         self._directory = request["directory"]
         self._options = request  # the recorder ignores the fields that are not its options
         self._ranks = request.get("ranks")

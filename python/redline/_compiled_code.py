@@ -5,9 +5,11 @@ that a profiler runs. That class records only for torch.profiler, so in a window
 """
 
 import array
+import contextlib
 import ctypes
 import functools
 import json
+import math
 import struct
 
 import torch
@@ -61,12 +63,14 @@ class _Call:
         self._name, self._inputs, self._named = name, input_values or (), keyword_values or {}
 
     def __enter__(self):
-        is_user_scope = self._named.get("scope") == "user_scope"
-        inputs, members = b"", b""
-        if self.with_inputs:
-            inputs = array.array("q", [word for value in self._inputs for word in _input(value)]).tobytes()
-            members = _members(self._named)
-        self._call = type(self).begin(self._name.encode(), is_user_scope, inputs, len(inputs) // 16, members)
+        self._call = None
+        with contextlib.suppress(Exception):  # the job must not end because its call cannot be described
+            is_user_scope = self._named.get("scope") == "user_scope"
+            inputs, members = b"", b""
+            if self.with_inputs:
+                inputs = array.array("q", [word for value in self._inputs for word in _input(value)]).tobytes()
+                members = _members(self._named)
+            self._call = type(self).begin(self._name.encode(), is_user_scope, inputs, len(inputs) // 16, members)
 
     def __exit__(self, *exception):
         type(self).end(self._call)
@@ -86,5 +90,9 @@ def _input(value):
 
 def _members(named):
     """The members of a JSON object, without its braces. As Kineto, only of numbers and texts."""
-    kept = {key: value for key, value in named.items() if key != "scope" and isinstance(value, (str, int, float))}
+    kept = {key: value for key, value in named.items() if key != "scope" and _is_told(value)}
     return json.dumps(kept)[1:-1].encode()
+
+
+def _is_told(value):
+    return isinstance(value, (str, int)) or isinstance(value, float) and math.isfinite(value)  # JSON has no NaN

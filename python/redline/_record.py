@@ -15,6 +15,7 @@ import torch
 
 from redline._automatic import AutomaticRecording
 from redline._flight import FlightRecording
+from redline._library import recorder
 from redline._notes import Notes
 from redline._rank import is_excluded, is_launcher
 
@@ -34,6 +35,7 @@ def install():
         return
     kind = FlightRecording if request.get("ring_seconds") else AutomaticRecording
     try:
+        recorder().take_request()
         _recording = kind(request, notes)
     except Exception as error:
         notes.tell("failed", f"nothing is recorded, training goes on: {error}")

@@ -409,7 +409,7 @@ def test_shapes_are_recorded_where_asked(tmp_path):
 
 
 def test_what_compiled_code_calls_is_recorded_as_torch_profiler_does(tmp_path):
-    named = {"kernel_file": 'a"b.py', "num_warps": 4, "scale": 0.5, "grid": [1, 2]}
+    named = {"kernel_file": 'a"b.py', "num_warps": 4, "scale": 0.5, "grid": [1, 2], "bound": float("nan")}
     fast = torch._C._profiler._RecordFunctionFast
 
     def work():
@@ -420,12 +420,14 @@ def test_what_compiled_code_calls_is_recorded_as_torch_profiler_does(tmp_path):
                 torch.ones(1)
         with torch._C._profiler._RecordFunctionFast("## Call CompiledFxGraph f ##", keyword_values={"scope": "user_scope"}):
             pass
+        with torch._C._profiler._RecordFunctionFast(None):  # not described, and no harm done
+            pass
 
     trace = record(tmp_path, work, record_shapes=True)
     calls = [event for event in slices(trace, "cpu_op") if event["name"] == "triton_fused"]
     assert [call["args"]["num_warps"] for call in calls] == [4, 4, 8]
     arguments = calls[0]["args"]
-    assert {name: arguments.get(name) for name in named} == {**named, "grid": None}  # no lists, as Kineto
+    assert {name: arguments.get(name) for name in named} == {**named, "grid": None, "bound": None}  # no lists, as Kineto
     assert arguments["Input Dims"] == [[2, 3], [], [], [], []]
     assert arguments["Input type"] == ["float", "Scalar", "Scalar", "Scalar", ""]
     assert arguments["Concrete Inputs"] == ["", "7", "True", "0.25", ""]

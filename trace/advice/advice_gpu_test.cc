@@ -104,6 +104,12 @@ TEST(AdviceGpu, LaunchBound) {
   EXPECT_NEAR(*finding.estimated_speedup, 100 / 45.0, 0.001);
   EXPECT_EQ(finding.headline, "Host-bound: the GPU waits 55.0 ms a step");
   EXPECT_EQ(finding.events.size(), 5);
+  EXPECT_THAT(finding.detail, HasSubstr("a larger batch, torch.compile or CUDA graphs give"));
+  for (const char* compiled : {"Torch-Compiled Region: 0/0", "CompiledFunction"}) {
+    const auto of_compiled = advice_on(launches(900, 110 * kUs).cpu_op(compiled, 0, kMs));
+    EXPECT_THAT(only(of_compiled, "launch_bound").detail,
+                HasSubstr("or the CUDA graphs of torch.compile(mode=\"reduce-overhead\"), give"));
+  }
   EXPECT_THAT(advice_on(launches(1800, 55 * kUs)), Not(HasRule("launch_bound")));
   EXPECT_THAT(advice_on(launches(50, 2 * kMs)), Not(HasRule("launch_bound")));
 }

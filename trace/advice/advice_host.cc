@@ -106,6 +106,13 @@ std::string reasons_of(const Activity& activity, std::span<const SliceId> calls)
   return text;
 }
 
+// Whether torch.compile has compiled some of the job.
+bool is_compiled(const Analysis& analysis) {
+  return std::ranges::any_of(analysis.operators, [](const OperatorRow& row) {
+    return row.name.starts_with("Torch-Compiled Region") || row.name == "CompiledFunction";
+  });
+}
+
 }  // namespace
 
 std::optional<Finding> launch_bound(const Activity& activity) {
@@ -133,9 +140,10 @@ std::optional<Finding> launch_bound(const Activity& activity) {
       fmt::format("Host-bound: the GPU waits {}{}", format_ns(part.per_step_ns), activity.a_step());
   const int64_t mean_ns = count == 0 ? 0 : kernel_ns / count;
   finding.detail = fmt::format(
-      "for {} launches{} of {} each: a larger batch, torch.compile or CUDA graphs give the "
-      "GPU more work a launch",
-      format_count(kernels), activity.a_step(), format_ns(mean_ns));
+      "for {} launches{} of {} each: a larger batch, {} give the GPU more work a launch",
+      format_count(kernels), activity.a_step(), format_ns(mean_ns),
+      is_compiled(analysis) ? "or the CUDA graphs of torch.compile(mode=\"reduce-overhead\"),"
+                            : "torch.compile or CUDA graphs");
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
   finding.evidence.emplace_back("mean_kernel_ns", static_cast<double>(mean_ns));
   finding.events = longest_idle_gaps(activity);

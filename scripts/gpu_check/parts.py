@@ -173,11 +173,11 @@ def overhead(place):
 
 
 # Small images: the host cannot keep the GPU busy, so each microsecond of a call shows.
-HOST_BOUND = ("--model", "resnet50", "--small", "--steps", "40", "--rounds", "5")
+HOST_BOUND = ("--model", "resnet50", "--small", "--steps", "20", "--rounds", "3")
 
 
 def after(place):
-    """Times a loop before the first window, and in and after each of five, to see whether training stays slower."""
+    """Times a loop before the first window, in windows and after them, to see whether training stays slower."""
     rows = {"gpu_bound": place.run_python("measure.py", "--model", "gpt", "--rounds", "3", "--steps", "20"),
             "host_bound": place.run_python("measure.py", *HOST_BOUND),
             "torch": place.run_python("measure.py", *HOST_BOUND, "--profiler", "torch"),
@@ -282,12 +282,12 @@ PARTS = {
     "raw": Part(raw, 15, False),
     "graphs": Part(graphs, 90, False),
     "pool": Part(pool, 60, False),
-    "after": Part(after, 60),
+    "after": Part(after, 100),
     "capture": Part(capture, 45, False),
     "coexist": Part(coexist, 60),
     "fork": Part(fork, 20),
     "waits": Part(waits, 15, False),
-    "settings": Part(settings, 120),
+    "settings": Part(settings, 60),
     "nesting": Part(nesting, 40),
     "peer": Part(peer, 120),
     "golden": Part(golden, 20),

@@ -1,16 +1,16 @@
-// Does a known amount of work inside recorded windows.
+// Does a known amount of work inside recorded windows: gpu_work KIND N TRACE
 //
-//   gpu_work launches N TRACE     N launches of one kernel
-//   gpu_work streams N TRACE      N launches on each of 8 streams
-//   gpu_work graph N TRACE        a graph of 10 kernels, captured in the window, launched N times
-//   gpu_work captured N TRACE     the same graph, captured before the first window
-//   gpu_work again N TRACE        the same in a second window; captured between the two
-//   gpu_work pool N TRACE         like captured, with few device buffers in CUPTI
-//   gpu_work windows N TRACE      N windows, 15 s apart, each with a graph launch; TRACE is the
-//   last gpu_work copies BYTES TRACE   copies to the GPU and back, pageable and pinned gpu_work
-//   waits N TRACE        one event that is recorded and awaited N times, on two streams gpu_work
-//   capture N TRACE      one thread captures N graphs while another stops windows gpu_work clock N
-//   TRACE        N kernels with stamps of host, events and the GPU's timer
+//   launches   N launches of one kernel
+//   streams    N launches on each of 8 streams
+//   graph      a graph of 10 kernels, captured in the window, launched N times
+//   captured   the same graph, captured before the first window
+//   again      the same in a second window; captured between the two
+//   pool       like captured, with few device buffers in CUPTI
+//   windows    N windows, 15 s apart, each with a graph launch; TRACE is the last
+//   copies     copies of N bytes to the GPU and back, pageable and pinned
+//   waits      one event that is recorded and awaited N times, on two streams
+//   capture    one thread captures N graphs while another stops windows
+//   clock      N kernels with stamps of host, events and the GPU's timer
 //
 // It prints what it did as one JSON object, and exits with status 3 if there is no GPU.
 #include <atomic>

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <set>
+#include <string_view>
 
 #include "base/quiet_thread.h"
 #include "profiler/request/record_request.h"
@@ -28,10 +30,17 @@ std::string name_of_now() {
   return text;
 }
 
+// Without the teardown, a job whose host is the limit would stay slower between the windows
+// (docs/gpu.md), which is more than they may cost.
+bool is_as_fast_after_gpu_windows() {
+  const char* teardown = ::secure_getenv("REDLINE_GPU_TEARDOWN");
+  return teardown != nullptr && std::string_view(teardown) == "on";
+}
+
 }  // namespace
 
 nanoseconds pause_after(nanoseconds took, nanoseconds every) {
-  constexpr int kTimesAsLong = 250;
+  constexpr int kTimesAsLong = 500;
   return std::max(every, kTimesAsLong * took);
 }
 
@@ -78,7 +87,8 @@ void PeriodicWindows::record() {
   if (!processes) return;
   const nanoseconds begin = Clock::now() - start_;
   const std::string folder = directory_ + "/" + name_of_now();
-  const TriggerRequest request{.steps = kSteps, .directory = folder};
+  const TriggerRequest request{
+      .steps = kSteps, .directory = folder, .with_gpu = is_as_fast_after_gpu_windows()};
   trigger(
       *processes, request, [](const TriggerReport&) {}, stopped_);
   if (list_traces(folder).whole.empty()) return;

@@ -55,7 +55,8 @@ class PeriodicWindows {
 };
 
 /// When to begin the next window, after the begin of one that took `took`. Recording slows steps by
-/// less than a quarter (bench/README.md), so 250 times that long makes less than 0.1 %.
+/// less than a quarter (bench/README.md), on a GPU by less than a half (docs/gpu.md), so 500 times
+/// that long makes less than 0.1 %.
 [[nodiscard]] std::chrono::nanoseconds pause_after(std::chrono::nanoseconds took,
                                                    std::chrono::nanoseconds every);
 

@@ -77,7 +77,7 @@ class Conversation {
  public:
   Conversation(pid_t process, const TriggerRequest& request)
       : process_(process), file_(connect_to(process)) {
-    Json json = {{"steps", request.steps}};
+    Json json = {{"steps", request.steps}, {"gpu", request.with_gpu}};
     if (!request.directory.empty()) json["directory"] = request.directory;
     const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     if (file_ >= 0 && send(file_, line.data(), line.size(), MSG_NOSIGNAL) < 0) hang_up();

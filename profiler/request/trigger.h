@@ -22,6 +22,7 @@ namespace redline::launch {
 struct TriggerRequest {
   int64_t steps = 0;      ///< 0: the number that the process was started with
   std::string directory;  ///< absolute; "": the directory that the process was started with
+  bool with_gpu = true;   ///< what GPUs do, too, if the process was started with that
 };
 
 /// One message of a process. The last message of each process has a path or an error.

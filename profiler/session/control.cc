@@ -172,6 +172,9 @@ class Control {
       if (steps->get<int64_t>() > 0) wanted.steps = steps->get<int64_t>();
     }
     if (has_folder) wanted.options.directory = directory;
+    const auto gpu = request.find("gpu");
+    const bool leaves_gpus = gpu != request.end() && gpu->is_boolean() && !gpu->get<bool>();
+    if (leaves_gpus) wanted.options.record_gpu = false;
     const auto armed = capture().arm(wanted.options, wanted.steps, reason);
     if (!armed) return fail(armed.error());
     say(g_client, "progress", "waiting for the next step");

@@ -10,6 +10,8 @@ import time
 
 import pytest
 import step_logs
+from conftest import BUILD, need
+from recording import CURE, load
 
 SCRIPTS = pathlib.Path(__file__).with_name("scripts")
 JOB = SCRIPTS / "logged_job.py"
@@ -253,6 +255,20 @@ def test_windows_with_operators_are_recorded_now_and_then(start, run, program, p
     assert len(trace["steps"]["durations_ns"]) == 2
     assert not list(tmp_path.glob("**/.redline*"))
     assert marks[0].startswith(f"{tmp_path}/windows/")
+
+
+@pytest.mark.parametrize("teardown", ["off", "on"])
+def test_windows_that_come_by_themselves_leave_no_gpu_slower(start, program, python, tmp_path, teardown):
+    stubs = [str(need(BUILD / "tests/stubs" / name, CURE)) for name in ("libcuda.so.1", "libcupti.so.13")]
+    job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
+    command = [program("redline"), "run", "--log", tmp_path, "--every", "1s", "--", *job]
+    with start(command, environment={"LD_PRELOAD": ":".join(stubs), "REDLINE_GPU_TEARDOWN": teardown}) as process:
+        while not (written := list(tmp_path.glob("windows/*Z/*.pt.trace.json.gz"))):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    assert ("gpu" in load(written[0])["redline"]) == (teardown == "on")
 
 
 def test_what_trains_nothing_is_not_recorded_though_windows_are_asked_for(run, program, python, tmp_path):

@@ -450,3 +450,15 @@ def test_diff_of_the_two_samples(program, run, shared):
     assert diff["step_breakdown_ns"]["dataloader"]["delta"] / 1000 == pytest.approx(1186 - 59262, abs=2)
     changes = [abs(row["delta_ns"]) for row in diff["operators"]]
     assert changes == sorted(changes, reverse=True)
+
+
+def test_a_compiled_gpt_on_an_h100_fits_the_terminal(run, program, repo_root):
+    """The names of its kernels and operators have up to 150 letters."""
+    trace = repo_root / "tests/fixtures/gpu/h100_compiled_gpt.redline.pt.trace.json.gz"
+    lines = run([program("redline"), "report", trace]).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    text = " ".join(line.strip() for line in lines)
+    assert ("not modelled: 922.5 us of GPU time (_foreach_add_ 711.7 us, triton_per_fused__to_copy_…kward_view_20 67.2 us, "
+            "nll_loss_forward 54.4 us, …)") in text
+    assert 'or the CUDA graphs of torch.compile(mode="reduce-overhead"), give the GPU more work a launch' in text
+    assert "multi_tensor_apply_kernel<plus>" in text

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/quiet_thread.h"
+#include "base/user_switch.h"
 #include "machine/nvml/nvml_library.h"
 #include "profiler/cupti/activity_text.h"
 #include "profiler/cupti/stream_names.h"
@@ -42,11 +43,6 @@ std::optional<size_t> wanted(const char* variable) {
   const char* text = ::secure_getenv(variable);
   const unsigned long long number = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
   return number > 0 ? std::optional<size_t>(number) : std::nullopt;
-}
-
-bool is_set_to(const char* variable, std::string_view value) {
-  const char* text = ::secure_getenv(variable);
-  return text != nullptr && text == value;
 }
 
 /// Whether windows have synchronizations and CUDA events. They can cost more than all other

@@ -71,29 +71,6 @@ TEST_F(GpuWindow, CallbacksThatAnotherUserTookAreTakenBack) {
   EXPECT_EQ(window_with_a_kernel(), 1u);
 }
 
-TEST_F(GpuWindow, AToolThatBeginsWithinAWindowGetsCuptiWithoutOurBuffers) {
-  begin();
-  const uint64_t begun = now();
-  stub::call(launch_call(1, begun));
-  stub::emit_record(kernel(1, begun + 500));
-  stub::keep_buffer_of(0, 5);
-  ::testing::internal::CaptureStderr();
-  profiler::give_up_gpu("torch.profiler");
-  EXPECT_NE(::testing::internal::GetCapturedStderr().find("torch.profiler began to record"),
-            std::string::npos);
-  EXPECT_FALSE(stub::is_enabled(Kind::kConcurrentKernel));
-  const int flushes = stub::cupti_calls("cuptiActivityFlushAll");
-  profiler::give_up_gpu("torch.profiler");  // also begins anew, for one
-  const json trace = end();
-  EXPECT_EQ(stub::cupti_calls("cuptiActivityFlushAll"), flushes) << "these are the tool's records";
-  EXPECT_EQ(events(trace, "kernel").size(), 1u);
-  EXPECT_EQ(trace["redline"]["gpu"]["off_after"],
-            "torch.profiler began to record, and CUPTI serves one tool at a time");
-  begin();
-  EXPECT_TRUE(stub::is_enabled(Kind::kConcurrentKernel));
-  EXPECT_FALSE(end()["redline"]["gpu"].contains("off_after"));
-}
-
 TEST_F(GpuWindow, EachThreadFillsItsOwnBuffers) {
   begin();
   EXPECT_EQ(stub::attribute(kBuffersByThread), 1);
@@ -102,32 +79,6 @@ TEST_F(GpuWindow, EachThreadFillsItsOwnBuffers) {
   EXPECT_EQ(stub::attribute(kZeroedBuffers), 0);
   EXPECT_EQ(stub::attribute(kStampBuffers), 0) << "CUPTI's own default";
   static_cast<void>(end());
-}
-
-TEST_F(GpuWindow, CuptiEndsAfterAWindowAtTheNextCallOfCudaIfTheUserWantsThat) {
-  setenv("REDLINE_GPU_TEARDOWN", "on", 1);
-  begin();
-  stub::call_cuda();
-  static_cast<void>(end());
-  EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 0) << "another thread may be within CUPTI";
-  stub::call_cuda();
-  stub::call_cuda();
-  EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 1);
-  const int pops = stub::cupti_calls("cuptiActivityPopExternalCorrelationId");
-  profiler::pop_external_id(profiler::ExternalIdKind::kOperator);
-  EXPECT_EQ(stub::cupti_calls("cuptiActivityPopExternalCorrelationId"), pops)
-      << "starts CUPTI again";
-  begin();
-  static_cast<void>(end());
-  begin();  // no call of CUDA came between the windows
-  stub::call_cuda();
-  static_cast<void>(end());
-  EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 1);
-  unsetenv("REDLINE_GPU_TEARDOWN");
-  begin();
-  static_cast<void>(end());
-  stub::call_cuda();
-  EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 1);
 }
 
 TEST_F(FreshSource, AForkedChildLeavesCuptisIdsAlone) {

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "profiler/cupti/testing_source.h"
+#include "profiler/source/gpu_work.h"
 
 namespace redline::cupti {
 namespace {
@@ -54,6 +55,29 @@ TEST_F(FreshSource, KeepsNoPlaceThatItCannotUse) {
   stub::fail_cupti("cuptiActivityEnable", kInsufficientPrivileges);
   EXPECT_TRUE(events(recorded(), "kernel").empty());
   EXPECT_EQ(stub::subscriber(), "");
+}
+
+TEST_F(GpuWindow, AToolThatBeginsWithinAWindowGetsCuptiWithoutOurBuffers) {
+  begin();
+  const uint64_t begun = now();
+  stub::call(launch_call(1, begun));
+  stub::emit_record(kernel(1, begun + 500));
+  stub::keep_buffer_of(0, 5);
+  ::testing::internal::CaptureStderr();
+  profiler::give_up_gpu("torch.profiler");
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("torch.profiler began to record"),
+            std::string::npos);
+  EXPECT_FALSE(stub::is_enabled(Kind::kConcurrentKernel));
+  const int flushes = stub::cupti_calls("cuptiActivityFlushAll");
+  profiler::give_up_gpu("torch.profiler");  // also begins anew, for one
+  const nlohmann::json trace = end();
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityFlushAll"), flushes) << "these are the tool's records";
+  EXPECT_EQ(events(trace, "kernel").size(), 1u);
+  EXPECT_EQ(trace["redline"]["gpu"]["off_after"],
+            "torch.profiler began to record, and CUPTI serves one tool at a time");
+  begin();
+  EXPECT_TRUE(stub::is_enabled(Kind::kConcurrentKernel));
+  EXPECT_FALSE(end()["redline"]["gpu"].contains("off_after"));
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 #include "profiler/cupti/teardown.h"
 
 #include <atomic>
-#include <cstdlib>
-#include <string_view>
 #include <thread>
 
+#include "base/user_switch.h"
 #include "profiler/cupti/cupti_source.h"
 
 namespace redline::cupti {
@@ -28,10 +27,9 @@ void end_cupti(void* library, int, uint32_t, const void* call) {
 }  // namespace
 
 bool wants_teardown(const Library& library) {
-  const char* text = ::secure_getenv("REDLINE_GPU_TEARDOWN");
-  return text != nullptr && std::string_view(text) == "on" && library.version >= kVersion12_6 &&
-         library.subscribe != nullptr && library.unsubscribe != nullptr &&
-         library.enable_domain != nullptr && library.finalize != nullptr;
+  return wants_gpu_teardown() && library.version >= kVersion12_6 && library.subscribe != nullptr &&
+         library.unsubscribe != nullptr && library.enable_domain != nullptr &&
+         library.finalize != nullptr;
 }
 
 void Teardown::begin(const Library& library) {

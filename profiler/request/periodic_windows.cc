@@ -3,13 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <set>
-#include <string_view>
 
 #include "base/quiet_thread.h"
+#include "base/user_switch.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/trigger.h"
 
@@ -28,13 +27,6 @@ std::string name_of_now() {
   char text[sizeof "2026-11-23T07-10-00Z"];
   (void)std::strftime(text, sizeof text, "%Y-%m-%dT%H-%M-%SZ", &parts);
   return text;
-}
-
-// Without the teardown, a job whose host is the limit would stay slower between the windows
-// (docs/gpu.md), which is more than they may cost.
-bool is_as_fast_after_gpu_windows() {
-  const char* teardown = ::secure_getenv("REDLINE_GPU_TEARDOWN");
-  return teardown != nullptr && std::string_view(teardown) == "on";
 }
 
 }  // namespace
@@ -87,8 +79,10 @@ void PeriodicWindows::record() {
   if (!processes) return;
   const nanoseconds begin = Clock::now() - start_;
   const std::string folder = directory_ + "/" + name_of_now();
+  // Without the teardown, a job whose host is the limit would stay slower between the windows
+  // (docs/gpu.md), which is more than they may cost.
   const TriggerRequest request{
-      .steps = kSteps, .directory = folder, .with_gpu = is_as_fast_after_gpu_windows()};
+      .steps = kSteps, .directory = folder, .with_gpu = wants_gpu_teardown()};
   trigger(
       *processes, request, [](const TriggerReport&) {}, stopped_);
   if (list_traces(folder).whole.empty()) return;

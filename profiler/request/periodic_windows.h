@@ -54,9 +54,9 @@ class PeriodicWindows {
   std::optional<std::thread> thread_;
 };
 
-/// When to begin the next window, after the begin of one that took `took`. Recording slows steps by
-/// less than a quarter (bench/README.md), on a GPU by less than a half (docs/gpu.md), so 500 times
-/// that long makes less than 0.1 %.
+/// When to begin the next window, after the begin of one that took `took`. Of a window's time,
+/// recording takes less than a half (steps of up to 1.7 times the length, docs/gpu.md), so 500
+/// times that long makes less than 0.1 %.
 [[nodiscard]] std::chrono::nanoseconds pause_after(std::chrono::nanoseconds took,
                                                    std::chrono::nanoseconds every);
 

@@ -17,7 +17,9 @@ std::atomic<RegisterBuffers> g_register = nullptr;
 
 int give_up_and_register(void* requested, void* completed) {
   give_up_gpu("torch.profiler");
-  return g_register.load()(requested, completed);
+  RegisterBuffers original = g_register;
+  while (original == nullptr) original = g_register;  // enable() is just about to set it
+  return original(requested, completed);
 }
 
 class TorchProfilerStart final : public Source {

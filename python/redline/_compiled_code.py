@@ -5,7 +5,6 @@ that a profiler runs. That class records only for torch.profiler, so in a window
 """
 
 import array
-import contextlib
 import ctypes
 import functools
 import json
@@ -15,6 +14,7 @@ import struct
 import torch
 from torch.autograd import _profiler_enabled, profiler
 
+_INFINITE = (math.inf, -math.inf)  # JSON has neither these nor NaN, which equals nothing
 _TENSOR, _INT, _BOOL, _DOUBLE, _OTHER = 1, 2, 3, 4, 0  # redline_torch_input_kind
 
 
@@ -35,7 +35,7 @@ class CompiledCode:
     def start(self, with_inputs):
         if self._is_served:
             torch._C._profiler._RecordFunctionFast = functools.partial(
-                _recorded_call, self._original, _Call.of(self._begin, self._end, with_inputs))
+                _recorded_call, self._original, functools.partial(_Call, self._begin, self._end, with_inputs))
             profiler._is_profiler_enabled = True
 
     def stop(self):
@@ -50,30 +50,28 @@ def _recorded_call(original, ours, *arguments, **named):
 
 
 class _Call:
-    """A context manager with the arguments of torch's _RecordFunctionFast."""
+    """A context manager with the arguments of torch's _RecordFunctionFast, behind three of ours."""
 
-    __slots__ = ("_name", "_inputs", "_named", "_call")
-    with_inputs = False
+    __slots__ = ("_begin", "_end", "_with_inputs", "_name", "_inputs", "_named", "_call")
 
-    @staticmethod
-    def of(begin, end, with_inputs):
-        return type("_Call", (_Call,), {"begin": begin, "end": end, "with_inputs": with_inputs, "__slots__": ()})
-
-    def __init__(self, name, input_values=None, keyword_values=None):
+    def __init__(self, begin, end, with_inputs, name, input_values=None, keyword_values=None):
+        self._begin, self._end, self._with_inputs = begin, end, with_inputs
         self._name, self._inputs, self._named = name, input_values or (), keyword_values or {}
 
     def __enter__(self):
-        self._call = None
-        with contextlib.suppress(Exception):  # the job must not end because its call cannot be described
+        try:
             is_user_scope = self._named.get("scope") == "user_scope"
             inputs, members = b"", b""
-            if self.with_inputs:
+            if self._with_inputs:
                 inputs = array.array("q", [word for value in self._inputs for word in _input(value)]).tobytes()
-                members = _members(self._named)
-            self._call = type(self).begin(self._name.encode(), is_user_scope, inputs, len(inputs) // 16, members)
+                told = [item for item in self._named.items() if isinstance(item[1], (str, int, float))]
+                members = _members(tuple(told))
+            self._call = self._begin(self._name.encode(), is_user_scope, inputs, len(inputs) // 16, members)
+        except Exception:  # the job must not end because its call cannot be described
+            self._call = None
 
     def __exit__(self, *exception):
-        type(self).end(self._call)
+        self._end(self._call)
 
 
 def _input(value):
@@ -88,11 +86,8 @@ def _input(value):
     return _OTHER, 0
 
 
+@functools.lru_cache(4096)  # each step makes the same calls
 def _members(named):
     """The members of a JSON object, without its braces. As Kineto, only of numbers and texts."""
-    kept = {key: value for key, value in named.items() if key != "scope" and _is_told(value)}
+    kept = {name: value for name, value in named if name != "scope" and value == value and value not in _INFINITE}
     return json.dumps(kept)[1:-1].encode()
-
-
-def _is_told(value):
-    return isinstance(value, (str, int)) or isinstance(value, float) and math.isfinite(value)  # JSON has no NaN

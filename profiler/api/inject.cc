@@ -49,7 +49,10 @@ void add_rank(Recorder& recorder) {
                              ", \"world_size\": " + std::to_string(own->world_size) + "}"));
 }
 
-Result record_whole_run(const Options& options) {
+Result record_whole_run(Options options) {
+  // Launchers and other helpers of a job may start CUDA, and then do nothing with it. Their traces
+  // would be taken for those of ranks.
+  options.only_with_work = true;
   Recorder& recorder = Recorder::instance();
   if (auto prepared = recorder.prepare(options); !prepared) return prepared;
   return recorder.start();

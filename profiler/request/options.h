@@ -19,6 +19,8 @@ namespace redline::profiler {
 struct Options : RecorderOptions {
   /// The trace grows here. If a directory is given, exit() completes the trace of an open window.
   std::string directory;
+  /// exit() writes no trace in which there is nothing that the process did.
+  bool only_with_work = false;
 
   [[nodiscard]] int64_t ring_ns() const { return static_cast<int64_t>(ring_seconds * 1e9); }
   bool operator==(const Options&) const = default;

@@ -478,10 +478,8 @@ bool Recorder::lock_unless_gpus_hang() {
   return true;
 }
 
-/// Launchers and other helpers of a job may start CUDA, and then do nothing with it: they get no
-/// trace, which would be taken for that of a rank.
 void Recorder::write_at_end(Session& session) {
-  if (session.window) {
+  if (session.window && session.options.only_with_work) {
     session.window->wait();
     if (session.window->has_only_samples()) return;
   }

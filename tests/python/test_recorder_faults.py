@@ -244,3 +244,10 @@ print(library.redline_last_error().decode(), flush=True)
 """)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "-1\nexport: no stopped window\n"
+
+
+def test_a_window_of_the_programs_own_is_written_though_nothing_happened_in_it(job):
+    done, folder = job("begin()")  # exit() completes it
+    assert done.returncode == 0, done.stderr
+    [path] = folder.iterdir()
+    assert load(path)["redline"]["dropped"] == 0

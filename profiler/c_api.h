@@ -123,6 +123,7 @@ typedef struct redline_request {
   double ring_seconds, slow_step;
   int32_t is_excluded;    /* --ranks leaves this process out: it must record nothing */
   int32_t no_cpu, no_gpu; /* at most one of them */
+  uint64_t max_write_rate;
 } redline_request;
 /* Fills `request` and hands the recording over to the caller: if the injected library has begun a
  * window for the whole run (profiler/api/inject.cc), that window is discarded. Fails if

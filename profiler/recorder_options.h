@@ -23,6 +23,7 @@ struct RecorderOptions {
   bool record_gpu = true;        ///< the work of GPUs, if this process uses one
   int32_t host_samples_hz = 10;  ///< how often cores, memory and disk are sampled; 0: never
   uint64_t max_bytes = 0;        ///< the most text in a trace before compression; 0: no limit
+  uint64_t max_write_rate = 0;   ///< the most bytes a second that a rank writes; 0: no limit
   uint64_t memory_budget_bytes = uint64_t{64} << 20;  ///< for records that wait to be written
   /// > 0: a flight recorder. It keeps only the last seconds, and writes them at a slow step, a
   /// hang, a crash, SIGTERM, `redline trigger`, and when the program asks.
@@ -80,6 +81,12 @@ void for_each_option(Visit visit) {
                   "SIZE", OptionRow::Unit::kBytes,
                   [](double bytes) { return bytes == 0 || bytes >= 1 << 20; }, "at least 1MB"},
         &Options::max_bytes);
+  visit(OptionRow{"max_write_rate", "--max-write-rate",
+                  "Most bytes of its trace that each rank writes in a second, e.g. 5MB; what comes "
+                  "faster waits in memory",
+                  "SIZE", OptionRow::Unit::kBytes,
+                  [](double bytes) { return bytes == 0 || bytes >= 1 << 16; }, "at least 64kB"},
+        &Options::max_write_rate);
   visit(OptionRow{"memory_budget_bytes", "--memory-budget",
                   "Most memory for events that wait to be written ({})", "SIZE",
                   OptionRow::Unit::kBytes, [](double bytes) { return bytes >= 1 << 20; },

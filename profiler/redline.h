@@ -46,6 +46,7 @@ struct ProfilerOptions {
   int32_t host_samples_hz = kRecorderDefaults.host_samples_hz;
   uint64_t memory_budget_bytes = kRecorderDefaults.memory_budget_bytes;
   uint64_t max_bytes = kRecorderDefaults.max_bytes;
+  uint64_t max_write_rate = kRecorderDefaults.max_write_rate;
   double ring_seconds = kRecorderDefaults.ring_seconds;
   double slow_step = kRecorderDefaults.slow_step;
 };

@@ -333,6 +333,7 @@ int redline_take_request(redline_request* request) {
     full.slow_step = options.slow_step;
     full.no_cpu = options.record_cpu ? 0 : 1;
     full.no_gpu = options.record_gpu ? 0 : 1;
+    full.max_write_rate = options.max_write_rate;
     full.is_excluded = redline::profiler::is_excluded(*wanted) ? 1 : 0;
     options.directory.copy(full.directory, sizeof(full.directory) - 1);
     full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));

@@ -56,6 +56,7 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_THAT(parse_record_request(R"({"directory": 1})").error(), HasSubstr("directory"));
   EXPECT_THAT(parse_record_request(R"({"memory_budget_bytes": 5})").error(), HasSubstr("at least"));
   EXPECT_THAT(parse_record_request(R"({"max_bytes": 5})").error(), HasSubstr("at least"));
+  EXPECT_THAT(parse_record_request(R"({"max_write_rate": 5})").error(), HasSubstr("at least 64kB"));
   EXPECT_THAT(parse_record_request(R"({"host_samples_hz": 101})").error(), HasSubstr("at most"));
   EXPECT_THAT(parse_record_request(R"({"host_samples_hz": -1})").error(),
               HasSubstr("host_samples_hz"));

@@ -146,6 +146,7 @@ Result Recorder::prepare(const Options& options, Owner owner) {
     if (auto made = make_directory(options.directory); !made) return made;
   }
   if (auto clear = clear_the_way(lock, owner); !clear) return clear;
+  pace_.lift();  // nobody wants the rest of the window before
   own.window.reset();
   own.flight.reset();
   own.state = State::kIdle;  // if a later line fails, there is nothing to export
@@ -209,6 +210,10 @@ Result Recorder::start(Owner owner) {
   } else {
     AssemblerOptions options = assembler_options(own);
     options.begin_ns = monotonic_ns();
+    if (own.options.max_write_rate > 0) {
+      pace_.set(own.options.max_write_rate);
+      options.pace = &pace_;
+    }
     own.window->begin(std::move(options));
   }
   own.state = State::kRecording;
@@ -290,6 +295,7 @@ void Recorder::discard_window(const RecorderLock& lock, Session& session) {
     recording_ = false;
     disable_sources(lock);
   }
+  pace_.lift();
   session.window.reset();
   session.flight.reset();
   session.state = State::kIdle;
@@ -495,7 +501,7 @@ void Recorder::finish(const std::string& reason) {
   want_no_more_records();
   if (reason.empty()) {
     mutex_.lock();
-  } else if (!lock_unless_gpus_hang()) {
+  } else if (pace_.lift(); !lock_unless_gpus_hang()) {
     return;  // a process that is told to end must not wait for ever; a .partial file stays
   }
   const RecorderLock lock(mutex_, std::adopt_lock);

@@ -165,6 +165,7 @@ class Recorder {
   std::atomic<bool> is_child_ = false;
   std::atomic<bool> is_over_ = false;     ///< the process ends
   std::atomic<bool> is_drained_ = false;  ///< a writer thread empties the logs, so waiting helps
+  trace::WritePace pace_;                 ///< of windows; a flight recorder's traces must not wait
   TextTable texts_;
   ChunkPool pool_;
   ThreadRegistry threads_{pool_};

@@ -22,7 +22,8 @@ trace::TraceHeader header_of(const AssemblerOptions& options) {
   return {.base_ns = trace::quarter_base_ns(options.begin_ns + options.unix_offset_ns),
           .pid = getpid(),
           .entries = options.header,
-          .max_bytes = options.max_bytes};
+          .max_bytes = options.max_bytes,
+          .pace = options.pace};
 }
 
 /// The members of a JSON object, with a comma before them; "" if it has none.

@@ -22,7 +22,8 @@ struct AssemblerOptions {
   int64_t begin_ns = 0;        ///< monotonic_ns() when the window begins
   int64_t unix_offset_ns = 0;  ///< unix time = monotonic_ns() + this, for the whole window
   std::vector<trace::Entry> header;
-  uint64_t max_bytes = 0;  ///< TraceHeader::max_bytes
+  uint64_t max_bytes = 0;            ///< TraceHeader::max_bytes
+  trace::WritePace* pace = nullptr;  ///< TraceHeader::pace
 };
 
 class Assembler {
@@ -56,6 +57,8 @@ class Assembler {
   [[nodiscard]] bool has_only_samples() const { return out_.events() == samples_; }
   [[nodiscard]] uint64_t lost_texts() const { return out_.lost_texts(); }
   [[nodiscard]] uint64_t bytes_written() const { return out_.file().bytes_written(); }
+  /// After flush(): whether all events so far are in the file.
+  [[nodiscard]] bool is_written() const { return out_.file().is_written(); }
   [[nodiscard]] const std::string& error() const { return out_.file().error(); }
 
  private:

@@ -142,11 +142,8 @@ void Window::see_thread(uint64_t tid, const ThreadLog& log) {
 }
 
 void Window::check_disk() {
-  if (assembler_->error().empty()) {
-    on_disk_ = assembler_->written();
-  } else {
-    fail(assembler_->error());
-  }
+  if (!assembler_->error().empty()) return fail(assembler_->error());
+  if (assembler_->is_written()) on_disk_ = assembler_->written();
 }
 
 /// To be called when no thread begins a slice any more.

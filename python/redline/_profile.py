@@ -40,11 +40,13 @@ class profile:
         are dropped and counted.
     max_bytes: the most text in a trace before compression, 0 for no limit. Events beyond it are
         left out and counted.
+    max_write_rate: the most bytes of the trace that are written in a second, 0 for no limit. What comes
+        faster waits in memory, and the export waits for it.
     ring_seconds: above 0, a flight recorder runs instead of windows. It keeps the last seconds, and
         writes them beside the handler's traces (or into the current folder) when a step takes more than
         slow_step times the median or hangs, on a crash, SIGTERM, `redline trigger` and write_ring().
 
-    If one of the last five is None, the recorder's default holds (profiler/recorder_options.h).
+    If one of the last six is None, the recorder's default holds (profiler/recorder_options.h).
 
     Each window replaces the one before. This version does not support the other arguments of
     torch.profiler.profile, and names each one given in a warning. Raises RecorderError if the
@@ -55,8 +57,8 @@ class profile:
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
                  profile_memory=False, with_stack=False, with_flops=False, with_modules=False,
                  execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None,
-                 host_samples_hz=None, memory_budget_bytes=None, max_bytes=None, ring_seconds=None,
-                 slow_step=None, **unserved):
+                 host_samples_hz=None, memory_budget_bytes=None, max_bytes=None, max_write_rate=None,
+                 ring_seconds=None, slow_step=None, **unserved):
         switches = {
             "record_shapes": record_shapes, "profile_memory": profile_memory,
             "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
@@ -71,6 +73,7 @@ class profile:
             "host_samples_hz": host_samples_hz,
             "memory_budget_bytes": memory_budget_bytes,
             "max_bytes": max_bytes,
+            "max_write_rate": max_write_rate,
             "ring_seconds": ring_seconds,
             "slow_step": slow_step,
         }

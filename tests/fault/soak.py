@@ -8,6 +8,7 @@ trainings must hold as much memory and as many files, threads and mappings as af
 
 import argparse
 import collections
+import contextlib
 import os
 import pathlib
 import random
@@ -62,7 +63,8 @@ def wait_until_ready(process):
 def children_of(pid):
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        found += map(int, task.read_text().split())
+        with contextlib.suppress(OSError):  # the thread has ended meanwhile
+            found += map(int, task.read_text().split())
     return found
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -68,6 +69,40 @@ def test_a_child_that_the_job_forks_may_use_cuda(run, program, python, tmp_path,
         command = [program("redline"), *redline[how], *job] if how in redline else job
         done = run(command, environment={"PYTHONPATH": str(ROOT / "python")})
     assert done.returncode == 0, done.stderr
+
+
+PACED = """
+import glob, os, random, time, torch
+
+optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+begin = time.monotonic()
+for step in range(60):
+    for _ in range(3000):
+        with torch.profiler.record_function("%032x" % random.getrandbits(128)):
+            pass
+    optimizer.step()
+size = sum(map(os.path.getsize, glob.glob("traces/*.partial")))
+print(size, time.monotonic() - begin, flush=True)
+input()
+"""
+
+
+def test_a_write_rate_bounds_the_file_while_it_grows_and_keeps_every_event(start, program, python, tmp_path):
+    """The trace has some 4 MB. At 64 kB a second it would take a minute, for which SIGTERM must not wait."""
+    (tmp_path / "paced.py").write_text(PACED)
+    command = [program("redline"), "record", "-o", "traces", "--schedule", "wait=0,warmup=0,active=1000000",
+               "--max-write-rate", "64kB", "--", python, "paced.py"]
+    with start(command, stdin=subprocess.PIPE, cwd=tmp_path) as process:
+        size, seconds = map(float, process.stdout.readline().split())
+        assert 0 < size <= 65_536 * (seconds + 1)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    (path,) = (tmp_path / "traces").glob("*.json.gz")
+    assert path.stat().st_size > 2_000_000
+    trace = load(path)
+    assert trace["redline"]["dropped"] == 0
+    assert sum(event.get("cat") == "user_annotation" and len(event["name"]) == 32
+               for event in trace["traceEvents"]) == 180_000
 
 
 def test_killed_jobs_leave_readable_traces(run, library):

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "trace/emit/spooled_file.h"
+#include "trace/emit/write_pace.h"
 
 namespace redline::trace {
 namespace {
@@ -164,6 +165,40 @@ TEST_F(SpooledFileTest, EachCopyIsWhole) {
     EXPECT_EQ(content("plain"), text + "333");
     EXPECT_EQ(file.error(), "");
   }
+}
+
+TEST_F(SpooledFileTest, APaceHoldsTheTextBackUntilItIsSaved) {
+  const std::string text = text_of(3'000'000);
+  WritePace pace;
+  pace.set(100'000);
+  SpooledFile file(path("spool"), &pace);
+  file.append(text);
+  file.flush();
+  EXPECT_FALSE(file.is_written());
+  EXPECT_GT(file.bytes_written(), 0U);
+  EXPECT_LT(file.bytes_written(), 2'000'000U);
+  EXPECT_EQ(file.bytes_written(), fs::file_size(path("spool")));
+  pace.set(1 << 30);
+  ASSERT_TRUE(file.save(path("plain"), "]"));
+  EXPECT_TRUE(file.is_written());
+  EXPECT_EQ(content("plain"), text + "]");
+  pace.lift();
+  ASSERT_TRUE(file.save(path("moved.gz"), "1"));
+  EXPECT_EQ(unzipped("moved.gz"), text + "1");
+}
+
+TEST_F(SpooledFileTest, BeyondWhatMayWaitTheWriterWaits) {
+  WritePace pace;
+  pace.set(256 << 20);
+  SpooledFile file(path("spool"), &pace);
+  const std::string text = text_of(1 << 20);
+  for (int megabytes = 0; megabytes < 50; ++megabytes) {
+    file.append(text);
+    if (megabytes == 25) pace.set(64 << 20);
+  }
+  file.flush();
+  EXPECT_GT(file.bytes_written() + SpooledFile::kMostWaiting, 30'000'000U);
+  ASSERT_TRUE(file.save(path("moved.gz"), ""));
 }
 
 TEST_F(SpooledFileTest, WhatWasNeverSavedGoesUnlessTheDiskWasFull) {

@@ -22,21 +22,39 @@ SpooledFile::~SpooledFile() {
 
 void SpooledFile::append(std::string_view text) {
   encoder_.append(text, compressed_);
-  if (compressed_.size() >= kWriteStep) write_out();
+  if (compressed_.size() >= kWriteStep) write_out(Wait::kNo);
 }
 
 void SpooledFile::flush() {
   encoder_.flush(compressed_);
-  write_out();
+  write_out(Wait::kNo);
 }
 
-void SpooledFile::write_out() {
-  file_.write(compressed_);
-  compressed_.clear();
-  body_size_ = file_.size();
+void SpooledFile::write_out(Wait wait) {
+  std::string_view left = compressed_;
+  while (!left.empty() && file_.ok()) {
+    const bool must = wait == Wait::kYes || left.size() > kMostWaiting;
+    const size_t count = pace_ == nullptr ? left.size()
+                         : must           ? pace_->wait_and_take(left.size())
+                                          : pace_->take(left.size());
+    if (count == 0) break;
+    file_.write(left.substr(0, count));
+    left.remove_prefix(count);
+    body_size_ = file_.size();
+  }
+  compressed_.erase(0, file_.ok() ? compressed_.size() - left.size() : compressed_.size());
+}
+
+void SpooledFile::write_paced(OutputFile& out, std::string_view bytes) {
+  while (!bytes.empty() && out.ok()) {
+    const size_t count = pace_ == nullptr ? bytes.size() : pace_->wait_and_take(bytes.size());
+    out.write(bytes.substr(0, count));
+    bytes.remove_prefix(count);
+  }
 }
 
 tl::expected<void, std::string> SpooledFile::save(const std::string& path, std::string_view tail) {
+  write_out(Wait::kYes);
   if (!file_.error().empty()) return tl::unexpected(file_.error());
   const bool gzip = path.ends_with(".gz");
   if (gzip && !saved_ && move_to(path, tail)) return {};
@@ -66,7 +84,7 @@ bool SpooledFile::copy_compressed(OutputFile& out) {
   for (uint64_t at = 0; at < body_size_ && out.ok();) {
     const std::string bytes = file_.read(at, std::min<uint64_t>(kCopyStep, body_size_ - at));
     if (bytes.empty()) return false;
-    out.write(bytes);
+    write_paced(out, bytes);
     at += bytes.size();
   }
   return true;
@@ -87,7 +105,7 @@ bool SpooledFile::copy_plain(OutputFile& out) {
       state->next_out = reinterpret_cast<uint8_t*>(plain.data());
       state->avail_out = static_cast<uint32_t>(plain.size());
       if (isal_inflate(state.get()) != ISAL_DECOMP_OK) return false;
-      out.write({plain.data(), plain.size() - state->avail_out});
+      write_paced(out, {plain.data(), plain.size() - state->avail_out});
       out.begin_sync();
     } while (state->avail_out == 0);
   }

@@ -9,6 +9,7 @@
 
 #include "trace/emit/gzip_encoder.h"
 #include "trace/emit/output_file.h"
+#include "trace/emit/write_pace.h"
 
 namespace redline::trace {
 
@@ -16,7 +17,10 @@ class SpooledFile {
  public:
   SpooledFile() = default;
   /// Spools into `path`, a name of its own such as NAME.partial.
-  explicit SpooledFile(std::string path) : file_(std::move(path)) {}
+  /// With a pace, what comes faster waits in memory, up to kMostWaiting; then append() and flush()
+  /// wait, and save() always does. It must outlive the file.
+  explicit SpooledFile(std::string path, WritePace* pace = nullptr)
+      : file_(std::move(path)), pace_(pace) {}
   /// Removes a spool that was never saved, unless an error cut it short: then it stays, readable up
   /// to there.
   ~SpooledFile();
@@ -26,8 +30,11 @@ class SpooledFile {
   void append(std::string_view text);
   /// Holds for the text from here on.
   void set_effort(DeflateEffort effort) { encoder_.set_effort(effort); }
-  /// Brings all text so far into the file, so that it is readable even after kill -9.
+  /// Brings all text so far into the file, so that it is readable even after kill -9, but for what
+  /// the pace holds back.
   void flush();
+  /// After flush(): whether all text so far is in the file.
+  [[nodiscard]] bool is_written() const { return compressed_.empty(); }
 
   /// Writes the text and `tail` (at most 65,535 bytes) to `path`, complete and synchronised or not
   /// at all; gzip where the name ends in ".gz", else plain. The first gzip save on the spool's own
@@ -40,8 +47,14 @@ class SpooledFile {
   [[nodiscard]] uint64_t bytes_written() const { return file_.size(); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
 
+  static constexpr size_t kMostWaiting = size_t{16} << 20;
+
  private:
-  void write_out();
+  enum class Wait : bool { kNo, kYes };
+
+  void write_out(Wait wait);
+  /// Writes `bytes` to `out` no faster than the pace.
+  void write_paced(OutputFile& out, std::string_view bytes);
   [[nodiscard]] bool move_to(const std::string& path, std::string_view tail);
   /// False if the spool does not hold what was written, because somebody else has changed it.
   [[nodiscard]] bool copy_compressed(OutputFile& out);
@@ -49,7 +62,8 @@ class SpooledFile {
 
   OutputFile file_;
   GzipEncoder encoder_;
-  std::string compressed_;
+  std::string compressed_;  ///< not in the file yet
+  WritePace* pace_ = nullptr;
   uint64_t body_size_ = 0;  ///< compressed bytes before any tail
   bool saved_ = false;      ///< the spool has a final name
 };

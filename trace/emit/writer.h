@@ -23,6 +23,7 @@
 
 #include "trace/emit/spooled_file.h"
 #include "trace/emit/text_buffer.h"
+#include "trace/emit/write_pace.h"
 
 namespace redline::trace {
 
@@ -41,6 +42,7 @@ struct TraceHeader {
   /// file takes no further events except the names of rows and the closing entries, and stays valid
   /// JSON.
   uint64_t max_bytes = 0;
+  WritePace* pace = nullptr;  ///< of SpooledFile
 };
 
 struct SliceHead {
@@ -94,8 +96,9 @@ class TraceWriter {
 
   /// Sets how the text from here on is compressed; the default is kSmall.
   void set_effort(DeflateEffort effort) { file_.set_effort(effort); }
-  /// Brings what was written so far into the file.
+  /// Brings what was written so far into the file, but for what its pace holds back.
   void flush();
+  [[nodiscard]] bool is_written() const { return file_.is_written(); }
 
   /// Ends the list of events with "Record Window End"; `entries` follow it.
   void complete(int64_t end_ns, const std::vector<Entry>& entries);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "base/terminal.h"
@@ -153,6 +155,24 @@ string_view operation_of(string_view name) {
   return {};
 }
 
+/// Where the first word begins in which `names` differ.
+size_t begin_of_difference(const std::set<std::string>& names) {
+  // Names in order: the first and the last have the shortest beginning in common.
+  const auto differ = std::ranges::mismatch(*names.begin(), *names.rbegin());
+  const auto begin = static_cast<size_t>(differ.in1 - names.begin()->begin());
+  constexpr size_t kLongestWord = 12;
+  const size_t before = string_view(*names.begin()).substr(0, begin).find_last_of("_<,");
+  return before != string_view::npos && begin - before <= kLongestWord ? before + 1 : begin;
+}
+
+/// `name` with what is before `begin` cut to a third of `width`, or to what the rest leaves free.
+std::string show_from(const std::string& name, size_t begin, size_t width) {
+  const string_view rest = string_view(name).substr(begin);
+  const size_t left = width > columns(rest) ? width - columns(rest) : 0;
+  const size_t head = std::max(width / 3, left);
+  return elide(string_view(name).substr(0, begin), head) + elide(rest, width - head);
+}
+
 // Not so "Memcpy HtoD (Pageable -> Device)", "aten::addmm", "nn.py(7): forward", "<built-in id>".
 bool is_signature(string_view name) {
   if (name.starts_with("Memcpy ") || name.starts_with("Memset ")) return false;
@@ -210,6 +230,31 @@ std::string short_kernel_name(string_view name, size_t width) {
   }
   const std::string tail = "<" + std::string(operation) + ">";
   return elide(plain.substr(0, plain.find('<')), width - tail.size()) + tail;
+}
+
+std::vector<std::string> short_kernel_names(std::span<const string_view> names, size_t width) {
+  std::vector<std::string> shown, plain;
+  std::map<std::string, std::set<std::string>> alike;  // plain names by what is shown
+  for (const string_view name : names) {
+    shown.push_back(short_kernel_name(name, width));
+    plain.push_back(is_signature(name) ? plain_kernel_name(name) : std::string(name));
+    alike[shown.back()].insert(plain.back());
+  }
+  std::map<std::string, std::string> apart;  // what is shown by plain name
+  for (const auto& [text, group] : alike) {
+    // An operation, as in "vectorized_…<MulFunctor>", tells more than what differs.
+    if (group.size() < 2 || text.ends_with('>')) continue;
+    const size_t begin = begin_of_difference(group);
+    std::set<std::string> texts;
+    for (const std::string& name : group) texts.insert(show_from(name, begin, width));
+    if (texts.size() < group.size()) continue;
+    for (const std::string& name : group) apart[name] = show_from(name, begin, width);
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto found = apart.find(plain[i]);
+    if (found != apart.end()) shown[i] = found->second;
+  }
+  return shown;
 }
 
 }  // namespace redline::trace

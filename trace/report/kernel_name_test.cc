@@ -9,6 +9,46 @@
 namespace redline::trace {
 namespace {
 
+TEST(KernelName, ShowsWhereTheRowsOfATableDiffer) {
+  const std::string gemm = "sm80_xmma_gemm_f32f32_f32f32_f32_";
+  const std::string tail = "_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas";
+  const std::string a = gemm + "tn_n_tilesize128x128x8_stage3" + tail;
+  const std::string b = gemm + "nn_n_tilesize128x128x8_stage3" + tail;
+  const std::string c = gemm + "nn_n_tilesize64x64x8_stage3" + tail;
+  const std::string multiply =
+      "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, float, "
+      "float, at::native::MulFunctor<float> >, at::detail::Array<char*, 3> >(int)";
+  const std::string by_scalar =
+      "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float, float, "
+      "float, at::native::MulFunctor<float> >, at::detail::Array<char*, 2> >(int)";
+  const std::vector<std::string_view> names = {a, "gemm", b, c, a, multiply, by_scalar, ""};
+  EXPECT_EQ(short_kernel_names(names, 38),
+            (std::vector<std::string>{
+                "sm80_xmma_g…tn_n_tilesize128x128x8_st…", "gemm",
+                "sm80_xmma_g…nn_n_tilesize128x128x8_st…", "sm80_xmma_g…nn_n_tilesize64x64x8_stag…",
+                "sm80_xmma_g…tn_n_tilesize128x128x8_st…", "vectorized_elementwise_ke…<MulFunctor>",
+                "vectorized_elementwise_ke…<MulFunctor>", ""}));
+  EXPECT_EQ(short_kernel_names(std::vector<std::string_view>{a, "gemm", a}, 38)[0],
+            short_kernel_name(a, 38))
+      << "nothing looks alike";
+}
+
+TEST(KernelName, KeepsATableWithinItsWidth) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 2000; ++round) {
+    const size_t width = 12 + random() % 40;
+    std::vector<std::string> names(1 + random() % 6);
+    for (std::string& name : names) {
+      const size_t length = random() % 80;
+      while (name.size() < length) name += "ab_<,>(x"[random() % 8];
+    }
+    const auto shown =
+        short_kernel_names(std::vector<std::string_view>(names.begin(), names.end()), width);
+    ASSERT_EQ(shown.size(), names.size());
+    for (const std::string& text : shown) EXPECT_LE(columns(text), width) << text;
+  }
+}
+
 TEST(KernelName, KeepsTheTellingPart) {
   struct Row {
     const char* name;

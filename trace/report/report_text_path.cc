@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "base/format.h"
 #include "trace/report/kernel_name.h"
@@ -22,11 +23,22 @@ std::string of_rank(const Report& report, const RankSummary& summary) {
 
 bool is_device_part(BreakdownPart kind) { return kind <= BreakdownPart::kMemset; }
 
-std::string path_name(const RankSummary& summary, const PathName& part, size_t width) {
-  if (!part.name) return part.kind == BreakdownPart::kOther ? "outside operators" : "";
-  const std::string_view name = summary.string(part.name);
-  return is_device_part(part.kind) ? short_kernel_name(name, width)
-                                   : short_operator_name(name, width);
+std::vector<std::string> path_names(const RankSummary& summary, std::span<const PathName> parts,
+                                    size_t width) {
+  std::vector<std::string_view> of_kernels;
+  for (const PathName& part : parts) {
+    const bool is_kernel = part.name && is_device_part(part.kind);
+    of_kernels.push_back(is_kernel ? summary.string(part.name) : std::string_view());
+  }
+  std::vector<std::string> names = short_kernel_names(of_kernels, width);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].name) {
+      names[i] = parts[i].kind == BreakdownPart::kOther ? "outside operators" : "";
+    } else if (!is_device_part(parts[i].kind)) {
+      names[i] = short_operator_name(summary.string(parts[i].name), width);
+    }
+  }
+  return names;
 }
 
 // " kernel 55.5 %, dataloader 33.4 %, cpu 7.7 %": all classes, also those whose parts have no
@@ -64,12 +76,14 @@ void write_critical_path(TextPage& page) {
       .right("share", 10, Hue::kDim)
       .end_line();
   page.canvas.left(classes_of(path, step_ns), 0, Hue::kDim).end_line();
-  for (size_t i = 0; i < page.shown(path.names.size()); ++i) {
+  const size_t rows = page.shown(path.names.size());
+  const auto names = path_names(summary, std::span(path.names).first(rows), kPathColumns);
+  for (size_t i = 0; i < rows; ++i) {
     const PathName& part = path.names[i];
     const int64_t part_ns = part.total_ns / path.steps;
     page.canvas.left("  ")
         .left(part_name(part.kind), 15, Hue::kDim)
-        .left(path_name(summary, part, kPathColumns), kPathColumns + 2)
+        .left(names[i], kPathColumns + 2)
         .right(format_count(part.count), 8)
         .right(format_ns(part_ns), 10)
         .right(share_text(part_ns, step_ns), 10)

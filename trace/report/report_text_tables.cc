@@ -13,15 +13,14 @@ namespace {
 // Writes one line for each row, with its share of the time of all rows.
 template <typename Row>
 void write_shares(TextPage& page, const std::string& title, const std::vector<Row>& rows,
-                  int64_t Row::*time_ns, std::string (*shorten)(std::string_view, size_t)) {
+                  int64_t Row::*time_ns, const std::vector<std::string>& names) {
   if (rows.empty()) return;
   int64_t all_ns = 0;
   for (const Row& row : rows) all_ns += row.*time_ns;
   page.write_table_head(title, rows.size(), "share");
   for (size_t i = 0; i < page.shown(rows.size()); ++i) {
     const Row& row = rows[i];
-    page.write_row(shorten(row.name, kNameColumns), row.count, row.*time_ns,
-                   share_text(row.*time_ns, all_ns));
+    page.write_row(names[i], row.count, row.*time_ns, share_text(row.*time_ns, all_ns));
   }
   page.canvas.end_line();
 }
@@ -29,13 +28,20 @@ void write_shares(TextPage& page, const std::string& title, const std::vector<Ro
 }  // namespace
 
 void write_kernels(TextPage& page) {
-  write_shares(page, "KERNELS" + of_ranks(page.report), merged_kernels(page.report.traces),
-               &KernelRow::total_ns, short_kernel_name);
+  const auto rows = merged_kernels(page.report.traces);
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < page.shown(rows.size()); ++i) names.push_back(rows[i].name);
+  write_shares(page, "KERNELS" + of_ranks(page.report), rows, &KernelRow::total_ns,
+               short_kernel_names(names, kNameColumns));
 }
 
 void write_operators(TextPage& page) {
-  write_shares(page, "OPERATORS by own host time", merged_operators(page.report.traces),
-               &OperatorRow::self_ns, short_operator_name);
+  const auto rows = merged_operators(page.report.traces);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < page.shown(rows.size()); ++i) {
+    names.push_back(short_operator_name(rows[i].name, kNameColumns));
+  }
+  write_shares(page, "OPERATORS by own host time", rows, &OperatorRow::self_ns, names);
 }
 
 void write_collectives(TextPage& page) {

@@ -149,6 +149,7 @@ class TrialReporter:
         self.thrashing_checks = 0
         self.retries = 0
         self.memory = None  # peak use of the fullest GPU, in bytes
+        self.resting = None  # what tensors hold there between steps, at least
         self.capacity = None  # of the fullest GPU, in bytes
         self.fullest = None  # its number
         self.devices = 0
@@ -366,7 +367,8 @@ class TrialReporter:
     def _send_totals(self, t, steps, samples):
         fields = {}
         if self.memory is not None:
-            fields = {"memory": self.memory, "capacity": self.capacity, "device": self.fullest, "devices": self.devices}
+            fields = {"memory": self.memory, "resting": self.resting, "capacity": self.capacity,
+                      "device": self.fullest, "devices": self.devices}
         data_wait_ns, evaluation_ns = self.times_at_step
         if self.loader_batches:
             fields["wait"] = data_wait_ns
@@ -392,26 +394,31 @@ class TrialReporter:
     def _check_memory(self):
         if not torch.cuda.is_initialized():  # is_available() would end CUDA in forked children
             return
-        uses = self._memory_of_devices()
-        self.fullest, self.memory, self.capacity = max(uses, key=lambda use: use[1] / max(1, use[2]))
-        self.devices = len(uses)
-        retries = sum(torch.cuda.memory_stats(device).get("num_alloc_retries", 0) for device, _, _ in uses)
+        stats = self._memory_of_devices()
+        peaks = {device: each.get("reserved_bytes.all.peak", 0) for device, each in stats.items()}
+        fullest = max(stats, key=lambda device: peaks[device] / max(1, self.capacities[device]))
+        resting = stats[fullest].get("allocated_bytes.all.current", 0)
+        is_first = self.resting is None or fullest != self.fullest
+        self.resting = resting if is_first else min(self.resting, resting)
+        self.fullest, self.memory, self.capacity = fullest, peaks[fullest], self.capacities[fullest]
+        self.devices = len(stats)
+        retries = sum(each.get("num_alloc_retries", 0) for each in stats.values())
         self.thrashing_checks = self.thrashing_checks + 1 if retries > self.retries else 0
         self.retries = retries
         if self.thrashing_checks >= THRASHING_CHECKS:
             self.fail("thrash", "", f"the allocator flushed its cache {retries} times")
 
     def _memory_of_devices(self):
-        """(device, peak, capacity) of each GPU on which the allocator holds memory, because a model may be spread over
-        several GPUs; of the current GPU if there is none. No other GPU is asked for its capacity, because the question
-        would make a CUDA context there."""
-        peaks = {device: torch.cuda.memory_stats(device).get("reserved_bytes.all.peak", 0)
-                 for device in range(torch.cuda.device_count())}
-        used = [device for device, peak in peaks.items() if peak > 0] or [torch.cuda.current_device()]
+        """The allocator's figures for each GPU on which it holds memory, because a model may be spread over several
+        GPUs; for the current GPU if there is none. No other GPU is asked for its capacity, because the question would
+        make a CUDA context there."""
+        stats = {device: torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())}
+        used = [device for device, each in stats.items() if each.get("reserved_bytes.all.peak", 0) > 0]
+        used = used or [torch.cuda.current_device()]
         for device in used:
             if device not in self.capacities:
                 self.capacities[device] = torch.cuda.mem_get_info(device)[1]
-        return [(device, peaks[device], self.capacities[device]) for device in used]
+        return {device: stats[device] for device in used}
 
     def _check_loss(self):
         loss, self.loss = self.loss, None

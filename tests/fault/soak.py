@@ -99,7 +99,7 @@ def read_all(folder, tally, what):
     paths = sorted(path for path in folder.glob("*.pt.trace.json.gz*") if not path.name.startswith("."))
     for path in paths:
         tally.check(what, *is_readable(path))
-        path.unlink()
+        path.unlink(missing_ok=True)  # a job may just have given it its name
     return len(paths)
 
 

@@ -7,7 +7,7 @@ REPORT = """
 import json, sys, torch
 from redline._trial_report import TrialReporter
 
-def report(reserved, capacity):
+def report(reserved, capacity, allocated=None):
     asked = []
 
     def mem_get_info(device=None):
@@ -16,9 +16,13 @@ def report(reserved, capacity):
 
     torch.cuda.device_count = lambda: len(reserved)
     torch.cuda.mem_get_info = mem_get_info
-    torch.cuda.memory_stats = lambda device: {"reserved_bytes.all.peak": reserved[device], "num_alloc_retries": 0}
+    held = allocated or [[0] * len(reserved)]
     reporter = TrialReporter(sys.argv[1])
-    reporter._check_memory()
+    for check in held:
+        torch.cuda.memory_stats = lambda device: {
+            "reserved_bytes.all.peak": reserved[device], "num_alloc_retries": 0,
+            "allocated_bytes.all.current": check[device]}
+        reporter._check_memory()
     sent = []
     reporter.channel.send = lambda kind, **fields: sent.append(fields)
     reporter._send_totals(1, 1, 1)
@@ -44,3 +48,13 @@ def test_the_fullest_gpu_of_those_in_use_counts(run, python, repo_root, tmp_path
     assert (second["memory"], second["device"], second["devices"]) == (5 * GIB, 1, 1)
     assert (empty["memory"], empty["capacity"], empty["device"]) == (0, 80 * GIB, 0)
     assert asked_first == [0]
+
+
+def test_what_is_held_between_steps_is_the_least_that_a_check_saw(run, python, repo_root, tmp_path):
+    """On the fullest GPU alone."""
+    cases = [[[10 * GIB, 30 * GIB], [80 * GIB, 80 * GIB], [[GIB, 9 * GIB], [0, 3 * GIB], [0, 5 * GIB]]]]
+    done = run([python, "-c", REPORT, tmp_path / "reports", json.dumps(cases)],
+               environment={"PYTHONPATH": str(repo_root / "python")})
+    assert done.returncode == 0, done.stderr
+    ((sent, _),) = json.loads(done.stdout)
+    assert (sent["device"], sent["memory"], sent["resting"]) == (1, 30 * GIB, 3 * GIB)

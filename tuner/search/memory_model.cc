@@ -15,7 +15,8 @@ constexpr int kSteps = 10;
 constexpr double kReadingError = 0.006;
 /// Chance of a configuration if one with as much memory ran once.
 constexpr double kRanBefore = 0.95;
-constexpr double kSoft = 0.012;  ///< memory is not full at exactly the same size each time
+constexpr double kRestingError = 0.4;  ///< of the logarithm of the fixed part
+constexpr double kSoft = 0.012;        ///< memory is not full at exactly the same size each time
 /// Of a GPU's memory; above this share the allocator begins to thrash.
 constexpr double kThrashing = 0.968;
 constexpr double kFull = 0.986;  ///< of a process's memory
@@ -86,6 +87,20 @@ double MemoryModel::log_peak(const std::vector<double>& p, const Load& load) con
   return std::log(has_readings_ ? samples + std::exp(fixed) : samples);
 }
 
+Prior MemoryModel::prior_of_fixed(double least_peak) const {
+  const bool gpu = settings_.machine.gpu;
+  // Between steps a rank holds its fixed part, and now and then outputs of the last step.
+  double resting = HUGE_VAL;
+  for (const FinishedTrial& trial : history_.trials()) {
+    if (has_reading(trial) && trial.result.resting_memory_bytes.value_or(0) > 0) {
+      resting = std::min(resting, static_cast<double>(*trial.result.resting_memory_bytes));
+    }
+  }
+  if (gpu && resting < least_peak) return {std::log(resting), kRestingError};
+  // Without a GPU the fixed part also has the process's libraries.
+  return {std::log((gpu ? 0.4 : 0.8) * least_peak), gpu ? 1.0 : 0.4};
+}
+
 void MemoryModel::fit() {
   double least = HUGE_VAL;
   double batch_of_least = 1;
@@ -120,9 +135,8 @@ void MemoryModel::fit() {
       batch_of_least = readings.back().load.batch;
     }
   }
-  // Without a GPU the fixed part also has the process's libraries.
   const bool gpu = settings_.machine.gpu;
-  priors_[kFixed] = {has_readings_ ? std::log((gpu ? 0.4 : 0.8) * least) : 0, gpu ? 1.0 : 0.4};
+  priors_[kFixed] = has_readings_ ? prior_of_fixed(least) : Prior{0, gpu ? 1.0 : 0.4};
   priors_[kSlope] = {has_readings_ ? std::log(0.08 * least / batch_of_least) : 0,
                      has_readings_ ? 2.3 : 1e-3};
   // The loader's waiting samples are in the host's memory. They only count for the process if there

@@ -3,8 +3,9 @@
 // The peak memory of a rank is a straight line over the batch size: a fixed part (weights,
 // optimizer states) and a slope (activations per sample). The slope depends on the precision; the
 // fixed part depends on other knobs, such as cudnn_benchmark with its workspaces. Two trials show
-// both well enough. If trials report no memory (--metric alone) or the limit is unknown, the trials
-// that ran and those that ran out of memory bound the limit from both sides.
+// both well enough. One does if its ranks told what they held between steps. If trials report no
+// memory (--metric alone) or the limit is unknown, the trials that ran and those that ran out of
+// memory bound the limit from both sides.
 #pragma once
 
 #include <optional>
@@ -42,6 +43,8 @@ class MemoryModel {
   /// Whether the trial tells how much memory the training took. If no rank reported, that of the
   /// processes tells nothing about a GPU's, and little if nothing limits it.
   [[nodiscard]] bool has_reading(const FinishedTrial& trial) const;
+  /// Of the logarithm of the fixed part.
+  [[nodiscard]] Prior prior_of_fixed(double least_peak) const;
   void fit();
   void bound();
 

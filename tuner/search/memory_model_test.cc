@@ -54,6 +54,26 @@ TEST_F(MemoryModelOf, AnotherPrecisionKeepsItsWeights) {
   EXPECT_LT(chance(1408, "bf16"), 0.1);
 }
 
+/// Peaks of pytorch/examples' ImageNet training on an H100.
+TEST_F(MemoryModelOf, WhatARankHoldsBetweenStepsShowsTheLineAtOnce) {
+  const auto ran = [this](int batch, const std::string& amp, uint64_t peak, uint64_t resting) {
+    TrialResult result;
+    result.outcome = Outcome::kOk;
+    result.throughput = Throughput{100, 99, 101};
+    result.peak_memory_bytes = peak;
+    result.resting_memory_bytes = resting;
+    history_.add({.id = 1, .config = config(batch, amp), .why = "", .result = result});
+  };
+  const auto expected = [this](int batch, const std::string& amp) {
+    return *MemoryModel(space_, settings_, history_).expected_bytes(config(batch, amp)) * 1e-9;
+  };
+  ran(256, "off", 27'040'677'888, 480'000'000);
+  EXPECT_NEAR(expected(512, "off"), 53.6, 2);
+  EXPECT_NEAR(expected(64, "off"), 7.1, 1);
+  ran(432, "bf16", 22'231'908'352, 570'000'000);
+  EXPECT_NEAR(expected(1432, "bf16"), 77.7, 7);
+}
+
 TEST_F(MemoryModelOf, WithoutReadingsWhatRanAndWhatDidNotAreTheBounds) {
   settings_.memory_limit_bytes = {};
   add(32, "off", Outcome::kOk, false);

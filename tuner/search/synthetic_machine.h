@@ -25,6 +25,7 @@ class SyntheticMachine {
  public:
   static constexpr int kMostBatch = 1024;
   static constexpr int kMostWorkers = 16;
+  static constexpr double kKeptOfSample = 0.03;
 
   explicit SyntheticMachine(uint64_t seed, Telling telling = Telling::kHook)
       : telling_(telling), generator_(seed) {
@@ -112,6 +113,9 @@ class SyntheticMachine {
     result.throughput = Throughput{.samples_per_s = seen, .low = seen - half, .high = seen + half};
     if (!told) return result;
     result.peak_memory_bytes = static_cast<uint64_t>(peak_bytes(at) * (1 + 0.003 * normal()));
+    // Scripts keep inputs and outputs of their last step.
+    result.resting_memory_bytes =
+        static_cast<uint64_t>(fixed_bytes_ + kKeptOfSample * sample_bytes_ * at.batch);
     result.data_wait_share = std::clamp(step.waiting / step.total, 0.0, 1.0);
     if (disturbed) result.disturbance = "other programs used the processors";
     return result;

@@ -35,6 +35,7 @@ TrialResult answer(const TrialSpec& spec) {
   result.outcome = x > 64 ? Outcome::kGpuOom : Outcome::kOk;
   if (x <= 64) result.throughput = Throughput{100 + x, 99 + x, 101 + x};
   result.peak_memory_bytes = static_cast<uint64_t>(x) << 20;
+  result.resting_memory_bytes = static_cast<uint64_t>(x) << 10;
   result.fullest_gpu = "GPU 1, the fullest of 2";
   result.message = "a \"message\"\n\xff";
   result.notes = {"note"};
@@ -139,6 +140,7 @@ TEST_F(StudyRuns, ASecondRunRepeatsNothingAndKnowsEverything) {
     EXPECT_EQ(after[i].why, before[i].why);
     EXPECT_EQ(after[i].ok(), before[i].ok());
     EXPECT_EQ(after[i].result.peak_memory_bytes, before[i].result.peak_memory_bytes);
+    EXPECT_EQ(after[i].result.resting_memory_bytes, before[i].result.resting_memory_bytes);
     EXPECT_EQ(after[i].result.fullest_gpu, before[i].result.fullest_gpu);
     EXPECT_EQ(after[i].result.wall, before[i].result.wall);
     EXPECT_EQ(after[i].result.ranks, 2);

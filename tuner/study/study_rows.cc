@@ -60,6 +60,7 @@ Json expected_json(const std::optional<Expectation>& expected) {
 /// finished() reads them back.
 Json result_json(const TrialResult& result) {
   return {{"memory_capacity_bytes", or_null(result.memory_capacity_bytes)},
+          {"resting_memory_bytes", or_null(result.resting_memory_bytes)},
           {"fullest_gpu", result.fullest_gpu},
           {"data_wait_share", or_null(result.data_wait_share)},
           {"tokens_per_sample", or_null(result.tokens_per_sample)},
@@ -88,6 +89,7 @@ Json result_json(const TrialResult& result) {
 
 void read_result_json(const Json& json, TrialResult& result) {
   result.memory_capacity_bytes = optional_of<uint64_t>(json, "memory_capacity_bytes");
+  result.resting_memory_bytes = optional_of<uint64_t>(json, "resting_memory_bytes");
   result.fullest_gpu = json.value("fullest_gpu", "");
   result.data_wait_share = optional_of<double>(json, "data_wait_share");
   result.tokens_per_sample = optional_of<double>(json, "tokens_per_sample");

@@ -8,9 +8,11 @@ namespace redline::tuner {
 
 void RankReports::add(const StepReport& report) {
   measurement_.add(report);
-  if (report.peak_memory_bytes.value_or(0) > device_memory_) {
-    device_memory_ = *report.peak_memory_bytes;
-    fullest_ = report;
+  const uint64_t peak = report.peak_memory_bytes.value_or(0);
+  const bool is_fullest = report.rank == fullest_.rank && report.device == fullest_.device;
+  if (peak > device_memory_ || (peak > 0 && peak == device_memory_ && is_fullest)) {
+    device_memory_ = peak;
+    fullest_ = report;  // its later reports, too, because what it holds between steps may sink
   }
   if (report.epoch_samples) epoch_samples_ = *report.epoch_samples * report.world_size;
   if (report.memory_capacity_bytes) memory_capacity_ = report.memory_capacity_bytes;

@@ -31,6 +31,10 @@ class RankReports {
   [[nodiscard]] const Config& observed() const { return observed_; }  ///< knobs as rank 0 saw them
   /// The largest peak of any rank, in bytes; 0: no device.
   [[nodiscard]] uint64_t device_memory() const { return device_memory_; }
+  /// StepReport::resting_memory_bytes where device_memory() is.
+  [[nodiscard]] std::optional<uint64_t> resting_memory() const {
+    return fullest_.resting_memory_bytes;
+  }
   /// The GPU or rank that device_memory() belongs to: "GPU 1, the fullest of 2". Empty if there is
   /// only one.
   [[nodiscard]] std::string fullest_gpu() const;

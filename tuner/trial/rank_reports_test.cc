@@ -30,5 +30,21 @@ TEST(RankReports, TheFullestGpuIsNamedWhereThereAreSeveral) {
   EXPECT_EQ(fullest_of({step(0, 2, 8, 1, 2), step(1, 2, 7, 0, 2)}), "GPU 1 of rank 0, the fullest");
 }
 
+TEST(RankReports, WhatIsHeldBetweenStepsIsThatOfTheFullestGpuAndMaySink) {
+  RankReports reports{Measurement::Plan{}};
+  EXPECT_FALSE(reports.resting_memory());
+  const auto take = [&](StepReport report, uint64_t resting) {
+    report.resting_memory_bytes = resting;
+    reports.take(report);
+  };
+  take(step(0, 2, 8), 5);
+  take(step(1, 2, 7), 3);
+  EXPECT_EQ(reports.resting_memory(), 5U);
+  take(step(0, 2, 8), 4);
+  EXPECT_EQ(reports.resting_memory(), 4U);
+  take(step(1, 2, 8), 3);
+  EXPECT_EQ(reports.resting_memory(), 4U) << "the first of two that are as full stays";
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -42,6 +42,7 @@ StepReport step_report(const json& line) {
   report.steps = line.at("steps").get<int64_t>();
   report.samples = line.at("samples").get<int64_t>();
   if (line.contains("memory")) report.peak_memory_bytes = line["memory"].get<uint64_t>();
+  if (line.contains("resting")) report.resting_memory_bytes = line["resting"].get<uint64_t>();
   if (line.contains("capacity")) report.memory_capacity_bytes = line["capacity"].get<uint64_t>();
   report.device = line.value("device", 0);
   report.devices = line.value("devices", 1);

@@ -27,6 +27,8 @@ struct StepReport {
   int64_t samples = 0;
   /// Most device memory that was reserved; nullopt on a CPU.
   std::optional<uint64_t> peak_memory_bytes;
+  /// The least that tensors held between steps: weights, gradients and optimizer states.
+  std::optional<uint64_t> resting_memory_bytes = std::nullopt;
   std::optional<uint64_t> memory_capacity_bytes = std::nullopt;  ///< of the device
   int device = 0;   ///< the device that this memory is of: the fullest of `devices`
   int devices = 1;  ///< how many the rank uses

@@ -38,7 +38,7 @@ class Channel : public ::testing::Test {
 };
 
 constexpr const char* kStep =
-    R"({"type":"step","rank":1,"world":2,"t":123456789012,"steps":7,"samples":448,"memory":99,"device":1,"devices":2})";
+    R"({"type":"step","rank":1,"world":2,"t":123456789012,"steps":7,"samples":448,"memory":99,"resting":44,"device":1,"devices":2})";
 
 TEST_F(Channel, ReadsEveryKind) {
   write(std::string(kStep) + "\n" +
@@ -57,6 +57,7 @@ TEST_F(Channel, ReadsEveryKind) {
   EXPECT_EQ(step.steps, 7);
   EXPECT_EQ(step.samples, 448);
   EXPECT_EQ(step.peak_memory_bytes, 99U);
+  EXPECT_EQ(step.resting_memory_bytes, 44U);
   EXPECT_EQ(step.device, 1);
   EXPECT_EQ(step.devices, 2);
   EXPECT_EQ(std::get<FailureReport>(reports[1]).kind, "gpu_oom");

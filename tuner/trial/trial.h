@@ -122,6 +122,9 @@ struct TrialResult {
   /// Memory of the device (cudaMemGetInfo), if the hook saw one. It is the limit if the user sets
   /// none.
   std::optional<uint64_t> memory_capacity_bytes;
+  /// What tensors held there between steps, if the hook saw it: weights, gradients and optimizer
+  /// states, and what else the script keeps, such as its last outputs.
+  std::optional<uint64_t> resting_memory_bytes;
   /// Share of the measured time that the training loop waited for its DataLoader, 0..1.
   std::optional<double> data_wait_share;
   /// Mean length of a sample that is a sequence, in tokens.

@@ -178,6 +178,7 @@ TrialResult result_of(const EndedTrial& trial) {
   result.peak_memory_bytes = peak_memory_of(trial);
   result.fullest_gpu = trial.reports.fullest_gpu();
   result.memory_capacity_bytes = trial.reports.memory_capacity();
+  result.resting_memory_bytes = trial.reports.resting_memory();
   result.epoch_samples = trial.reports.epoch_samples();
   result.host_use = trial.resources.host_use();
   result.data_wait_share = measurement.data_wait_share();

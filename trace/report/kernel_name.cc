@@ -159,7 +159,9 @@ string_view operation_of(string_view name) {
 size_t begin_of_difference(const std::set<std::string>& names) {
   // Names in order: the first and the last have the shortest beginning in common.
   const auto differ = std::ranges::mismatch(*names.begin(), *names.rbegin());
-  const auto begin = static_cast<size_t>(differ.in1 - names.begin()->begin());
+  auto begin = static_cast<size_t>(differ.in1 - names.begin()->begin());
+  const auto is_within_letter = [](char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; };
+  while (begin > 0 && is_within_letter((*names.rbegin())[begin])) --begin;
   constexpr size_t kLongestWord = 12;
   const size_t before = string_view(*names.begin()).substr(0, begin).find_last_of("_<,");
   return before != string_view::npos && begin - before <= kLongestWord ? before + 1 : begin;

@@ -31,6 +31,9 @@ TEST(KernelName, ShowsWhereTheRowsOfATableDiffer) {
   EXPECT_EQ(short_kernel_names(std::vector<std::string_view>{a, "gemm", a}, 38)[0],
             short_kernel_name(a, 38))
       << "nothing looks alike";
+  const std::string letters(40, 'x'), u = letters + "ü" + letters, o = letters + "ö" + letters;
+  EXPECT_EQ(short_kernel_names(std::vector<std::string_view>{u, o}, 20),
+            (std::vector<std::string>{"xxxxx…üxxxxxxxxxxxx…", "xxxxx…öxxxxxxxxxxxx…"}));
 }
 
 TEST(KernelName, KeepsATableWithinItsWidth) {

@@ -60,10 +60,14 @@ double Graph::at(int64_t time_ns) const {
 }
 
 std::string Graph::text(double value) const {
-  if (unit_ == "B" && value >= 0) return format_bytes(static_cast<uint64_t>(value));
-  const bool whole = std::abs(value) < 1e15 && value == std::round(value);
-  const std::string number = whole && value >= 0 ? format_count(static_cast<uint64_t>(value))
-                                                 : fmt::format("{:.4g}", value);
+  const double bytes = unit_ == "B" ? 1 : unit_ == "MiB" ? 0x1p20 : 0;
+  if (bytes > 0 && value >= 0 && value * bytes < 1e18) {
+    return format_bytes(static_cast<uint64_t>(value * bytes));
+  }
+  // Of a large number nobody wants fractions, and "{:.4g}" would write 54,120.5 as 5.412e+04.
+  const bool whole = value >= 0 && value < 1e15 && (value == std::round(value) || value >= 1000);
+  const std::string number = whole ? format_count(static_cast<uint64_t>(std::llround(value)))
+                                   : fmt::format("{:.4g}", value);
   return unit_.empty() ? number : number + " " + unit_;
 }
 

@@ -32,6 +32,10 @@ TEST(Graph, FiguresHaveUnits) {
   EXPECT_EQ(Graph({}, "busy %").text(87.5), "87.5 busy %");
   EXPECT_EQ(Graph({}, "").text(12345), "12,345");
   EXPECT_EQ(Graph({}, "B").text(-8), "-8 B");
+  EXPECT_EQ(Graph({}, "B").text(1e300), "1e+300 B");
+  EXPECT_EQ(Graph({}, "MiB").text(54119.75), "52.9 GiB");
+  EXPECT_EQ(Graph({}, "MHz").text(54119.75), "54,120 MHz");
+  EXPECT_EQ(Graph({}, "W").text(585.94), "585.9 W");
 }
 
 TEST(GraphColumns, BeginWhereTheFirstValueStands) {

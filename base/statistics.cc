@@ -192,6 +192,28 @@ double incomplete_beta(double a, double b, double x) {
   return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
+// How many sums of ranks, of those that the signs of `count` values can give, lie so far out at one
+// end that all of them together are at most `share` of the cases.
+size_t ranks_outside(size_t count, double share) {
+  const auto n = static_cast<double>(count);
+  constexpr size_t kMostExact = 60;
+  if (count > kMostExact) {
+    const double deviation = std::sqrt(n * (n + 1) * (2 * n + 1) / 24);
+    const double quantile = student_t(1e6, 2 * share);  // as good as the normal distribution's
+    return static_cast<size_t>(std::max(0.0, n * (n + 1) / 4 - quantile * deviation));
+  }
+  std::vector<double> chance(count * (count + 1) / 2 + 1);  // by the sum of the ranks of one sign
+  chance[0] = 1;
+  for (size_t rank = 1; rank <= count; ++rank) {
+    for (size_t sum = chance.size(); sum-- > 0;) {
+      chance[sum] = (chance[sum] + (sum >= rank ? chance[sum - rank] : 0)) / 2;
+    }
+  }
+  size_t outside = 0;
+  for (double sum = chance[0]; sum <= share; sum += chance[outside]) ++outside;
+  return outside;
+}
+
 struct Moments {
   double mean = 0;
   double square_error = 0;  // square of the mean's standard error
@@ -201,7 +223,7 @@ struct Moments {
 Moments moments_of(std::span<const double> values) {
   const auto count = static_cast<double>(values.size());
   Moments moments;
-  moments.mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  moments.mean = mean_of(values);
   double squares = 0;
   for (const double value : values) squares += (value - moments.mean) * (value - moments.mean);
   moments.degrees = count - 1;
@@ -210,6 +232,25 @@ Moments moments_of(std::span<const double> values) {
 }
 
 }  // namespace
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<MiddleInterval> signed_rank_interval(std::span<const double> values, double tail) {
+  const size_t outside = ranks_outside(values.size(), tail / 2);
+  // Each value is in as many means as there are values, so one far value would decide the width.
+  if (outside <= values.size()) return std::nullopt;
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t j = i; j < values.size(); ++j) means.push_back((values[i] + values[j]) / 2);
+  }
+  std::ranges::sort(means);
+  const size_t half = means.size() / 2;
+  const double median = means.size() % 2 == 1 ? means[half] : (means[half - 1] + means[half]) / 2;
+  return MiddleInterval{median, means[outside - 1], means[means.size() - outside]};
+}
 
 double student_p(double t, double degrees) {
   return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t));

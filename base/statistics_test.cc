@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace redline {
@@ -61,6 +63,53 @@ TEST(Latency, IsToldAsFarAsItIsKnown) {
   EXPECT_EQ(latency_text(
                 {.count = 100, .p50_ns = 11'800'000, .p90_ns = 13'000'000, .p99_ns = 20'100'000}),
             "p50 11.8 ms · p90 13.0 ms · p99 20.1 ms");
+}
+
+// Tables give 13 as the largest sum of ranks that is beyond 5 % with 12 values, and 21 with 14. So
+// 14 and 22 means of two lie outside at each end.
+TEST(SignedRank, IntervalsAreThoseOfTheTables) {
+  for (const auto& [count, outside] : {std::pair<size_t, size_t>{12, 14}, {14, 22}}) {
+    std::vector<double> values, means;
+    for (size_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i * i));
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t j = i; j < count; ++j) means.push_back((values[i] + values[j]) / 2);
+    }
+    std::ranges::sort(means);
+    const auto interval = signed_rank_interval(values);
+    ASSERT_TRUE(interval);
+    EXPECT_EQ(interval->low, means[outside - 1]);
+    EXPECT_EQ(interval->high, means[means.size() - outside]);
+  }
+}
+
+TEST(SignedRank, OneFarValueMovesTheMiddleLittle) {
+  std::vector<double> values = {4.8, 4.9, 4.95, 5, 5, 5.05, 5.1, 5.1, 5.2, 5.2, 5.3, 5.3};
+  const auto before = signed_rank_interval(values);
+  values.back() = 1000;
+  const auto after = signed_rank_interval(values);
+  EXPECT_NEAR(before->value, 5.08, 0.02);
+  EXPECT_NEAR(after->value, before->value, 0.03);
+  EXPECT_LT(after->high, 5.3);
+}
+
+TEST(SignedRank, TooFewValuesHaveNoInterval) {
+  std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  EXPECT_FALSE(signed_rank_interval(values));
+  values.push_back(12);
+  EXPECT_TRUE(signed_rank_interval(values));
+  EXPECT_FALSE(signed_rank_interval(values, 0.01));
+  EXPECT_FALSE(signed_rank_interval({}));
+}
+
+// From 61 values on the sums of ranks are taken to be normally distributed.
+TEST(SignedRank, ManyValuesAreCountedAlmostAsFew) {
+  const auto width = [](int count) {
+    std::vector<double> values;
+    for (int i = 0; i < count; ++i) values.push_back(i);
+    const auto interval = signed_rank_interval(values);
+    return (interval->high - interval->low) / count * std::sqrt(count);
+  };
+  EXPECT_NEAR(width(61) / width(60), 1, 0.02);
 }
 
 TEST(Welch, StudentsTailsAreThoseOfTheTables) {

@@ -106,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", type=int, default=200, help="comparisons without a change, and as many with one")
     parser.add_argument("--runs", type=int, default=14, help="runs of each side, at most")
-    parser.add_argument("--seconds", type=float, default=2, help="of training in each run")
+    parser.add_argument("--seconds", type=float, default=1.3, help="of training in each run")
     parser.add_argument("--limit", default="1%")
     parser.add_argument("--minutes", type=float, default=0, help="begins no further pair after this time")
     parser.add_argument("--alone", action="store_true", help="without other work beside it")

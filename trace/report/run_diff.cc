@@ -16,21 +16,43 @@ namespace {
 
 std::string basis_sentence(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
-  if (runs.is_spread_assumed) {
+  const StepChange& step = runs.step();
+  if (step.is_spread_assumed) {
     return fmt::format(
         "Too few runs to know how much equal runs differ: taken to be {:.1f} %. With other work on "
         "the machine they differ by more. redline compare makes several runs in turns.",
-        100 * runs.spread);
+        100 * step.spread);
   }
-  return fmt::format("Equal runs differ by {:.1f} %{}.", 100 * runs.spread,
+  return fmt::format("Equal runs differ by {:.1f} %{}.", 100 * step.spread,
                      runs.is_paired ? ", compared in pairs because they took turns" : "");
+}
+
+std::string range_words(const ChangeInterval& ratio) {
+  return fmt::format("between {} and {}", change_words(ratio.low), change_words(ratio.high));
+}
+
+// Says where the interval comes from if it is not that of all steps, or would be much narrower.
+std::string undisturbed_sentence(const RunComparison& runs) {
+  if (!runs.undisturbed) return "";
+  if (runs.is_by_undisturbed()) {
+    return fmt::format(
+        "These are the undisturbed steps, among the fastest quarter of each run. All steps: {}; "
+        "other work slows some of them by chance.",
+        range_words(runs.all_steps.ratio));
+  }
+  const bool is_much_narrower =
+      std::log(runs.undisturbed->width()) < std::log(runs.all_steps.width()) / 2;
+  if (runs.is_clear() || !is_much_narrower) return "";
+  return fmt::format(
+      "The undisturbed steps, among the fastest quarter of each run, are less noisy: {}.",
+      range_words(runs.undisturbed->ratio));
 }
 
 /// Whether the few recorded steps changed against the direction in which all steps did.
 bool do_windows_disagree(const RunDiff& diff) {
   if (!diff.windows || !diff.runs.is_clear()) return false;
   const int64_t delta_ns = diff.windows->step_delta_ns();
-  return delta_ns != 0 && (delta_ns > 0) != (diff.runs.ratio.value > 1);
+  return delta_ns != 0 && (delta_ns > 0) != (diff.runs.step().ratio.value > 1);
 }
 
 std::string windows_sentence(const RunDiff& diff) {
@@ -51,9 +73,10 @@ std::string operator_sentence(const RunDiff& diff) {
 }
 
 std::string part_sentence(const RunDiff& diff) {
-  if (!diff.runs.is_clear() || diff.runs.parts.empty()) return "";
-  const PartChange& most = diff.runs.parts.front();
-  const double whole = diff.runs.after_ns - diff.runs.before_ns;
+  const StepChange& step = diff.runs.step();
+  if (!step.is_clear() || step.parts.empty()) return "";
+  const PartChange& most = step.parts.front();
+  const double whole = step.after_ns - step.before_ns;
   if (!most.is_clear() || most.delta_ns.value * whole <= 0) return "";
   return fmt::format("Most of it in {}: {} a step.",
                      most.part ? log_part_name(*most.part) : "time outside of the parts",
@@ -76,14 +99,14 @@ std::optional<RunFigures> run_figures(const Report& report) {
   run.path = report.traces.front().facts.path;
   run.ranks = report.rank_count;
   run.steps = steps.count;
-  run.step = {steps.mean, steps.deviation / std::sqrt(static_cast<double>(steps.count))};
+  run.all_steps.step = {steps.mean, steps.deviation / std::sqrt(static_cast<double>(steps.count))};
   run.samples = report.traces.front().facts.samples_per_step;
   return run;
 }
 
 const DiffRow* changed_operator(const RunDiff& diff) {
   if (!diff.windows || !diff.runs.is_clear() || do_windows_disagree(diff)) return nullptr;
-  const bool is_slower = diff.runs.ratio.value > 1;
+  const bool is_slower = diff.runs.step().ratio.value > 1;
   for (const DiffRow& row : diff.windows->operators) {  // the largest change first
     if (row.delta_ns() == 0 || (row.delta_ns() > 0) != is_slower) continue;
     if (row.verdict != Verdict::kUnclear && row.verdict != Verdict::kUnknown) return &row;
@@ -103,8 +126,9 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
   if (diff.gate.memory) {
     sentences.push_back(capital(memory_gate_words(*diff.gate.memory, *diff.limits.memory)));
   }
-  for (const std::string& text : {part_sentence(diff), operator_sentence(diff),
-                                  windows_sentence(diff), basis_sentence(diff)}) {
+  for (const std::string& text :
+       {part_sentence(diff), operator_sentence(diff), windows_sentence(diff),
+        undisturbed_sentence(diff.runs), basis_sentence(diff)}) {
     if (!text.empty()) sentences.push_back(text);
   }
   return sentences;

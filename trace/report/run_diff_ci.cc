@@ -45,18 +45,19 @@ std::string percent_range(const ChangeInterval& ratio) {
 
 std::string run_diff_markdown(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
+  const StepChange& step = runs.step();
   std::string out =
       fmt::format("### {}\n\n{} of {} against {} of {}\n\n",
-                  runs.is_clear() ? fmt::format("{} ({})", speed_words(1 / runs.ratio.value),
-                                                change_words(runs.ratio.value))
+                  step.is_clear() ? fmt::format("{} ({})", speed_words(1 / step.ratio.value),
+                                                change_words(step.ratio.value))
                                   : "No clear difference in speed",
                   format_plural(runs.after.size(), "run"), code(diff.after),
                   format_plural(runs.before.size(), "run"), code(diff.before));
   out += "| | before | after | change | 95 % interval |\n|:--|--:|--:|--:|--:|\n";
   const auto ns = [](double value) { return format_ns(std::llround(value)); };
-  out += fmt::format("| **step** | {} | {} | {} | {} |\n", ns(runs.before_ns), ns(runs.after_ns),
-                     change_words(runs.ratio.value), percent_range(runs.ratio));
-  for (const PartChange& part : runs.parts) {
+  out += fmt::format("| **step** | {} | {} | {} | {} |\n", ns(step.before_ns), ns(step.after_ns),
+                     change_words(step.ratio.value), percent_range(step.ratio));
+  for (const PartChange& part : step.parts) {
     const auto delta = [](double value) { return signed_ns(std::llround(value)); };
     out += fmt::format("| {} | {} | {} | {} | {} to {} |\n", part_name(part), ns(part.before_ns),
                        ns(part.after_ns), delta(part.delta_ns.value), delta(part.delta_ns.low),
@@ -78,15 +79,16 @@ std::string run_diff_markdown(const RunDiff& diff) {
 
 std::string run_diff_benchmark(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
+  const StepChange& step = runs.step();
   constexpr double kMs = 1e-6, kMiB = 1.0 / (1 << 20);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   list.push_back({{"name", "step"},
                   {"unit", "ms"},
-                  {"value", runs.after_ns * kMs},
-                  {"range", percent_range(runs.ratio)},
-                  {"extra", fmt::format("before: {}\n{}", format_ns(std::llround(runs.before_ns)),
+                  {"value", step.after_ns * kMs},
+                  {"range", percent_range(step.ratio)},
+                  {"extra", fmt::format("before: {}\n{}", format_ns(std::llround(step.before_ns)),
                                         joined(run_diff_sentences(diff), "\n"))}});
-  for (const PartChange& part : runs.parts) {
+  for (const PartChange& part : step.parts) {
     list.push_back(
         {{"name", "step: " + part_name(part)}, {"unit", "ms"}, {"value", part.after_ns * kMs}});
   }

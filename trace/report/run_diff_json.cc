@@ -20,8 +20,8 @@ json run_side_json(const std::vector<RunFigures>& runs) {
     list.push_back({{"path", run.path},
                     {"ranks", run.ranks},
                     {"steps", run.steps},
-                    {"step_ns", std::llround(run.step.ns)},
-                    {"error_ns", std::llround(run.step.error_ns)},
+                    {"step_ns", std::llround(run.all_steps.step.ns)},
+                    {"error_ns", std::llround(run.all_steps.step.error_ns)},
                     {"samples_per_step", run.samples ? json(*run.samples) : json()}});
   }
   return list;
@@ -46,8 +46,9 @@ std::string part_key(const PartChange& part) {
 
 json run_diff_json(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
+  const StepChange& step = runs.step();
   json parts = json::array();
-  for (const PartChange& part : runs.parts) {
+  for (const PartChange& part : step.parts) {
     parts.push_back({{"part", part_key(part)},
                      {"before_ns", std::llround(part.before_ns)},
                      {"after_ns", std::llround(part.after_ns)},
@@ -61,11 +62,14 @@ json run_diff_json(const RunDiff& diff) {
   return {{"before", run_side_json(runs.before)},
           {"after", run_side_json(runs.after)},
           {"basis_samples", runs.basis_samples ? json(*runs.basis_samples) : json()},
-          {"before_ns", std::llround(runs.before_ns)},
-          {"after_ns", std::llround(runs.after_ns)},
-          {"ratio", interval_json(runs.ratio)},
-          {"spread", runs.spread},
-          {"spread_assumed", runs.is_spread_assumed},
+          {"by", runs.is_by_undisturbed() ? "undisturbed_steps" : "all_steps"},
+          {"before_ns", std::llround(step.before_ns)},
+          {"after_ns", std::llround(step.after_ns)},
+          {"ratio", interval_json(step.ratio)},
+          {"all_steps_ratio", interval_json(runs.all_steps.ratio)},
+          {"undisturbed_ratio", runs.undisturbed ? interval_json(runs.undisturbed->ratio) : json()},
+          {"spread", step.spread},
+          {"spread_assumed", step.is_spread_assumed},
           {"paired", runs.is_paired},
           {"parts", parts},
           {"host_memory", memory_change_json(runs.host_memory)},

@@ -21,10 +21,11 @@ std::vector<RunFigures> side_of(const std::vector<double>& steps_ms, double data
     run.ranks = 1;
     run.steps = 100;
     run.begin_ns = std::ssize(runs);
-    run.step = {ms * 1e6, 1e4};
+    run.all_steps.step = {ms * 1e6, 1e4};
     run.samples = 32;
-    run.parts[static_cast<size_t>(LogPart::kDataWait)] = StepTime{data_wait_ms * 1e6, 1e3};
-    run.parts[kLogParts] = StepTime{(ms - data_wait_ms) * 1e6, 1e3};
+    run.all_steps.parts[static_cast<size_t>(LogPart::kDataWait)] =
+        StepTime{data_wait_ms * 1e6, 1e3};
+    run.all_steps.parts[kLogParts] = StepTime{(ms - data_wait_ms) * 1e6, 1e3};
     run.host_bytes = bytes;
     runs.push_back(run);
   }
@@ -68,6 +69,34 @@ TEST(RunDiffText, OneRunASideIsNoProof) {
                           HasSubstr("%; too few runs to be certain"), Not(HasSubstr("certainty")),
                           HasSubstr("Cannot tell yet if more than 5 % slower"),
                           Not(HasSubstr("Most of it"))));
+}
+
+// All steps differ by up to 20 % from run to run, the undisturbed ones hardly.
+RunDiff slower_in_noise(double ratio) {
+  auto before = side_of({20, 24, 22, 18}, 1, 1e9), after = side_of({24, 20, 21, 25}, 1, 1e9);
+  for (RunFigures& run : after) run.begin_ns += 100;
+  for (RunFigures& run : before) run.undisturbed = StepFigures{{16e6, 1e4}, run.all_steps.parts};
+  for (RunFigures& run : after) {
+    run.undisturbed = StepFigures{{ratio * 16e6, 1e4}, run.all_steps.parts};
+  }
+  return make_run_diff("a", "b", change_between(before, after),
+                       {.slower = 0.03, .memory = std::nullopt});
+}
+
+TEST(RunDiffText, SaysWhichStepsTheFiguresAreOf) {
+  const std::string text = run_diff_text(slower_in_noise(1.05), {.colour = false, .utf8 = true});
+  expect_at_most_80_columns(text);
+  EXPECT_THAT(text, AllOf(HasSubstr("16.0 ms"), HasSubstr("1.05 x slower"),
+                          HasSubstr("Surely more than 3 % slower."),
+                          HasSubstr("These are the undisturbed steps, among the fastest quarter")));
+  const RunDiff same = slower_in_noise(1);
+  EXPECT_THAT(run_diff_text(same, {}),
+              AllOf(HasSubstr("no clear difference"), HasSubstr("are less noisy:\nbetween -0.1 %"),
+                    HasSubstr("Cannot tell yet")));
+  const auto json = nlohmann::json::parse(diff_json(nullptr, &same))["run"];
+  EXPECT_EQ(json["by"], "all_steps");
+  EXPECT_NEAR(json["undisturbed_ratio"]["value"].get<double>(), 1, 1e-9);
+  EXPECT_LT(json["all_steps_ratio"]["low"].get<double>(), 0.95);
 }
 
 TEST(RunDiffText, NamesTheOperatorThatChangedMost) {

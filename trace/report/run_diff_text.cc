@@ -58,23 +58,24 @@ class RunDiffPage {
   }
 
   void write_speed() {
-    const RunComparison& runs = diff_.runs;
+    const StepChange& step = diff_.runs.step();
     const auto ns = [](double value) { return format_ns(std::llround(value)); };
-    write_diff_line(canvas_, "STEP", ns(runs.before_ns), ns(runs.after_ns),
-                    runs.is_clear() ? speed_words(1 / runs.ratio.value) : "no clear difference",
-                    hue(runs.ratio));
-    const std::string interval = fmt::format("between {} and {}", change_words(runs.ratio.low),
-                                             change_words(runs.ratio.high));
+    write_diff_line(canvas_, "STEP", ns(step.before_ns), ns(step.after_ns),
+                    step.is_clear() ? speed_words(1 / step.ratio.value) : "no clear difference",
+                    hue(step.ratio));
+    const std::string interval = fmt::format("between {} and {}", change_words(step.ratio.low),
+                                             change_words(step.ratio.high));
     canvas_
-        .left("  change " + change_words(runs.ratio.value) +
-                  (runs.is_spread_assumed ? ", " + interval + "; too few runs to be certain"
+        .left("  change " + change_words(step.ratio.value) +
+                  (step.is_spread_assumed ? ", " + interval + "; too few runs to be certain"
                                           : ", with 95 % certainty " + interval),
               0, Hue::kDim)
         .end_line();
-    if (runs.basis_samples) {
+    if (diff_.runs.basis_samples) {
       canvas_
-          .left(fmt::format("  for the work of {} samples", format_number(*runs.basis_samples)), 0,
-                Hue::kDim)
+          .left(
+              fmt::format("  for the work of {} samples", format_number(*diff_.runs.basis_samples)),
+              0, Hue::kDim)
           .end_line();
     } else {
       write_unknown_samples(canvas_);
@@ -83,11 +84,12 @@ class RunDiffPage {
   }
 
   void write_parts() {
-    if (diff_.runs.parts.empty()) return;
-    const double whole = diff_.runs.after_ns - diff_.runs.before_ns;
+    const StepChange& step = diff_.runs.step();
+    if (step.parts.empty()) return;
+    const double whole = step.after_ns - step.before_ns;
     write_diff_part_titles(canvas_, "PARTS OF THE STEP");
     bool any_unclear = false;
-    for (const PartChange& part : diff_.runs.parts) {
+    for (const PartChange& part : step.parts) {
       const bool is_clear = part.is_clear();
       any_unclear = any_unclear || !is_clear;
       const double share = part.delta_ns.value / whole;
@@ -99,7 +101,7 @@ class RunDiffPage {
                  !is_clear                 ? Hue::kDim
                  : part.delta_ns.value < 0 ? Hue::kGreen
                                            : Hue::kRed)
-          .right(diff_.runs.is_clear() && is_clear ? fmt::format("{:.0f} %", 100 * share) : "", 15)
+          .right(step.is_clear() && is_clear ? fmt::format("{:.0f} %", 100 * share) : "", 15)
           .end_line();
     }
     if (any_unclear) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/statistics.h"
 #include "trace/run/gate.h"
 
 namespace redline::trace {
@@ -18,7 +19,7 @@ RunFigures run_of(double step_ms, int64_t begin_s = 0, double error = 0) {
   run.begin_ns = begin_s * kRunSecond;
   run.ranks = 1;
   run.steps = 100;
-  run.step = {step_ms * 1e6, error * step_ms * 1e6};
+  run.all_steps.step = {step_ms * 1e6, error * step_ms * 1e6};
   return run;
 }
 
@@ -73,43 +74,43 @@ RunFigures figures_of(const Work& work) { return *run_figures({summarise(work_lo
 TEST(RunFigures, AreThoseOfTheSteps) {
   const RunFigures run = figures_of({.noise = 0, .stall_ms = 50});
   // 20 ms, and 20 checkpoints of 50 ms in the 198 steps after the two of the warm-up.
-  EXPECT_NEAR(run.step.ns, 25'050'505, 1);
-  EXPECT_NEAR(run.step.error_ns, 0, 1);
+  EXPECT_NEAR(run.all_steps.step.ns, 25'050'505, 1);
+  EXPECT_NEAR(run.all_steps.step.error_ns, 0, 1);
   EXPECT_EQ(run.steps, 198);
   EXPECT_DOUBLE_EQ(*run.samples, 32);
-  EXPECT_NEAR(run.parts[static_cast<size_t>(LogPart::kForward)]->ns, 6e6, 1);
-  EXPECT_NEAR(run.parts[static_cast<size_t>(LogPart::kCheckpoint)]->ns, 5e6, 1e5);
-  EXPECT_NEAR(run.parts[kLogParts]->ns, 14e6, 1);
-  EXPECT_FALSE(run.parts[static_cast<size_t>(LogPart::kBackward)]);
+  EXPECT_NEAR(run.all_steps.parts[static_cast<size_t>(LogPart::kForward)]->ns, 6e6, 1);
+  EXPECT_NEAR(run.all_steps.parts[static_cast<size_t>(LogPart::kCheckpoint)]->ns, 5e6, 1e5);
+  EXPECT_NEAR(run.all_steps.parts[kLogParts]->ns, 14e6, 1);
+  EXPECT_FALSE(run.all_steps.parts[static_cast<size_t>(LogPart::kBackward)]);
   EXPECT_DOUBLE_EQ(*run.host_bytes, 0x3p30);
   EXPECT_FALSE(run.device_bytes);
 }
 
 TEST(RunFigures, StallsOfEveryKindCount) {
-  const double plain = figures_of({.noise = 0}).step.ns;
+  const double plain = figures_of({.noise = 0}).all_steps.step.ns;
   for (size_t part = 0; part < kLogParts; ++part) {
     const RunFigures run =
         figures_of({.noise = 0, .stall_ms = 40, .stall_part = static_cast<LogPart>(part)});
-    EXPECT_NEAR(run.step.ns - plain, 4e6, 2e5) << part;
+    EXPECT_NEAR(run.all_steps.step.ns - plain, 4e6, 2e5) << part;
   }
 }
 
 TEST(RunFigures, OnlyTheSoleRankOfAJobSurelyWaitsForNoOther) {
   constexpr auto kWait = static_cast<size_t>(LogPart::kCommunicationWait);
   StepLog log = work_log({});
-  const auto wait = run_figures({summarise(log)})->parts[kWait];
+  const auto wait = run_figures({summarise(log)})->all_steps.parts[kWait];
   ASSERT_TRUE(wait);
   EXPECT_EQ(wait->ns, 0);
   log.world_size = 2;  // the other rank's log is missing
-  EXPECT_FALSE(run_figures({summarise(log)})->parts[kWait]);
+  EXPECT_FALSE(run_figures({summarise(log)})->all_steps.parts[kWait]);
   log.world_size = 1;  // without a hook that sees the parts nobody knows what it waited for
   for (LoggedStep& step : log.steps) step.part_ns.fill(kUnseen);
-  EXPECT_FALSE(run_figures({summarise(log)})->parts[kWait]);
+  EXPECT_FALSE(run_figures({summarise(log)})->all_steps.parts[kWait]);
 }
 
 TEST(RunFigures, ABusyMinuteDoesNotDecide) {
   StepLog log = work_log({});
-  const double before = run_figures({summarise(log)})->step.ns;
+  const double before = run_figures({summarise(log)})->all_steps.step.ns;
   int64_t shift = 0;
   for (size_t i = 60; i < log.steps.size(); ++i) {
     LoggedStep& step = log.steps[i];
@@ -118,7 +119,32 @@ TEST(RunFigures, ABusyMinuteDoesNotDecide) {
     shift += step.length_ns;
     step.length_ns *= 2;
   }
-  EXPECT_NEAR(run_figures({summarise(log)})->step.ns / before, 1, 0.02);
+  EXPECT_NEAR(run_figures({summarise(log)})->all_steps.step.ns / before, 1, 0.02);
+}
+
+// Of 200 steps of 1 to 200 ms, in no order, each is a block. The first two are the warm-up.
+TEST(RunFigures, UndisturbedStepsAreAmongTheFastestQuarter) {
+  StepLog log = work_log({.noise = 0, .samples = kUnseen});
+  for (size_t i = 0; i < log.steps.size(); ++i) {
+    LoggedStep& step = log.steps[i];
+    const auto ms = static_cast<int64_t>(i < 2 ? 199 + i : (i - 2) * 97 % 198 + 1);
+    step.length_ns = step.shortest_ns = step.longest_ns = ms * 1'000'000;
+    step.part_ns[static_cast<size_t>(LogPart::kForward)] = step.length_ns / 4;
+  }
+  const auto undisturbed = run_figures({summarise(log)})->undisturbed;
+  ASSERT_TRUE(undisturbed);
+  // Nine of the 198 are left out, and 49 - 9 count: 10 to 49 ms.
+  EXPECT_NEAR(undisturbed->step.ns, 29.5e6, 1e3);
+  EXPECT_NEAR(undisturbed->parts[static_cast<size_t>(LogPart::kForward)]->ns, 29.5e6 / 4, 1e3);
+  EXPECT_NEAR(undisturbed->parts[kLogParts]->ns, 29.5e6 * 3 / 4, 2e3);
+  EXPECT_FALSE(run_figures({summarise(work_log({.steps = 41}))})->undisturbed);
+  EXPECT_TRUE(run_figures({summarise(work_log({.steps = 42}))})->undisturbed);
+}
+
+TEST(RunFigures, WhatIsDoneSeldomDisturbsNoStep) {
+  const RunFigures run = figures_of({.noise = 0, .stall_ms = 50});
+  EXPECT_NEAR(run.undisturbed->step.ns, 20e6, 1);
+  EXPECT_FALSE(run.undisturbed->parts[static_cast<size_t>(LogPart::kCheckpoint)]);
 }
 
 TEST(RunFigures, OfWhatOneRankSavesTheOthersWait) {
@@ -130,7 +156,7 @@ TEST(RunFigures, OfWhatOneRankSavesTheOthersWait) {
   }
   const RunFigures run = *run_figures({summarise(first), summarise(second)});
   EXPECT_EQ(run.ranks, 2);
-  EXPECT_NEAR(run.step.ns, 25'050'505, 1);
+  EXPECT_NEAR(run.all_steps.step.ns, 25'050'505, 1);
   EXPECT_DOUBLE_EQ(*run.samples, 64);
 }
 
@@ -147,13 +173,13 @@ TEST(Change, IsComputedByHand) {
   const std::vector<double> before = {100 / 1.01, 100, 101}, after = {105 / 1.01, 105, 106.05};
   const RunComparison runs = change_between(runs_of(before), runs_of(after, 100));
   EXPECT_FALSE(runs.is_paired);
-  EXPECT_FALSE(runs.is_spread_assumed);
+  EXPECT_FALSE(runs.step().is_spread_assumed);
   const double s = std::log(1.01), half = 2.7764 * s * std::sqrt(2.0 / 3);
-  EXPECT_NEAR(runs.spread, s, 1e-9);
-  EXPECT_NEAR(runs.ratio.value, 1.05, 1e-9);
-  EXPECT_NEAR(std::log(runs.ratio.low), std::log(1.05) - half, 1e-5);
-  EXPECT_NEAR(std::log(runs.ratio.high), std::log(1.05) + half, 1e-5);
-  EXPECT_NEAR(runs.before_ns, 100e6, 1);
+  EXPECT_NEAR(runs.step().spread, s, 1e-9);
+  EXPECT_NEAR(runs.step().ratio.value, 1.05, 1e-9);
+  EXPECT_NEAR(std::log(runs.step().ratio.low), std::log(1.05) - half, 1e-5);
+  EXPECT_NEAR(std::log(runs.step().ratio.high), std::log(1.05) + half, 1e-5);
+  EXPECT_NEAR(runs.step().before_ns, 100e6, 1);
 }
 
 // The load drifts by 40 %, but each pair differs by 5 %.
@@ -163,8 +189,8 @@ TEST(Change, RunsThatTookTurnsAreComparedInPairs) {
   for (size_t i = 0; i < load.size(); ++i) slower.push_back(load[i] * (1.05 + (i % 2 ? 1e-3 : 0)));
   const RunComparison runs = change_between(runs_of(load, 0, 10), runs_of(slower, 5, 10));
   EXPECT_TRUE(runs.is_paired);
-  EXPECT_GT(runs.ratio.low, 1.04);
-  EXPECT_LT(runs.ratio.high, 1.06);
+  EXPECT_GT(runs.step().ratio.low, 1.04);
+  EXPECT_LT(runs.step().ratio.high, 1.06);
   const RunComparison apart = change_between(runs_of(load), runs_of(slower, 100));
   EXPECT_FALSE(apart.is_paired);
   EXPECT_FALSE(apart.is_clear());
@@ -173,16 +199,18 @@ TEST(Change, RunsThatTookTurnsAreComparedInPairs) {
 // Without a second run the spread is taken to be 3 %, as if three runs had shown it: t = 4.303.
 TEST(Change, OneRunASideHasAWideInterval) {
   const RunComparison runs = change_between({run_of(100)}, {run_of(110, 5)});
-  EXPECT_TRUE(runs.is_spread_assumed);
-  EXPECT_NEAR(std::log(runs.ratio.high / runs.ratio.value), 4.3027 * 0.03 * std::sqrt(2), 1e-4);
+  EXPECT_TRUE(runs.step().is_spread_assumed);
+  EXPECT_NEAR(std::log(runs.step().ratio.high / runs.step().ratio.value),
+              4.3027 * 0.03 * std::sqrt(2), 1e-4);
   const RunComparison noisy = change_between({run_of(100, 0, 0.04)}, {run_of(110, 5, 0.04)});
-  EXPECT_NEAR(std::log(noisy.ratio.high / noisy.ratio.value), 4.3027 * 0.05 * std::sqrt(2), 1e-4);
+  EXPECT_NEAR(std::log(noisy.step().ratio.high / noisy.step().ratio.value),
+              4.3027 * 0.05 * std::sqrt(2), 1e-4);
 }
 
 TEST(Change, OfEqualRunsIsNothing) {
   const auto runs = runs_of({100, 103, 99, 101});
   const RunComparison same = change_between(runs, runs);
-  EXPECT_DOUBLE_EQ(same.ratio.value, 1);
+  EXPECT_DOUBLE_EQ(same.step().ratio.value, 1);
   EXPECT_FALSE(same.is_clear());
   const GateVerdict gate = judge_change(same, {.slower = 0.05, .memory = std::nullopt});
   EXPECT_EQ(gate.outcome(), GateOutcome::kNoWorse);
@@ -195,8 +223,8 @@ TEST(Change, BackwardsIsItsInverse) {
     after.push_back(figures_of({.step_ms = 23, .samples = 40, .seed = 10 + seed}));
   }
   const RunComparison there = change_between(before, after), back = change_between(after, before);
-  EXPECT_NEAR(there.ratio.value * back.ratio.value, 1, 1e-12);
-  EXPECT_NEAR(there.ratio.low * back.ratio.high, 1, 1e-12);
+  EXPECT_NEAR(there.step().ratio.value * back.step().ratio.value, 1, 1e-12);
+  EXPECT_NEAR(there.step().ratio.low * back.step().ratio.high, 1, 1e-12);
   EXPECT_NEAR(there.host_memory->ratio.high * back.host_memory->ratio.low, 1, 1e-12);
 }
 
@@ -211,20 +239,20 @@ TEST(Change, DoesNotDependOnTheUnitOfTime) {
   }
   const RunComparison one = change_between(sides[0][0], sides[0][1]);
   const RunComparison other = change_between(sides[1][0], sides[1][1]);
-  EXPECT_NEAR(one.ratio.value, other.ratio.value, 1e-6);
-  EXPECT_NEAR(one.ratio.low, other.ratio.low, 1e-6);
-  EXPECT_NEAR(other.after_ns / one.after_ns, 1000, 1e-2);
+  EXPECT_NEAR(one.step().ratio.value, other.step().ratio.value, 1e-6);
+  EXPECT_NEAR(one.step().ratio.low, other.step().ratio.low, 1e-6);
+  EXPECT_NEAR(other.step().after_ns / one.step().after_ns, 1000, 1e-2);
 }
 
 TEST(Change, IsForEqualWork) {
   // Twice the samples in twice the time are as fast.
   const RunComparison runs =
       change_between({figures_of({.samples = 32})}, {figures_of({.step_ms = 40, .samples = 64})});
-  EXPECT_NEAR(runs.ratio.value, 1, 1e-6);
+  EXPECT_NEAR(runs.step().ratio.value, 1, 1e-6);
   EXPECT_DOUBLE_EQ(*runs.basis_samples, 32);
   RunFigures unknown = figures_of({.step_ms = 40});
   unknown.samples.reset();
-  EXPECT_NEAR(change_between({figures_of({})}, {unknown}).ratio.value, 2, 1e-6);
+  EXPECT_NEAR(change_between({figures_of({})}, {unknown}).step().ratio.value, 2, 1e-6);
 }
 
 TEST(Change, NamesThePartThatGrew) {
@@ -235,10 +263,67 @@ TEST(Change, NamesThePartThatGrew) {
         {.noise = 0.01, .stall_ms = 20, .stall_part = LogPart::kDataWait, .seed = seed + 9}));
   }
   const RunComparison runs = change_between(before, after);
-  ASSERT_FALSE(runs.parts.empty());
-  EXPECT_EQ(runs.parts.front().part, LogPart::kDataWait);
-  EXPECT_TRUE(runs.parts.front().is_clear());
-  EXPECT_NEAR(runs.parts.front().delta_ns.value, 2e6, 1e5);
+  ASSERT_FALSE(runs.step().parts.empty());
+  EXPECT_EQ(runs.step().parts.front().part, LogPart::kDataWait);
+  EXPECT_TRUE(runs.step().parts.front().is_clear());
+  EXPECT_NEAR(runs.step().parts.front().delta_ns.value, 2e6, 1e5);
+}
+
+// All steps as they are, and undisturbed steps that take `after` times as long as before.
+RunComparison noisy_runs(const std::vector<double>& all_after, double after) {
+  std::vector<RunFigures> sides[2] = {runs_of({100, 120, 110, 90}, 0, 10),
+                                      runs_of(all_after, 5, 10)};
+  for (const size_t side : {0U, 1U}) {
+    for (size_t i = 0; i < 4; ++i) {
+      const double ms = (side == 1 ? after : 1) * (80 + 0.1 * static_cast<double>(i * side));
+      sides[side][i].undisturbed = StepFigures{{ms * 1e6, 0}, {}};
+    }
+  }
+  return change_between(sides[0], sides[1]);
+}
+
+TEST(Change, IsThatOfTheUndisturbedStepsWhereTheOthersAreTooNoisy) {
+  const RunComparison runs = noisy_runs({130, 100, 105, 120}, 1.05);
+  EXPECT_TRUE(runs.is_by_undisturbed());
+  EXPECT_NEAR(runs.step().ratio.value, 1.052, 1e-3);
+  EXPECT_NEAR(runs.step().after_ns, 80e6 * 1.052, 1e5);
+  // Each of two intervals may miss the truth in half of the cases in which one alone may.
+  const double s = runs.all_steps.spread;
+  EXPECT_NEAR(std::log(runs.all_steps.width()), 2 * student_t(3, 0.025) * s * std::sqrt(0.5), 1e-5);
+}
+
+TEST(Change, IsThatOfAllStepsWhereTheyAreClearAndTheOthersSayNothingOrTheContrary) {
+  EXPECT_FALSE(noisy_runs({130, 100, 105, 120}, 1).is_by_undisturbed());  // neither is clear
+  for (const double other : {1.0, 0.95}) {
+    const RunComparison runs = noisy_runs({200, 241, 220, 180}, other);
+    EXPECT_FALSE(runs.is_by_undisturbed());
+    EXPECT_NEAR(runs.step().ratio.value, 2, 0.01);
+  }
+  // Both say the same: the narrower interval counts.
+  EXPECT_TRUE(noisy_runs({150, 170, 170, 130}, 1.5).is_by_undisturbed());
+  EXPECT_FALSE(noisy_runs({150, 180, 165, 135}, 1.5).is_by_undisturbed());
+}
+
+TEST(Gate, UndisturbedStepsShowThatAProgramIsSlowerButNotThatItIsAsFast) {
+  const auto outcome = [](const RunComparison& runs, double limit) {
+    return judge_change(runs, {.slower = limit, .memory = std::nullopt}).time;
+  };
+  const std::vector<double> noise = {130, 100, 105, 120};
+  EXPECT_EQ(outcome(noisy_runs(noise, 1.05), 0.03), GateOutcome::kSurelyBeyond);
+  EXPECT_EQ(outcome(noisy_runs(noise, 1.05), 0.06), GateOutcome::kCannotTell);
+  EXPECT_EQ(outcome(noisy_runs(noise, 1.0), 0.05), GateOutcome::kCannotTell);
+  // All steps together are surely faster.
+  EXPECT_EQ(outcome(noisy_runs({50, 60, 55, 45}, 1.05), 0.03), GateOutcome::kNoWorse);
+}
+
+TEST(Gate, FewerRunsAreMissingWhereUndisturbedStepsWillTell) {
+  const std::vector<double> noise = {130, 100, 105, 120};
+  const auto more = [&](double after, double limit) {
+    return judge_change(noisy_runs(noise, after), {.slower = limit, .memory = std::nullopt})
+        .more_runs;
+  };
+  EXPECT_EQ(more(1.05, 0.0495), 1);  // the undisturbed steps are 5.2 % slower
+  EXPECT_EQ(more(1.05, 0.06), std::nullopt);
 }
 
 TEST(Gate, IsBeyondOnlyIfTheWholeIntervalIs) {

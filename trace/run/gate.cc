@@ -13,15 +13,30 @@ constexpr double kTail = 0.05;
 constexpr double kEarlyTail = 0.02;  // of all looks but the last
 
 // How far the ratio is from the limit decides how narrow the interval must become.
-std::optional<int64_t> more_runs_for(const RunComparison& runs, double limit) {
+std::optional<int64_t> more_runs_for(const RunComparison& runs, const StepChange& step,
+                                     double limit) {
   const auto now = static_cast<int64_t>(std::min(runs.before.size(), runs.after.size()));
-  const double distance = std::abs(std::log(runs.ratio.value) - std::log1p(limit));
+  const double distance = std::abs(std::log(step.ratio.value) - std::log1p(limit));
   for (int64_t more = 1; more <= kMostMoreRuns; ++more) {
     const auto count = static_cast<double>(now + more);
     const double degrees = runs.is_paired ? count - 1 : 2 * count - 2;
-    if (student_t(degrees) * runs.spread * std::sqrt(2 / count) < distance) return more;
+    if (student_t(degrees) * step.spread * std::sqrt(2 / count) < distance) return more;
   }
   return std::nullopt;
+}
+
+// Undisturbed steps can show that a program is slower, but not that it is as fast.
+std::optional<int64_t> more_runs_for(const RunComparison& runs, double limit) {
+  const auto by_all = more_runs_for(runs, runs.all_steps, limit);
+  if (!runs.undisturbed || runs.undisturbed->ratio.value <= 1 + limit) return by_all;
+  const auto by_some = more_runs_for(runs, *runs.undisturbed, limit);
+  return by_all && by_some ? std::min(by_all, by_some) : (by_all ? by_all : by_some);
+}
+
+GateOutcome time_outcome(const RunComparison& runs, double limit) {
+  const GateOutcome by_all = outcome_of(runs.all_steps.ratio, limit);
+  if (by_all != GateOutcome::kCannotTell || !runs.is_by_undisturbed()) return by_all;
+  return runs.undisturbed->ratio.low > 1 + limit ? GateOutcome::kSurelyBeyond : by_all;
 }
 
 }  // namespace
@@ -48,7 +63,7 @@ namespace {
 
 GateVerdict outcomes_of(const RunComparison& runs, const GateLimits& limits) {
   GateVerdict verdict;
-  if (limits.slower) verdict.time = outcome_of(runs.ratio, *limits.slower);
+  if (limits.slower) verdict.time = time_outcome(runs, *limits.slower);
   if (limits.memory) {
     const std::optional<MemoryChange>& memory = gated_memory(runs);
     verdict.memory = memory ? outcome_of(memory->ratio, *limits.memory) : GateOutcome::kCannotTell;

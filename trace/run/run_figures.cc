@@ -1,0 +1,242 @@
+#include "trace/run/run_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace redline::trace {
+namespace {
+
+constexpr size_t kMostGroups = 20;
+constexpr size_t kFewestGroups = 4;
+// The very fastest blocks are left out, because clocks are coarse and batches may be smaller.
+constexpr size_t kFewestBlocks = 40;  // of which undisturbed ones are sought
+constexpr double kUndisturbedFrom = 0.05;
+constexpr double kUndisturbedTo = 0.25;
+constexpr std::array kSeldom = {LogPart::kEvaluation, LogPart::kCheckpoint, LogPart::kCompile};
+
+bool is_seldom(size_t part) {
+  return std::ranges::find(kSeldom, static_cast<LogPart>(part)) != kSeldom.end();
+}
+
+/// A few steps of all ranks.
+struct StepGroup {
+  double steps = 0;
+  double training_ns = 0;  // without what is done seldom
+  double samples = 0;
+  PartTimes part_ns{};
+
+  void add(const StepGroup& other) {
+    steps += other.steps;
+    training_ns += other.training_ns;
+    samples += other.samples;
+    for (size_t part = 0; part < kLogParts; ++part) part_ns[part] += other.part_ns[part];
+  }
+};
+
+// Times are means over the ranks. Of what is done seldom the rank that takes longest counts, since
+// the others wait for it.
+StepGroup group_of(const std::vector<RankRun>& ranks, size_t block) {
+  StepGroup group;
+  const double share = 1 / static_cast<double>(ranks.size());
+  for (const RankRun& rank : ranks) {
+    const StepSums& sums = rank.blocks[block].all;
+    group.steps += share * sums.steps;
+    group.training_ns += share * sums.length_ns;
+    group.samples += sums.samples;
+    for (size_t part = 0; part < kLogParts; ++part) {
+      group.part_ns[part] += share * sums.part_ns[part];
+    }
+  }
+  for (const LogPart part : kSeldom) {
+    double longest = 0;
+    for (const RankRun& rank : ranks) {
+      longest = std::max(longest, rank.blocks[block].all.part_ns[static_cast<size_t>(part)]);
+    }
+    group.part_ns[static_cast<size_t>(part)] = longest;
+    group.training_ns -= longest;
+  }
+  return group;
+}
+
+/// The blocks after the warm-up that all ranks have.
+std::vector<StepGroup> blocks_of(std::vector<RankRun>& ranks) {
+  int64_t block_steps = 1, warm_up_end = 0;
+  for (const RankRun& rank : ranks) {
+    block_steps = std::max(block_steps, rank.block_steps);
+    warm_up_end = std::max(warm_up_end, rank.first_step + rank.warm_up_steps);
+  }
+  size_t blocks = SIZE_MAX;
+  for (RankRun& rank : ranks) {
+    rank.coarsen(block_steps);
+    blocks = std::min(blocks, rank.blocks.size());
+  }
+  std::vector<StepGroup> found;
+  const auto first = static_cast<size_t>((warm_up_end + block_steps - 1) / block_steps);
+  for (size_t block = first; block < blocks; ++block) {
+    const bool is_in_all = std::all_of(ranks.begin(), ranks.end(), [&](const RankRun& rank) {
+      return rank.blocks[block].all.steps > 0;
+    });
+    if (is_in_all) found.push_back(group_of(ranks, block));
+  }
+  return found;
+}
+
+std::vector<StepGroup> joined(const std::vector<StepGroup>& blocks) {
+  const size_t count = std::min(kMostGroups, blocks.size());
+  std::vector<StepGroup> groups(count);
+  for (size_t i = 0; i < blocks.size(); ++i) groups[i * count / blocks.size()].add(blocks[i]);
+  return groups;
+}
+
+StepGroup sum_of(const std::vector<StepGroup>& groups) {
+  StepGroup sum;
+  for (const StepGroup& group : groups) sum.add(group);
+  return sum;
+}
+
+/// In what the time of a group is counted.
+struct Basis {
+  bool per_sample = false;
+  double unit = 1;  ///< samples in a step of the run
+
+  [[nodiscard]] double weight(const StepGroup& group) const {
+    return per_sample ? group.samples : group.steps;
+  }
+};
+
+/// The groups of a run that count: those between two places in their order, the fastest first.
+class CountedGroups {
+ public:
+  CountedGroups(const std::vector<StepGroup>& groups, const Basis& basis, size_t first, size_t end)
+      : groups_(groups), basis_(basis), order_(groups.size()), first_(first), end_(end) {
+    const std::vector<double> values = values_of(&StepGroup::training_ns);
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::ranges::stable_sort(order_, {}, [&](size_t group) { return values[group]; });
+    for (size_t i = first; i < end; ++i) counted_.add(groups[order_[i]]);
+  }
+
+  /// For a step of the run's mean number of samples. The error is Yuen's, of a mean without the
+  /// values at the ends.
+  [[nodiscard]] StepTime training() const {
+    const std::vector<double> values = values_of(&StepGroup::training_ns);
+    const auto count = static_cast<double>(values.size());
+    const double low = values[order_[first_]], high = values[order_[end_ - 1]];
+    double mean = 0, squares = 0;
+    for (const double value : values) mean += std::clamp(value, low, high) / count;
+    for (const double value : values) squares += std::pow(std::clamp(value, low, high) - mean, 2);
+    const double share = static_cast<double>(end_ - first_) / count;
+    return time_of(counted_.training_ns, std::sqrt(squares / (count - 1) / count) / share);
+  }
+  [[nodiscard]] StepTime part(size_t part) const {
+    const auto value = [&](size_t i) {
+      const StepGroup& group = groups_[order_[i]];
+      return group.part_ns[part] / basis_.weight(group);
+    };
+    const auto count = static_cast<double>(end_ - first_);
+    double mean = 0, squares = 0;
+    for (size_t i = first_; i < end_; ++i) mean += value(i) / count;
+    for (size_t i = first_; i < end_; ++i) squares += std::pow(value(i) - mean, 2);
+    return time_of(counted_.part_ns[part], std::sqrt(squares / std::max(1.0, count - 1) / count));
+  }
+
+ private:
+  [[nodiscard]] StepTime time_of(double sum_ns, double error) const {
+    return {sum_ns / basis_.weight(counted_) * basis_.unit, error * basis_.unit};
+  }
+  [[nodiscard]] std::vector<double> values_of(double StepGroup::*time) const {
+    std::vector<double> values;
+    for (const StepGroup& group : groups_) values.push_back(group.*time / basis_.weight(group));
+    return values;
+  }
+
+  const std::vector<StepGroup>& groups_;
+  const Basis& basis_;
+  std::vector<size_t> order_;
+  size_t first_, end_;
+  StepGroup counted_;
+};
+
+// The only rank of a job waits for no other, and jobs with more ranks are compared with that.
+// Hooks that see the forward pass would have seen the wait.
+bool waits_for_nobody(const std::vector<RankRun>& ranks, LogPart part) {
+  return part == LogPart::kCommunicationWait && ranks.size() == 1 &&
+         ranks.front().world_size == 1 && ranks.front().sees_part(LogPart::kForward);
+}
+
+StepFigures figures_of(const CountedGroups& counted, const std::vector<RankRun>& ranks) {
+  StepFigures figures;
+  figures.step = counted.training();
+  double rest = figures.step.ns;
+  for (size_t part = 0; part < kLogParts; ++part) {
+    const auto seeing =
+        std::ranges::count_if(ranks, [part](const RankRun& rank) { return rank.sees[part]; });
+    if (seeing == 0 && waits_for_nobody(ranks, static_cast<LogPart>(part))) {
+      figures.parts[part] = StepTime{};
+    }
+    if (is_seldom(part) || seeing == 0 || seeing < std::ssize(ranks)) continue;
+    figures.parts[part] = counted.part(part);
+    rest -= figures.parts[part]->ns;
+  }
+  figures.parts[kLogParts] = StepTime{std::max(0.0, rest), figures.step.error_ns};
+  return figures;
+}
+
+// One rank alone may evaluate and save; then the others wait for it.
+void add_seldom(StepFigures& figures, const StepGroup& all, const Basis& basis,
+                const std::vector<RankRun>& ranks) {
+  for (const LogPart seldom : kSeldom) {
+    if (std::ranges::none_of(ranks, [&](const RankRun& rank) { return rank.sees_part(seldom); })) {
+      continue;
+    }
+    const auto part = static_cast<size_t>(seldom);
+    const double ns = all.part_ns[part] / basis.weight(all) * basis.unit;
+    figures.parts[part] = StepTime{ns, 0};
+    figures.step.ns += ns;
+  }
+}
+
+std::optional<double> most_memory(const std::vector<RankRun>& ranks, int64_t LoggedMemory::*bytes) {
+  int64_t most = kUnseen;
+  for (const RankRun& rank : ranks) {
+    for (const LoggedMemory& memory : rank.memory) most = std::max(most, memory.*bytes);
+  }
+  return most > 0 ? std::optional(static_cast<double>(most)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
+  std::erase_if(ranks, [](const RankRun& rank) { return rank.blocks.empty(); });
+  if (ranks.empty()) return std::nullopt;
+  const std::vector<StepGroup> blocks = blocks_of(ranks), groups = joined(blocks);
+  const StepGroup all = sum_of(groups);
+  RunFigures run;
+  run.steps = std::llround(all.steps);
+  if (groups.size() < kFewestGroups || run.steps < kFewestRunSteps) return std::nullopt;
+  run.path = ranks.front().path;
+  run.begin_ns = ranks.front().begin_ns;
+  run.ranks = std::ssize(ranks);
+
+  const auto has_samples = [](const StepGroup& group) { return group.samples > 0; };
+  Basis basis;
+  basis.per_sample = std::ranges::all_of(ranks, &RankRun::sees_samples) &&
+                     std::ranges::all_of(groups, has_samples);
+  if (basis.per_sample) run.samples = basis.unit = all.samples / all.steps;
+  const size_t cut = groups.size() / 4;
+  run.all_steps = figures_of(CountedGroups(groups, basis, cut, groups.size() - cut), ranks);
+  add_seldom(run.all_steps, all, basis, ranks);
+  if (blocks.size() >= kFewestBlocks &&
+      (!basis.per_sample || std::ranges::all_of(blocks, has_samples))) {
+    const auto place = [&](double share) {
+      return static_cast<size_t>(share * static_cast<double>(blocks.size()));
+    };
+    const CountedGroups fastest(blocks, basis, place(kUndisturbedFrom), place(kUndisturbedTo));
+    run.undisturbed = figures_of(fastest, ranks);
+  }
+  run.host_bytes = most_memory(ranks, &LoggedMemory::host_bytes);
+  run.device_bytes = most_memory(ranks, &LoggedMemory::device_bytes);
+  return run;
+}
+
+}  // namespace redline::trace

@@ -147,6 +147,26 @@ TEST(RunFigures, WhatIsDoneSeldomDisturbsNoStep) {
   EXPECT_FALSE(run.undisturbed->parts[static_cast<size_t>(LogPart::kCheckpoint)]);
 }
 
+// Every other step waits 10 ms for the loader, or takes 10 ms longer to compute.
+TEST(RunFigures, StepsThatWaitForDataAreNotDisturbed) {
+  const auto knows_undisturbed = [](LogPart part) {
+    StepLog log = work_log({.noise = 0.01});
+    for (size_t i = 0; i < log.steps.size(); i += 2) {
+      LoggedStep& step = log.steps[i];
+      step.length_ns = step.shortest_ns = step.longest_ns = step.length_ns + 10'000'000;
+      int64_t& part_ns = step.part_ns[static_cast<size_t>(part)];
+      part_ns = std::max<int64_t>(part_ns, 0) + 10'000'000;
+    }
+    for (LoggedStep& step : log.steps) {
+      int64_t& wait_ns = step.part_ns[static_cast<size_t>(LogPart::kDataWait)];
+      wait_ns = std::max<int64_t>(wait_ns, 0) + 100'000;
+    }
+    return run_figures({summarise(log)})->undisturbed.has_value();
+  };
+  EXPECT_TRUE(knows_undisturbed(LogPart::kForward));
+  EXPECT_FALSE(knows_undisturbed(LogPart::kDataWait));
+}
+
 TEST(RunFigures, OfWhatOneRankSavesTheOthersWait) {
   StepLog first = work_log({.noise = 0, .stall_ms = 50}), second = work_log({.noise = 0}, 1);
   for (size_t i = 0; i < first.steps.size(); ++i) {

@@ -182,6 +182,15 @@ StepFigures figures_of(const CountedGroups& counted, const std::vector<RankRun>&
   return figures;
 }
 
+// Whether most of what other steps take longer than the fastest ones is waiting for the loader.
+// Then they are slow by the job's own doing, and the fastest steps tell nothing of its speed.
+bool wait_for_data(const StepFigures& all, const StepFigures& fastest) {
+  constexpr auto kWait = static_cast<size_t>(LogPart::kDataWait);
+  if (!all.parts[kWait]) return false;
+  const double longer_ns = all.step.ns - fastest.step.ns;
+  return all.parts[kWait]->ns - fastest.parts[kWait]->ns > longer_ns / 2;
+}
+
 // One rank alone may evaluate and save; then the others wait for it.
 void add_seldom(StepFigures& figures, const StepGroup& all, const Basis& basis,
                 const std::vector<RankRun>& ranks) {
@@ -225,7 +234,6 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
   if (basis.per_sample) run.samples = basis.unit = all.samples / all.steps;
   const size_t cut = groups.size() / 4;
   run.all_steps = figures_of(CountedGroups(groups, basis, cut, groups.size() - cut), ranks);
-  add_seldom(run.all_steps, all, basis, ranks);
   if (blocks.size() >= kFewestBlocks &&
       (!basis.per_sample || std::ranges::all_of(blocks, has_samples))) {
     const auto place = [&](double share) {
@@ -233,7 +241,9 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
     };
     const CountedGroups fastest(blocks, basis, place(kUndisturbedFrom), place(kUndisturbedTo));
     run.undisturbed = figures_of(fastest, ranks);
+    if (wait_for_data(run.all_steps, *run.undisturbed)) run.undisturbed.reset();
   }
+  add_seldom(run.all_steps, all, basis, ranks);
   run.host_bytes = most_memory(ranks, &LoggedMemory::host_bytes);
   run.device_bytes = most_memory(ranks, &LoggedMemory::device_bytes);
   return run;

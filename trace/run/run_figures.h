@@ -41,7 +41,8 @@ struct RunFigures {
   int64_t steps = 0;              ///< after the warm-up
   std::optional<double> samples;  ///< in a step of all ranks together
   StepFigures all_steps;
-  /// Without what the program does seldom; nullopt if the run has too few steps.
+  /// Without what the program does seldom; nullopt if the run has too few steps, or if the others
+  /// are slower because they wait for data.
   std::optional<StepFigures> undisturbed;
   /// The most that a rank held; nullopt if it is not known.
   std::optional<double> host_bytes;

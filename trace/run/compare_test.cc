@@ -137,8 +137,8 @@ TEST(RunFigures, UndisturbedStepsAreAmongTheFastestQuarter) {
   EXPECT_NEAR(undisturbed->step.ns, 29.5e6, 1e3);
   EXPECT_NEAR(undisturbed->parts[static_cast<size_t>(LogPart::kForward)]->ns, 29.5e6 / 4, 1e3);
   EXPECT_NEAR(undisturbed->parts[kLogParts]->ns, 29.5e6 * 3 / 4, 2e3);
-  EXPECT_FALSE(run_figures({summarise(work_log({.steps = 41}))})->undisturbed);
-  EXPECT_TRUE(run_figures({summarise(work_log({.steps = 42}))})->undisturbed);
+  EXPECT_FALSE(run_figures({summarise(work_log({.steps = 21}))})->undisturbed);
+  EXPECT_TRUE(run_figures({summarise(work_log({.steps = 22}))})->undisturbed);
 }
 
 TEST(RunFigures, WhatIsDoneSeldomDisturbsNoStep) {

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMostGroups = 20;
 constexpr size_t kFewestGroups = 4;
 // The very fastest blocks are left out, because clocks are coarse and batches may be smaller.
-constexpr size_t kFewestBlocks = 40;  // of which undisturbed ones are sought
+constexpr size_t kFewestBlocks = 20;  // of which undisturbed ones are sought
 constexpr double kUndisturbedFrom = 0.05;
 constexpr double kUndisturbedTo = 0.25;
 constexpr std::array kSeldom = {LogPart::kEvaluation, LogPart::kCheckpoint, LogPart::kCompile};

@@ -99,7 +99,7 @@ constexpr Machine kShared{.between = 0.015,
 
 TEST(GateChance, NothingChangedHardlyEverAlarms) {
   for (const Machine& machine : {kQuiet, Machine(), kBusy, kShared}) {
-    for (const int64_t pairs : {1, 2, 5, 8, 14}) {
+    for (const int64_t pairs : {1, 5, 14}) {
       EXPECT_LE(alarms(machine, pairs, 0, 0.01, 400), 0.02) << machine.drift << " " << pairs;
     }
   }

@@ -113,6 +113,7 @@ TEST(SignedRank, ManyValuesAreCountedAlmostAsFew) {
 }
 
 TEST(Welch, StudentsTailsAreThoseOfTheTables) {
+  EXPECT_NEAR(student_p(0.5, 4), 0.64333, 1e-5);  // near the middle
   EXPECT_NEAR(student_p(12.706, 1), 0.05, 1e-4);
   EXPECT_NEAR(student_p(2.228, 10), 0.05, 1e-4);
   EXPECT_NEAR(student_p(3.169, 10), 0.01, 1e-4);

@@ -219,10 +219,10 @@ void Session::fill(const std::vector<SessionSource>& sources) {
 void Session::measure_range() {
   range_ = {};
   for (const SessionTrace& item : traces_) {
-    if (!item.is_loaded && !item.outline) continue;
-    const TimeRange work = item.is_loaded ? work_range(*item.trace) : item.outline->work;
-    range_.begin_ns = std::min(range_.begin_ns, saturating_sub(work.begin_ns, item.origin_ns));
-    range_.end_ns = std::max(range_.end_ns, saturating_sub(work.end_ns, item.origin_ns));
+    const auto work = known_work(*item.trace, item.is_loaded ? nullptr : item.outline.get());
+    if (!work) continue;
+    range_.begin_ns = std::min(range_.begin_ns, saturating_sub(work->begin_ns, item.origin_ns));
+    range_.end_ns = std::max(range_.end_ns, saturating_sub(work->end_ns, item.origin_ns));
   }
 }
 

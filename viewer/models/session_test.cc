@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "viewer/models/analyse.h"
 #include "viewer/models/testing_trace.h"
@@ -33,6 +34,21 @@ TEST(Session, RecordingsOfDifferentHoursStartTogether) {
   EXPECT_TRUE(session.aligned_at_start());
   EXPECT_EQ(session.range(), (TimeRange{0, 199'000}));
   EXPECT_EQ(session.range_of(slice_named(session, 1, "aten::linear")), (TimeRange{30'000, 60'000}));
+}
+
+TEST(Session, TracesThatNearlyOverlapShareOneClock) {
+  const auto at = [](int64_t begin_us, double length_us) {
+    return TestTrace(0, begin_us).slice("cpu_op", "aten::mm", 1, 1, 0, length_us).read();
+  };
+  // A pause of as long as the longest trace is allowed.
+  EXPECT_FALSE(Session({at(1'000, 100), at(1'200, 50)}).aligned_at_start());
+  EXPECT_TRUE(Session({at(1'000, 100), at(1'201, 50)}).aligned_at_start());
+  EXPECT_FALSE(Session({at(1'151, 100), at(1'001, 50)}).aligned_at_start()) << "in any order";
+  EXPECT_TRUE(Session({at(1'152, 100), at(1'001, 50)}).aligned_at_start());
+  // The long one ends last, though another begins after it.
+  EXPECT_FALSE(Session({at(1'190, 10), at(1'010, 10), at(1'000, 100)}).aligned_at_start());
+  EXPECT_EQ(Session({TestTrace(0).read(), at(1'000, 100)}).range(), (TimeRange{0, 100'000}))
+      << "an empty trace takes no time";
 }
 
 TEST(Session, FindsTheSteps) {
@@ -73,6 +89,32 @@ TEST(FirstView, ElseTheFirstCompleteStep) {
   EXPECT_EQ(first_view(session, 1000), (TimeRange{100'000, 199'000}));
 }
 
+/// A slice at each of these times, each `wide_us` wide, in a trace of 1000 us.
+Session with_slices(const std::vector<double>& begins_us, double wide_us, int steps) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "begin", 1, 1, 0, 0.001).slice("cpu_op", "end", 1, 1, 999.999, 0.001);
+  for (const double at : begins_us) trace.slice("cpu_op", "aten::mm", 1, 1, at, wide_us);
+  for (int step = 0; step < steps; ++step) {
+    trace.slice("user_annotation", fmt::format("ProfilerStep#{}", step), 2, 2, 200 * step, 0.001);
+  }
+  return Session({trace.read()});
+}
+
+TEST(FirstView, IsThatHalfInWhichMoreNamesCanBeRead) {
+  const std::vector<double> left{10, 80, 150, 220}, right{510, 580, 650, 720};
+  const TimeRange all{0, 1'000'000};
+  // Of 1000 pixels a name takes 50, here 50 us of all, 25 us of a half and 12.5 us of a quarter.
+  EXPECT_EQ(first_view(with_slices(right, 50, 0), 1000), all);
+  EXPECT_EQ(first_view(with_slices(right, 49.999, 0), 1000), (TimeRange{500'000, 1'000'000}));
+  EXPECT_EQ(first_view(with_slices(left, 49.999, 0), 1000), (TimeRange{0, 500'000}));
+  EXPECT_EQ(first_view(with_slices({10, 80, 150}, 50, 0), 1000), (TimeRange{0, 250'000}))
+      << "three names are not enough";
+  EXPECT_EQ(first_view(with_slices(right, 24, 0), 1000), (TimeRange{0, 250'000}))
+      << "no half is better than the other, so it is the first, twice";
+  EXPECT_EQ(first_view(with_slices(right, 50, 2), 1000), all) << "two steps are shown whole";
+  EXPECT_EQ(first_view(with_slices(right, 50, 3), 1000).begin_ns, 200'000) << "of three the second";
+}
+
 // A rank with ten collectives that end on all ranks together; its clock is ahead by `ahead_us`.
 TestTrace rank_of(int rank, double ahead_us) {
   TestTrace trace(rank);
@@ -108,6 +150,23 @@ TEST(Clocks, AreSetRightByCollectives) {
 TEST(Clocks, OfOneRankOrWithoutCollectivesAreLeftAlone) {
   const Session alone({rank_of(0, 0).read()});
   EXPECT_FALSE(clock_shifts(alone, *analyse_session(alone).report));
+  const std::vector two{rank_of(0, 0).read(), rank_of(1, 40).read()};
+  const auto report = analyse_session(Session(two)).report;
+  EXPECT_TRUE(clock_shifts(Session(two), *report));
+  EXPECT_FALSE(clock_shifts(Session(two, 1), *report)) << "two runs have no clock in common";
+}
+
+TEST(Clocks, OfManyRanksThreeAreNamed) {
+  std::vector<std::shared_ptr<const trace::Trace>> traces;
+  const auto words = [&traces] {
+    const Session session(traces);
+    const std::string text = clock_shifts(session, *analyse_session(session).report)->text;
+    return std::regex_replace(text, std::regex(" ± [0-9.]+ [^ ,]+"), "");
+  };
+  for (int rank = 0; rank < 4; ++rank) traces.push_back(rank_of(rank, -10 * rank).read());
+  EXPECT_EQ(words(), "rank 1 by +10.0 µs, rank 2 by +20.0 µs, rank 3 by +30.0 µs");
+  traces.push_back(rank_of(4, -40).read());
+  EXPECT_EQ(words(), "rank 1 by +10.0 µs, rank 2 by +20.0 µs, rank 3 by +30.0 µs and 1 more");
 }
 
 TEST(Clocks, OfARankAreSetRightInAllItsRecordings) {

@@ -31,29 +31,31 @@ int height_of(const TrackItem& item, uint32_t lanes) {
 }  // namespace
 
 Layout::Layout(const Session& session, int height) : groups_(track_groups(session)) {
-  for (uint32_t g = 0; g < groups_.size(); ++g) {
-    if (groups_[g].background) arrangement_.folded.insert(key_of({g, -1}));
+  for (const RowId id : all_ids()) {
+    if (id.track < 0 && groups_[id.group].background) arrangement_.folded.insert(key_of(id));
   }
   place();
   // One trace keeps its threads open if the GPUs are in sight all the same.
   if ((session.traces().size() < 2 ? gpu_rows_end() : height_) <= height) return;
-  for (uint32_t g = 0; g < groups_.size(); ++g) {
-    for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
-      if (!groups_[g].tracks[static_cast<size_t>(i)].main) {
-        arrangement_.folded.insert(key_of({g, i}));
-      }
-    }
+  for (const RowId id : all_ids()) {
+    if (id.track >= 0 && !item_of({id}).main) arrangement_.folded.insert(key_of(id));
   }
   place();
 }
 
-void Layout::take_over(const Layout& before) {
-  std::set<std::string> known;
-  for (uint32_t g = 0; g < before.groups_.size(); ++g) {
-    for (int32_t i = -1; i < static_cast<int32_t>(before.groups_[g].tracks.size()); ++i) {
-      known.insert(before.key_of({g, i}));
+std::vector<RowId> Layout::all_ids() const {
+  std::vector<RowId> ids;
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    for (int32_t i = -1; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
+      ids.push_back({g, i});
     }
   }
+  return ids;
+}
+
+void Layout::take_over(const Layout& before) {
+  std::set<std::string> known;
+  for (const RowId id : before.all_ids()) known.insert(before.key_of(id));
   Arrangement arrangement = before.arrangement_;
   for (const std::string& key : arrangement_.folded) {
     if (!known.contains(key)) arrangement.folded.insert(key);
@@ -149,10 +151,8 @@ void Layout::place() {
 void Layout::place_pinned() {
   if (arrangement_.pinned.empty()) return;
   std::unordered_map<std::string, RowId> rows;
-  for (uint32_t g = 0; g < groups_.size(); ++g) {
-    for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
-      rows.emplace(key_of({g, i}), RowId{g, i});
-    }
+  for (const RowId id : all_ids()) {
+    if (id.track >= 0) rows.emplace(key_of(id), id);
   }
   for (const std::string& key : arrangement_.pinned) {
     if (const auto row = rows.find(key); row != rows.end()) add_row(row->second, true);
@@ -193,22 +193,20 @@ void Layout::toggle(RowId row) {
 
 void Layout::fold_all(bool folded) {
   arrangement_.folded.clear();
-  for (uint32_t g = 0; folded && g < groups_.size(); ++g) {
-    arrangement_.folded.insert(key_of({g, -1}));
+  for (const RowId id : all_ids()) {
+    if (folded && id.track < 0) arrangement_.folded.insert(key_of(id));
   }
   place();
 }
 
 void Layout::reveal(const Session& session, SliceRef ref) {
   const trace::Lane& lane = session.lane_of(ref);
-  for (uint32_t g = 0; g < groups_.size(); ++g) {
-    if (groups_[g].trace != ref.trace) continue;
-    for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
-      if (groups_[g].tracks[static_cast<size_t>(i)].track != lane.track) continue;
-      for (const RowId row : {RowId{g, -1}, RowId{g, i}}) {
-        arrangement_.hidden.erase(key_of(row));
-        if (row.track < 0 || lane.depth > 0) arrangement_.folded.erase(key_of(row));
-      }
+  for (const RowId id : all_ids()) {
+    if (groups_[id.group].trace != ref.trace || id.track < 0) continue;
+    if (item_of({id}).track != lane.track) continue;
+    for (const RowId row : {RowId{id.group, -1}, id}) {
+      arrangement_.hidden.erase(key_of(row));
+      if (row.track < 0 || lane.depth > 0) arrangement_.folded.erase(key_of(row));
     }
   }
   place();
@@ -233,12 +231,10 @@ void Layout::hide(RowId row) {
 }
 
 void Layout::hide_others(RowId row) {
-  for (uint32_t g = 0; g < groups_.size(); ++g) {
-    if (g != row.group) arrangement_.hidden.insert(key_of({g, -1}));
-    const bool of_group = g == row.group && row.track >= 0;
-    for (int32_t i = 0; of_group && i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
-      if (i != row.track) arrangement_.hidden.insert(key_of({g, i}));
-    }
+  for (const RowId id : all_ids()) {
+    const bool is_other =
+        id.track < 0 ? id.group != row.group : row.track >= 0 && id.group == row.group && id != row;
+    if (is_other) arrangement_.hidden.insert(key_of(id));
   }
   place();
 }
@@ -267,11 +263,7 @@ void Layout::move(RowId row, int by) {
 
 void Layout::remember_order() {
   arrangement_.order.clear();
-  for (uint32_t g = 0; g < groups_.size(); ++g) {
-    for (int32_t i = -1; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
-      arrangement_.order.push_back(key_of({g, i}));
-    }
-  }
+  for (const RowId id : all_ids()) arrangement_.order.push_back(key_of(id));
 }
 
 // Groups and tracks that the order does not know stay behind those that it knows.

@@ -108,6 +108,8 @@ class Layout {
   [[nodiscard]] std::optional<int> top_of(const Session& session, SliceRef ref) const;
 
  private:
+  /// Of all headers and tracks, whatever is shown of them.
+  [[nodiscard]] std::vector<RowId> all_ids() const;
   [[nodiscard]] std::string key_of(RowId row) const;
   [[nodiscard]] bool passes_filter(const TrackGroup& group, const TrackItem& item) const;
   void sort_groups();

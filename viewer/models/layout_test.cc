@@ -57,9 +57,80 @@ TEST(Tracks, OnesWithoutSlicesAreHidden) {
   EXPECT_EQ(track_groups(Session({trace.read()})).size(), 2U);
 }
 
+TEST(Tracks, AThreadsNoteSaysItsNameAndWhatItIsFor) {
+  TestTrace trace(0);
+  auto thread = [&trace, at = 0](int tid, const std::string& name,
+                                 const std::string& first) mutable {
+    if (!name.empty()) {
+      trace.raw(fmt::format(
+          R"({{"ph":"M","name":"thread_name","pid":1,"tid":{},"args":{{"name":"{}"}}}})", tid,
+          name));
+    }
+    trace.slice("cpu_op", first, 1, tid, at += 10, 5);
+  };
+  thread(1, "thread 1 (python)", "ProfilerStep#1");
+  thread(2, "pt_autograd_0", "x");
+  thread(3, "thread 3 (python)", "autograd::engine::evaluate_function: MmBackward0");
+  thread(4, "", "enumerate(DataLoader)#_Iter.__next__");
+  thread(5, " Pin_Memory ", "x");
+  thread(6, "thread 6 (", "x");
+  thread(7, "thread 7 )(", "x");
+  thread(8, "thread 8 (a(b))", "x");
+  thread(9, "worker", "nccl:all_reduce");
+  thread(10, "gloo 3", "x");
+  thread(11, "", "aten::mm");
+  std::string notes;
+  const std::vector<TrackGroup> groups = track_groups(Session({trace.read()}));
+  for (const TrackItem& item : groups.at(0).tracks) {
+    notes += fmt::format("{}={}; ", item.title.substr(7), item.note);
+  }
+  EXPECT_EQ(notes,
+            "1=main · python; 2=pt_autograd_0; 3=autograd · python; 4=loader; "
+            "5=loader · Pin_Memory; 6=; 7=; 8=a(b); 9=communication · worker; 10=gloo 3; 11=; ");
+}
+
+TEST(Tracks, OnlyTheFirstSlicesTellWhatAThreadIsFor) {
+  for (const int before : {1'999, 2'000}) {
+    TestTrace trace(0);
+    for (int i = 0; i < before; ++i) trace.slice("cpu_op", "x", 1, 2, i, 0.5);
+    trace.slice("cpu_op", "MmBackward0", 1, 2, 9'000, 1);
+    EXPECT_EQ(track_groups(Session({trace.read()})).at(0).tracks.at(0).note,
+              before < 2'000 ? "autograd" : "");
+  }
+}
+
+TEST(Tracks, OtherProcessesHaveTheirNamesAndStandLast) {
+  TestTrace trace = training_trace(0);
+  const auto other = [&trace](const char* category, const char* pid, const char* tid) {
+    trace.raw(fmt::format(
+        R"({{"ph":"X","cat":"{}","name":"y","pid":{},"tid":{},"ts":1000001,"dur":5,"args":{{}}}})",
+        category, pid, tid));
+  };
+  other("Trace", R"("Spans")", R"("PyTorch Profiler")");
+  other("mine", "77", "5");
+  other("mine", R"("Extra")", R"(" ")");
+  trace.raw(R"({"ph":"M","name":"process_name","pid":77,"args":{"name":"server"}})");
+  trace.raw(R"({"ph":"M","name":"thread_name","pid":77,"tid":5,"args":{"name":" io "}})");
+  const Session session({trace.read()});
+  std::string found;
+  for (const TrackGroup& group : track_groups(session)) {
+    found += fmt::format("{}|{}|{}:", group.title, group.note, group.background);
+    for (const TrackItem& item : group.tracks) found += item.title + ",";
+    found += " ";
+  }
+  EXPECT_EQ(found,
+            "rank 0 · CPU|pid 100|false:thread 100,thread 101, "
+            "rank 0 · GPU 0|Tesla V100|false:stream 7,stream 20, "
+            "rank 0 · Spans||true:PyTorch Profiler, rank 0 · server|pid 77|false:io, "
+            "rank 0 · Extra||false:(no name), ");
+}
+
 TEST(Tracks, GpuNamesFromHostileText) {
   EXPECT_EQ(gpu_names(R"([{"id":1,"name":"B"},{"id":0,"name":"A"}])"),
             (std::vector<std::string>{"A", "B"}));
+  EXPECT_EQ(gpu_names(R"([{"name":"A"},{"id":-1,"name":"B"},{"name":7},{"id":4}])"),
+            (std::vector<std::string>{"A", "B"}));
+  EXPECT_EQ(gpu_names(R"([{"id":1023,"name":"B"},{"id":1024,"name":"C"}])").size(), 1024U);
   EXPECT_TRUE(gpu_names("").empty());
   EXPECT_TRUE(gpu_names(R"({"id":1})").empty());
   EXPECT_TRUE(gpu_names(R"([{"id":999999999,"name":"B"},{"id":"x"},7])").empty());

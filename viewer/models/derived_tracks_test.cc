@@ -133,6 +133,43 @@ TEST(DerivedTracks, QueueGrowsWithLaunchesAndShrinksWithBegins) {
   EXPECT_EQ(queue.graph.at(1'000'012'000), 0);
 }
 
+TEST(DerivedTracks, OfAFileWithoutARankHaveNoRankInTheirTitles) {
+  testing::TraceText text;
+  text.kernel("gemm", 0, 5'000)
+      .event(R"~({"ph":"C","name":"GPU 1: power W","pid":1,"tid":0,"ts":1,"args":{"value":3}})~")
+      .event(R"~({"ph":"C","name":"load","pid":"GPU 2","tid":0,"ts":1,"args":{"value":3}})~")
+      .event(R"~({"ph":"C","name":"load","pid":1,"tid":0,"ts":1,"args":{"value":3}})~");
+  const auto trace = trace::parse_trace("/data/file.json", text.str());
+  ASSERT_TRUE(trace);
+  const Session session({*trace});
+  const AnalysedSession analysed = analyse_session(session);
+  std::vector<TrackGroup> groups = track_groups(session);
+  add_derived(groups, session, *analysed.derived);
+  std::string found;
+  for (const TrackGroup& group : groups) {
+    found += fmt::format("{} {} {}: ", group.title, group.device, group.only_graphs);
+    for (const TrackItem& item : group.tracks) found += item.title + ", " + item.note + "; ";
+  }
+  EXPECT_EQ(found,
+            "GPU 0 0 false: stream 7, ; busy / idle, ; GPU 1 1 true: GPU 1: power W, peak 3; "
+            "GPU 2 2 true: load, peak 3; Counters -1 true: load, peak 3; ");
+  EXPECT_EQ(gpu_title(session, 0, 3), "GPU 3");
+  EXPECT_EQ(gpu_title(two_ranks(), 1, 3), "rank 1 · GPU 3");
+}
+
+TEST(DerivedTracks, MemoryOfTheHostIsAGraphToo) {
+  std::string host = memory(30, 1024, 4096);
+  host.replace(host.find(R"("Device Type":1)"), 15, R"("Device Type":0)");
+  const Session session({training_trace(0).raw(host).read()});
+  const AnalysedSession analysed = analyse_session(session);
+  std::string found;
+  for (const GraphTrack& track : analysed.derived->graphs) {
+    found += fmt::format("{} {}: {}; ", track.device, track.title, track.note);
+  }
+  EXPECT_EQ(found,
+            "-1 Host memory: allocated, peak 4.0 KiB; -1 Host memory: reserved, peak 8.0 KiB; ");
+}
+
 TEST(DerivedTracks, NothingComesOfNothing) {
   const Session session({TestTrace(0).read()});
   const AnalysedSession analysed = analyse_session(session);

@@ -98,6 +98,29 @@ TEST(Flame, BoxesAreAsWideAsTheirShareOfWhatIsZoomed) {
   EXPECT_DOUBLE_EQ(box_of(zoomed, "ProfilerStep").width, 1000) << "what is around fills the width";
   EXPECT_DOUBLE_EQ(box_of(zoomed, "inner").width, 437.5);
   EXPECT_EQ(flame_boxes(flame, 0, 10).size(), flame.nodes.size() - 1) << "half a pixel is no box";
+  EXPECT_EQ(flame_boxes(flame, 0, 20).size(), flame.nodes.size()) << "a whole one is";
+}
+
+TEST(Flame, OfEqualTimesTheAlphabetDecidesAndNoTimeIsNoBox) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "b", 1, 1, 0, 10)
+      .slice("cpu_op", "a", 1, 1, 20, 10)
+      .slice("cpu_op", "", 1, 1, 40, 5)
+      .slice("cpu_op", "instant", 1, 1, 15, 0);
+  const Session session({trace.read()});
+  const Flame flame = flame_of(session, all_of(session));
+  const uint32_t thread = flame.node(0).children.front();
+  EXPECT_EQ(text_of(flame, thread),
+            "rank 0 · CPU · thread 1 · main 0 25/0 [a 1 10/10, b 1 10/10, (no name) 1 5/5, "
+            "instant 1 0/0]");
+  EXPECT_EQ(flame_boxes(flame, 0, 1000).size(), 5U) << "all, the thread and three";
+  const auto zoomed = flame_boxes(flame, flame.node(thread).children.back(), 1000);
+  ASSERT_EQ(zoomed.size(), 3U);
+  EXPECT_EQ(zoomed.front().node, 0U);
+  EXPECT_EQ(zoomed.back().left, 0);
+  EXPECT_EQ(zoomed.back().width, 1000);
+  const std::atomic<bool> cancelled{true};
+  EXPECT_TRUE(flame_of(session, all_of(session), &cancelled).nodes.empty());
 }
 
 TEST(Flame, ATableHasEachStack) {

@@ -60,6 +60,51 @@ TEST_F(Gaps, WithoutAGpuThereAreNone) {
   EXPECT_TRUE(analyse_session(Session({trace.read()})).tables->gaps.rows.empty());
 }
 
+Table gaps_of(const TestTrace& trace) {
+  return analyse_session(Session({trace.read()})).tables->gaps;
+}
+
+TEST(GapRows, TheHostDidTheInnermostThatFillsHalfOfTheGap) {
+  for (const double inner_us : {25.0, 24.999}) {
+    TestTrace trace(0);
+    trace.launch("a", 0, 0, 10)
+        .slice("cpu_op", "outer", 1, 1, 5, 50)
+        .slice("cpu_op", "inner", 1, 1, 20, inner_us)
+        .launch("b", 56, 60, 5);
+    const Table table = gaps_of(trace);
+    ASSERT_EQ(table.rows.size(), 1U);
+    EXPECT_EQ(cell_text(table, 0, "Host meanwhile"), inner_us == 25.0 ? "inner" : "outer");
+    EXPECT_EQ(cell_text(table, 0, "Host for"), inner_us == 25.0 ? "25.0 µs" : "45.0 µs");
+  }
+}
+
+TEST(GapRows, SayWhatIsNotKnown) {
+  TestTrace trace(0);
+  trace.launch("a", 0, 0, 10).launch("b", 3, 50, 5).launch("c", 55, 85, 5).kernel("d", 7, 110, 5);
+  const Table table = gaps_of(trace);
+  std::string rows;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    for (const char* title : {"Idle", "Host meanwhile", "Host for", "Ended by work", "Work"}) {
+      rows += cell_text(table, row, title) + "; ";
+    }
+  }
+  EXPECT_EQ(rows,
+            "40.0 µs; (nothing recorded); -; launched before; b; "
+            "30.0 µs; cudaLaunchKernel; 2.00 µs; launched before; c; "
+            "20.0 µs; ; -; launch unknown; d; ");
+}
+
+TEST(GapRows, OfAGpuTheLongestTwoHundredAreShown) {
+  TestTrace trace(0);
+  for (int i = 0; i < 203; ++i) trace.kernel("k", 7, 10 * i + (i > 100 ? 1 : 0), 5);
+  const Table table = gaps_of(trace);
+  ASSERT_EQ(table.rows.size(), 200U);
+  EXPECT_EQ(cell_text(table, 0, "Idle"), "6.00 µs");
+  EXPECT_EQ(cell_text(table, 0, "At"), "+1.005000 ms");
+  EXPECT_EQ(cell_text(table, 1, "At"), "+5.000 µs") << "of equal ones the first come first";
+  EXPECT_EQ(cell_text(table, 199, "At"), "+1.996000 ms") << "and the last are left out";
+}
+
 TEST_F(Gaps, KernelsNameTheOperatorThatLaunchedThemMost) {
   EXPECT_EQ(analysed_.origins->at("gemm"), "aten::addmm, 67 %");
   const KernelOrigins none = kernel_origins(trace::make_report({training_trace(0).read()}));

@@ -36,6 +36,12 @@ TEST(Graph, FiguresHaveUnits) {
   EXPECT_EQ(Graph({}, "MiB").text(54119.75), "52.9 GiB");
   EXPECT_EQ(Graph({}, "MHz").text(54119.75), "54,120 MHz");
   EXPECT_EQ(Graph({}, "W").text(585.94), "585.9 W");
+  EXPECT_EQ(Graph({}, "W").text(999.96), "1000 W");
+  EXPECT_EQ(Graph({}, "W").text(1000.4), "1,000 W");
+  EXPECT_EQ(Graph({}, "W").text(0), "0 W");
+  EXPECT_EQ(Graph({}, "").text(-3), "-3");
+  EXPECT_EQ(Graph({}, "").text(1e15), "1e+15");
+  EXPECT_EQ(Graph({}, "B").text(0), "0 B");
 }
 
 TEST(GraphColumns, BeginWhereTheFirstValueStands) {
@@ -66,11 +72,15 @@ TEST(GraphColumns, MissNoPeak) {
       const int64_t end = axis.time_at(x + 1.0);
       if (end <= 0) continue;
       double high = begin > 0 ? graph.at(begin - 1) : 0;
+      double low = begin > 0 ? graph.at(begin - 1) : HUGE_VAL;
       for (const Graph::Point& point : points) {
-        if (point.time_ns >= begin && point.time_ns < end) high = std::max(high, point.value);
+        if (point.time_ns < begin || point.time_ns >= end) continue;
+        high = std::max(high, point.value);
+        low = std::min(low, point.value);
       }
       ASSERT_TRUE(columns[static_cast<size_t>(x)].drawn) << x;
       EXPECT_EQ(columns[static_cast<size_t>(x)].high, high) << x << " of " << axis.width;
+      EXPECT_EQ(columns[static_cast<size_t>(x)].low, low) << x << " of " << axis.width;
     }
   }
 }

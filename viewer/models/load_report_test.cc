@@ -6,6 +6,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
+#include "viewer/models/summary.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -27,6 +28,33 @@ TEST(LoadReport, NamesEachKindOfTroubleWithItsPlace) {
   EXPECT_THAT(report, ::testing::Not(HasSubstr("nothing skipped")));
 }
 
+TEST(LoadReport, HasAPartForEachFileAndALineForEachThatIsLeftOut) {
+  TestTrace small(1);
+  small.slice("cpu_op", "aten::mm", 1, 1, 0, 50);
+  const Session session = Session::of_ranks({{training_trace(0).read()},
+                                             {small.read()},
+                                             {trace::without_events(*small.read()), false},
+                                             {trace::without_events(*small.read()), false}});
+  const auto outline = outline_of(small.read());
+  EXPECT_EQ(load_report(session.outlined({outline, outline, outline, nullptr}),
+                        {{"/data/a: no such file"}, {"/data/b: empty"}}),
+            "/data/run/rank0.pt.trace.json\n"
+            "  19 events, 18 slices, 4 tracks, 0 counters\n"
+            "  nothing skipped, nothing repaired\n"
+            "\n/data/run/rank1.pt.trace.json\n"
+            "  1 event, 1 slice, 1 track, 0 counters\n"
+            "  nothing skipped, nothing repaired\n"
+            "\n/data/run/rank1.pt.trace.json\n"
+            "  1 event, 1 slice, not in memory\n"
+            "  nothing skipped, nothing repaired\n"
+            "\n/data/run/rank1.pt.trace.json\n"
+            "  not read yet\n"
+            "\nleft out: /data/a: no such file\n"
+            "\nleft out: /data/b: empty\n");
+  EXPECT_EQ(load_report(Session({}), {{"/data/a: no such file"}}),
+            "left out: /data/a: no such file\n");
+}
+
 TEST(LoadReport, CountsOneAsOne) {
   TestTrace one(0);
   one.slice("cpu_op", "aten::mm", 1, 1, 0, 50);
@@ -35,7 +63,12 @@ TEST(LoadReport, CountsOneAsOne) {
 }
 
 TEST(LoadReport, TheTimeLeftFollowsFromTheTimeSoFar) {
-  EXPECT_EQ(time_left(500'000'000, 10, 100), std::nullopt) << "too early to tell";
+  EXPECT_EQ(time_left(999'999'999, 10, 100), std::nullopt) << "too early to tell";
+  EXPECT_EQ(time_left(1'000'000'000, 10, 100), std::chrono::seconds(9));
+  EXPECT_EQ(time_left(1'000'000'000, 7, 24), std::chrono::seconds(3)) << "2.4, rounded up";
+  EXPECT_EQ(time_left(1'000'000'000, 0, 100), std::nullopt) << "nothing tells how fast it goes";
+  EXPECT_EQ(time_left(1'000'000'000, 1, 900'001), std::chrono::seconds(900'000));
+  EXPECT_EQ(time_left(1'000'000'000, 1, 1'100'001), std::nullopt) << "nobody waits for that";
   EXPECT_EQ(time_left(2'000'000'000, 10, 100), std::chrono::seconds(18));
   EXPECT_EQ(time_left(2'000'000'000, 100, 100), std::nullopt);
   EXPECT_EQ(time_left(2'000'000'000, 0, 0), std::nullopt);

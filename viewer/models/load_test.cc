@@ -130,6 +130,23 @@ TEST(LoadBeginning, IsAShareOfWhatTakesLong) {
     EXPECT_GT(loaded->session->event_count(), 500U);
     EXPECT_LT(loaded->session->event_count(), 1'500U) << "a quarter of each";
   }
+  look.most_bytes = UINT64_MAX;
+  look.share = 8;
+  const uint64_t both = size + fs::file_size(two);
+  look.least_bytes = both;
+  options.progress = [](uint64_t, uint64_t) { ADD_FAILURE() << "the whole files' turn is next"; };
+  const auto eighth = load_beginning({}, {folder.string()}, look, options);
+  ASSERT_TRUE(eighth);
+  EXPECT_GT(eighth->session->event_count(), 350U);
+  EXPECT_LT(eighth->session->event_count(), 650U) << "an eighth of each";
+  look.least_bytes = both + 1;
+  EXPECT_FALSE(load_beginning({}, {folder.string()}, look, options));
+  look.least_bytes = both;
+  EXPECT_TRUE(load_beginning({}, {one, two, folder / "gone"}, look, options))
+      << "what is not there is nothing to read";
+  std::ofstream(folder / "rank0.pt.trace.json") << std::string(100'000, ' ') + "{}";
+  std::ofstream(folder / "rank1.pt.trace.json") << std::string(100'000, ' ') + "{}";
+  EXPECT_FALSE(load_beginning({}, {folder.string()}, look, options)) << "there is nothing to show";
   fs::remove_all(folder);
 }
 

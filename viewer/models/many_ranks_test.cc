@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <QTemporaryDir>
+#include <filesystem>
 #include <fstream>
 
 #include "viewer/models/analyse.h"
@@ -28,9 +29,7 @@ class ManyRanksTest : public ::testing::Test {
       write(rank, trace);
     }
   }
-  void write(int rank, const TestTrace& trace) {
-    std::ofstream(path(fmt::format("rank{}.pt.trace.json", rank))) << trace.json();
-  }
+  void write(int rank, const TestTrace& trace) { std::ofstream(file(rank)) << trace.json(); }
   [[nodiscard]] std::string path(const std::string& name) const {
     return folder_.filePath(QString::fromStdString(name)).toStdString();
   }
@@ -39,6 +38,10 @@ class ManyRanksTest : public ::testing::Test {
     EXPECT_TRUE(loaded) << loaded.error();
     return *std::move(loaded);
   }
+  [[nodiscard]] std::string file(int rank) const {
+    return path(fmt::format("rank{}.pt.trace.json", rank));
+  }
+  [[nodiscard]] uint64_t bytes(int rank) const { return std::filesystem::file_size(file(rank)); }
   [[nodiscard]] std::shared_ptr<const Session> first() const { return load(kMany).session; }
   [[nodiscard]] std::shared_ptr<const Session> whole() const { return load({}).session; }
 
@@ -53,12 +56,41 @@ TEST_F(ManyRanksTest, OnlyTheFirstRanksAreLoaded) {
   EXPECT_EQ(session->traces()[4].trace->slice_count(), 0U);
   EXPECT_THAT(load_report(*session), HasSubstr("rank4.pt.trace.json\n  not read yet"));
   EXPECT_FALSE(whole()->is_partial()) << "few ranks are loaded at once";
+  const double seconds = load(kMany).seconds;
+  EXPECT_TRUE(seconds > 0 && seconds < 3600) << seconds;
+}
+
+TEST_F(ManyRanksTest, ManyAreAsManyRanksAndAsMuchTextAsTheLimits) {
+  uint64_t all = 0;
+  std::vector<std::string> paths;
+  for (int rank = 0; rank < static_cast<int>(kRanks); ++rank) {
+    all += bytes(rank);
+    paths.push_back(file(rank));
+  }
+  for (const auto& where : {std::vector{folder_.path().toStdString()}, paths}) {
+    EXPECT_TRUE(opens_first_ranks(where, {.least_ranks = kRanks, .least_bytes = all}));
+    EXPECT_FALSE(opens_first_ranks(where, {.least_ranks = kRanks + 1, .least_bytes = all}));
+    EXPECT_FALSE(opens_first_ranks(where, {.least_ranks = kRanks, .least_bytes = all + 1}));
+  }
+  EXPECT_FALSE(opens_first_ranks({path("nothing")}, {.least_ranks = 1, .least_bytes = 1}));
+  EXPECT_FALSE(opens_first_ranks({path("")}, {.least_ranks = 7, .least_bytes = 0}));
+  for (const char* ending : {".gz", ".zst"}) {
+    const std::string packed = path(std::string("rank.json") + ending);
+    std::ofstream(packed) << "12345";
+    EXPECT_TRUE(opens_first_ranks({packed}, {.least_ranks = 1, .least_bytes = 5 * 16})) << ending;
+    EXPECT_FALSE(opens_first_ranks({packed}, {.least_ranks = 1, .least_bytes = 5 * 16 + 1}));
+  }
 }
 
 TEST_F(ManyRanksTest, LargeRanksAreNotLoadedBesideTheFirst) {
   ManyRanks many = kMany;
   many.opened_bytes = 1;
   EXPECT_EQ(load(many).session->loaded_count(), 1U);
+  many.opened = 3;
+  many.opened_bytes = bytes(0) + bytes(1) + bytes(2);
+  EXPECT_EQ(load(many).session->loaded_count(), 3U);
+  --many.opened_bytes;
+  EXPECT_EQ(load(many).session->loaded_count(), 2U);
 }
 
 TEST_F(ManyRanksTest, TablesOfAllRanksAreThoseOfAWholeSession) {
@@ -110,6 +142,90 @@ TEST_F(ManyRanksTest, ARankThatIsLoadedLaterIsAsInAWholeSession) {
   }
 }
 
+// Where a trace that is loaded later stands depends on what is known of the others by then.
+TEST_F(ManyRanksTest, ARankThatIsLoadedLaterFollowsTheAxis) {
+  write(5, training_trace(5, 999'900));  // begins before all others, which only its outline tells
+  const auto session = first();
+  const auto all = whole();
+  ReadRanks read = read_ranks(*session, {4});
+  EXPECT_EQ(session->with(read.ranks).range(), (TimeRange{0, 252'000}));
+  auto outlines = analyse_session(*session).pass.outlines;
+  ASSERT_EQ(outlines.size(), kRanks);
+  for (const bool is_known : {true, false}) {
+    if (!is_known) outlines[4] = nullptr;
+    const Session some = session->outlined(outlines).with(read.ranks);
+    EXPECT_EQ(some.range(), all->range()) << is_known;
+    for (const uint32_t t : {0U, 1U, 4U}) {
+      EXPECT_EQ(some.traces()[t].origin_ns, 999'900'000);
+      EXPECT_EQ(some.traces()[t].title, all->traces()[t].title);
+      for (size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(some.traces()[t].steps[i].range, all->traces()[t].steps[i].range) << t;
+      }
+    }
+  }
+}
+
+TEST_F(ManyRanksTest, OfRanksOfDifferentHoursEachBeginsWhereItsAxisDoes) {
+  write(1, training_trace(1, 9'000'000'000));
+  const auto session = first();
+  EXPECT_TRUE(session->aligned_at_start()) << "the two that are loaded tell it";
+  EXPECT_EQ(session->range(), (TimeRange{0, 199'000}));
+  const Session some = session->with(read_ranks(*session, {4}).ranks);
+  EXPECT_EQ(some.traces()[4].steps[0].range, (TimeRange{0, 99'000}));
+  EXPECT_EQ(some.range(), (TimeRange{0, 240'000}));
+  const Session outlined = session->outlined(analyse_session(*session).pass.outlines);
+  EXPECT_EQ(outlined.range(), whole()->range());
+  const Session later = outlined.with(read_ranks(outlined, {4}).ranks);
+  EXPECT_EQ(later.traces()[4].steps[1].range, (TimeRange{100'000, 199'000}));
+}
+
+TEST_F(ManyRanksTest, WhatIsSkippedInARankIsCountedOnce) {
+  for (const int rank : {1, 3, 4}) {
+    const std::string text = training_trace(rank).json();
+    std::ofstream(file(rank)) << text.substr(0, text.size() - 30);
+  }
+  const auto session = first();
+  EXPECT_EQ(session->lost_count(), 1U) << "rank 1 is loaded";
+  const Session outlined = session->outlined(analyse_session(*session).pass.outlines);
+  EXPECT_EQ(outlined.lost_count(), 3U);
+  EXPECT_EQ(outlined.lost_count(), whole()->lost_count());
+  EXPECT_EQ(outlined.repaired_count(), whole()->repaired_count());
+  const Session some = outlined.with(read_ranks(outlined, {3}).ranks);
+  EXPECT_EQ(some.lost_count(), 3U);
+  EXPECT_EQ(some.event_count(), whole()->event_count());
+}
+
+TEST_F(ManyRanksTest, TheReportSaysWhichRanksItHasAnalysed) {
+  const auto session = first();
+  std::vector<std::pair<size_t, size_t>> heard;
+  const AnalysedSession analysed = analyse_session(
+      *session, nullptr, {}, [&](size_t done, size_t total) { heard.emplace_back(done, total); });
+  std::vector<std::pair<size_t, size_t>> expected;
+  for (size_t done = 1; done <= kRanks; ++done) expected.emplace_back(done, kRanks);
+  EXPECT_EQ(heard, expected);
+  EXPECT_EQ(analysed.loaded_count, 2U);
+  for (uint32_t t = 0; t < kRanks; ++t) {
+    EXPECT_EQ(trace_at(*session, *analysed.report, t), t);
+    const trace::Analysis* analysis = analysis_at(*analysed.report, t);
+    ASSERT_EQ(analysis != nullptr, t < 2) << t;
+    EXPECT_TRUE(analysis == nullptr || trace_of(*session, *analysis) == t);
+  }
+  // Who knows the summaries reads nothing anew.
+  heard.clear();
+  ASSERT_TRUE(QFile::remove(QString::fromStdString(file(5))));
+  const AnalysedSession again =
+      analyse_session(session->with(read_ranks(*session, {4}).ranks), nullptr, analysed.pass,
+                      [&](size_t done, size_t total) { heard.emplace_back(done, total); });
+  EXPECT_TRUE(heard.empty());
+  EXPECT_EQ(again.report->analyses.size(), 3U);
+  EXPECT_EQ(again.loaded_count, 3U);
+  EXPECT_EQ(table_csv(again.tables->ranks), table_csv(analysed.tables->ranks));
+  const std::atomic<bool> cancelled{true};
+  const AnalysedSession none = analyse_session(*session, &cancelled);
+  EXPECT_TRUE(none.report->is_cancelled);
+  EXPECT_TRUE(none.tables->ranks.rows.empty());
+}
+
 TEST_F(ManyRanksTest, ARankThatCannotBeReadIsNamed) {
   const auto session = first();
   ASSERT_TRUE(QFile::remove(QString::fromStdString(path("rank5.pt.trace.json"))));
@@ -134,9 +250,24 @@ TEST_F(ManyRanksTest, TracesOfOneRankAreAllLoaded) {
   EXPECT_FALSE(first()->is_partial()) << "only their ends tell which of them count";
 }
 
+TEST_F(ManyRanksTest, TracesThatDoNotTellTheirRankAreAllLoaded) {
+  testing::TraceText text;
+  std::ofstream(file(3)) << text.cpu_op("aten::mm", 0, 1'000).str();
+  EXPECT_FALSE(first()->is_partial());
+  write(3, training_trace(3));
+  EXPECT_TRUE(first()->is_partial());
+  const std::string recorder = training_trace(3).json();
+  std::ofstream(file(3)) << R"({"redline": {"ring": {}}, )" << recorder.substr(1);
+  EXPECT_FALSE(first()->is_partial()) << "a flight recorder's times decide whether it counts";
+}
+
 TEST_F(ManyRanksTest, ABadFileIsLeftOut) {
   std::ofstream(path("rank5.pt.trace.json")) << "no trace";
-  const LoadedSession loaded = load(kMany);
+  ManyRanks many = kMany;
+  many.least_ranks = kRanks;
+  EXPECT_FALSE(load(many).session->is_partial()) << "too few are left";
+  many.least_ranks = kRanks - 1;
+  const LoadedSession loaded = load(many);
   EXPECT_EQ(loaded.session->traces().size(), kRanks - 1);
   EXPECT_EQ(loaded.session->loaded_count(), 2U);
   ASSERT_EQ(loaded.unreadable.size(), 1U);
@@ -153,6 +284,12 @@ TEST_F(ManyRanksTest, ARankThatIsNotLoadedIsAFoldedRow) {
   const Row row = row_of(before, 4);
   EXPECT_TRUE(row.is_header() && row.folded && row.can_fold);
   EXPECT_EQ(contents_of(before.group_of(row)), "not loaded");
+  EXPECT_EQ(header_note(before.group_of(row)), "not loaded");
+  EXPECT_EQ(before.group_of(row).title, "rank 4");
+  const Session known = session->outlined(analyse_session(*session).pass.outlines);
+  const Layout outlined(known, 100'000);
+  EXPECT_EQ(contents_of(outlined.group_of(row_of(outlined, 4))), "not loaded · 19 slices");
+  EXPECT_EQ(contents_of(outlined.group_of(row_of(outlined, 3))), "not loaded · 18 slices");
 
   Layout changed = before;
   changed.toggle(row_of(before, 0).id);
@@ -161,6 +298,45 @@ TEST_F(ManyRanksTest, ARankThatIsNotLoadedIsAFoldedRow) {
   EXPECT_TRUE(row_of(after, 0).folded) << "as the user has folded it";
   EXPECT_FALSE(row_of(after, 4).folded);
   EXPECT_EQ(after.group_of(row_of(after, 4)).title, "rank 4 · CPU");
+}
+
+TEST_F(ManyRanksTest, RowsOfRanksThatAreNotLoadedAreFilteredHiddenAndSayWhatIsDone) {
+  const auto session = first();
+  Layout layout(*session, 100'000);
+  const auto shown = [&] {
+    std::string text;
+    for (const Row& row : layout.rows()) {
+      if (row.is_header()) text += layout.group_of(row).title + "; ";
+    }
+    return text;
+  };
+  const std::string loaded = "rank 0 · CPU; rank 0 · GPU 0; rank 1 · CPU; rank 1 · GPU 0; ";
+  EXPECT_EQ(shown(), loaded + "rank 2; rank 3; rank 4; rank 5; ");
+  layout.set_filter("rank 4");
+  EXPECT_EQ(shown(), "rank 4; ");
+  layout.set_filter("");
+  layout.hide({4, -1});
+  EXPECT_EQ(shown(), loaded + "rank 3; rank 4; rank 5; ");
+  layout.set_state(3, "reading");
+  layout.set_state(0, "reading");
+  for (const TrackGroup& group : layout.groups()) {
+    EXPECT_EQ(group.busy, group.is_loaded ? "" : group.trace == 3 ? "reading" : "not loaded");
+  }
+}
+
+TEST(RankOutline, ItsColumnsShareItsTimeEvenly) {
+  RankOutline outline;
+  outline.work = {1'000, 1'400};
+  EXPECT_EQ(outline.column_at(1'000), nullptr) << "no columns";
+  outline.columns.resize(4);
+  for (const auto& [time_ns, column] :
+       {std::pair(999, -1), std::pair(1'000, 0), std::pair(1'099, 0), std::pair(1'100, 1),
+        std::pair(1'399, 3), std::pair(1'400, -1)}) {
+    EXPECT_EQ(outline.column_at(time_ns), column < 0 ? nullptr : &outline.columns[column])
+        << time_ns;
+  }
+  outline.work = {1'000, 1'000};
+  EXPECT_EQ(outline.column_at(1'000), nullptr);
 }
 
 }  // namespace

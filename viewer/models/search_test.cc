@@ -48,7 +48,8 @@ TEST(Search, SkipsWhatHasNoHits) {
   for (int i = 0; i < 5000; ++i) {
     const bool is_hit = i == 0 || i == 1023 || i == 1024 || i == 3500 || i == 4999;
     first.kernel(is_hit ? "needle" : "hay", 7 + i % 3, i * 10.0, 5);
-    second.kernel(i % 1700 == 1699 ? "needle" : "hay", 7, i * 10.0, 5);
+    // One lane: the last of a block, then, behind an empty one, the first, and again the last.
+    second.kernel(i == 1023 || i == 2048 || i == 4095 ? "needle" : "hay", 7, i * 10.0, 5);
   }
   const Session session({first.read(), second.read()});
   const Search search(session, "needle");
@@ -142,6 +143,22 @@ TEST(Search, TheLongestIsThePlaceOfANameAndOfTwoRunsTheLongestInTheAlignedSteps)
   }
   const std::atomic<bool> cancelled{true};
   EXPECT_TRUE(places_of(runs, "gemm", &cancelled).empty());
+  // What begins at either end of the aligned step is in it.
+  const auto ends = [](double at, const char* name) {
+    TestTrace trace(0);
+    trace.slice("user_annotation", "ProfilerStep#0", 1, 1, 0, 99)
+        .kernel(name, 7, 20, 4)
+        .kernel(name, 7, at, 5)
+        .kernel(name, 8, 300, 50);
+    return trace.read();
+  };
+  const Session at_ends({ends(0, "k"), ends(99, "k")}, 1);
+  const auto found = places_of(at_ends, "k");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(at_ends.range_of(found[0]).begin_ns, 0);
+  EXPECT_EQ(at_ends.range_of(found[1]).begin_ns, 99'000);
+  const Session beyond({ends(99.001, "k"), ends(99.001, "k")}, 1);
+  EXPECT_EQ(beyond.range_of(places_of(beyond, "k")[1]).begin_ns, 20'000);
 }
 
 TEST(Search, OfArgumentsIsPendingUntilTheyAreRead) {
@@ -162,6 +179,12 @@ TEST(Search, OfArgumentsIsPendingUntilTheyAreRead) {
   EXPECT_EQ(Search(session, "args:gemm", find_in_args(session, "gemm")).count(), 0U)
       << "a name is no argument";
   EXPECT_EQ(Search(session, "args:", find_in_args(session, "")).count(), 0U);
+  TestTrace trace(0);
+  trace.slice("cpu_op", "args", 1, 1, 0, 5, R"({"key":"args", "other":"needle"})");
+  const Session odd({trace.read()});
+  EXPECT_EQ(Search(odd, "args:k", find_in_args(odd, "needle")).count(), 1U)
+      << "the name is not the key";
+  EXPECT_EQ(Search(odd, "args:k", find_in_args(odd, "cpu_op")).count(), 0U);
   const std::atomic<bool> cancelled{true};
   EXPECT_EQ(Search(session, "args:d", find_in_args(session, "d", &cancelled)).count(), 0U);
 }

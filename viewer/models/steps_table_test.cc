@@ -107,11 +107,47 @@ TEST(StepBars, OfTooManyTheLongestAreDrawn) {
   EXPECT_TRUE(std::binary_search(drawn.begin(), drawn.end(), 333U));
   EXPECT_EQ(bars_to_draw(bars, 5000).size(), 1000U);
   EXPECT_TRUE(bars_to_draw({}, 90).empty());
+  EXPECT_EQ(bars_to_draw(bars, 1), std::vector<size_t>{333});
+  EXPECT_EQ(bars_to_draw(bars, 0), std::vector<size_t>{333}) << "one at least";
 }
 
 TEST_F(Steps, ASlowOneIsMarked) {
   EXPECT_EQ(cell(0, "Note"), "");
   EXPECT_EQ(cell(2, "Note"), "slow, +50.0 %");
+}
+
+TEST(StepsOfTwoGpus, HaveTheMeanOfWhatEachDid) {
+  TestTrace trace(0);
+  const auto work = [&trace](const char* category, const char* name, int gpu, double at,
+                             double length) {
+    trace.slice(category, name, gpu, 7, at, length,
+                fmt::format(R"({{"device":{},"stream":7}})", gpu));
+  };
+  for (int step = 0; step < 3; ++step) {
+    const double at = 200 * step, length = step == 2 ? 115 : 100;
+    trace.slice("user_annotation", fmt::format("ProfilerStep#{}", step), 9, 9, at, length);
+  }
+  work("kernel", "gemm", 0, 10, 20);
+  work("kernel", "ncclDevKernel_AllReduce", 0, 40, 10);
+  work("gpu_memcpy", "Memcpy HtoD", 0, 60, 4);
+  work("kernel", "first", 1, 10, 10);
+  work("kernel", "ncclDevKernel_AllReduce", 1, 40, 20);
+  work("kernel", "second", 0, 210, 10);
+  work("kernel", "third", 0, 230, 10);
+  work("kernel", "last", 1, 410, 10);
+  const Session session({trace.read()});
+  const Table table = analyse_session(session).tables->steps;
+  const auto row = [&table](size_t index) {
+    std::string text;
+    for (const char* title : {"Computation", "Comm. alone", "Copies", "GPU idle", "Its name"}) {
+      text += cell_text(table, index, title) + "; ";
+    }
+    return text;
+  };
+  EXPECT_EQ(row(0), "15.0 µs; 15.0 µs; 2.00 µs; 68.0 µs; gemm; ");
+  EXPECT_EQ(row(1), "10.0 µs; 0 ns; 0 ns; 90.0 µs; second; ") << "of equal ones the first";
+  EXPECT_EQ(cell_text(table, 2, "Note"), "no Note") << "15 % more is not slow yet";
+  EXPECT_EQ(cell_text(table, 1, "Gap before"), "100.0 µs");
 }
 
 TEST_F(Steps, WhatTheGpuDidSumsToTheStep) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "tests/paths.h"
@@ -50,6 +51,48 @@ TEST(Summary, EachCardHasEvidenceToLookAt) {
   EXPECT_EQ(summary.cards[0].time.length_ns(), 20'000);
   EXPECT_EQ(summary.cards[1].time.begin_ns, report.analyses[0].steps[0].window.begin_ns)
       << "what is true of all steps is shown by one";
+}
+
+TEST(Summary, ACardSaysItsGainAndItsEvidence) {
+  trace::Report report = trace::make_report({training_trace(0).read()});
+  const auto card = [&report](const trace::Finding& finding) {
+    report.findings = {finding};
+    return summarize(report).cards.at(0);
+  };
+  const auto gain = [&card](const std::optional<double>& speedup) {
+    trace::Finding finding;
+    finding.estimated_speedup = speedup;
+    return card(finding).gain;
+  };
+  EXPECT_EQ(gain(1.234), "1.23 ×");
+  EXPECT_EQ(gain(9.99), "9.99 ×");
+  EXPECT_EQ(gain(10), "10 ×");
+  EXPECT_EQ(gain(123.4), "123 ×");
+  EXPECT_EQ(gain(INFINITY), "");
+  EXPECT_EQ(gain(std::nullopt), "");
+  trace::Finding finding;
+  finding.evidence = {{"idle_ns", 1'500}, {"busy_share", 0.25}, {"calls", 3}};
+  EXPECT_EQ(card(finding).evidence, "idle: 1.50 µs\nbusy: 25.0 %\ncalls: 3");
+  for (const auto& [slice, end_ns, is_idle] :
+       {std::tuple(trace::SliceId::none(), 20, true), std::tuple(trace::SliceId::none(), 10, false),
+        std::tuple(trace::SliceId{3}, 20, false)}) {
+    finding.events = {{slice, 10, end_ns, "here"}, {trace::SliceId{4}, 30, 40, "there"}};
+    if (!slice) finding.events.pop_back();
+    EXPECT_EQ(card(finding).is_idle, is_idle) << end_ns;
+    EXPECT_EQ(card(finding).slice, slice) << "the first";
+    EXPECT_EQ(card(finding).time.end_ns, end_ns);
+  }
+}
+
+TEST(Summary, PartsOfLessThanATwentiethPerCentAreLeftOut) {
+  trace::Report report = trace::make_report({training_trace(0).read()});
+  for (const int64_t small : {5, 4}) {
+    auto& parts = report.traces[0].breakdown.part_ns;
+    std::fill(parts.begin(), parts.end(), 0);
+    parts[0] = 10'000 - small;
+    parts[1] = small;
+    EXPECT_EQ(summarize(report).parts.size(), small == 5 ? 2U : 1U) << small;
+  }
 }
 
 TEST(Summary, WithoutMarkedStepsNoneIsAverage) {

@@ -48,6 +48,46 @@ TEST(TableModel, WordsStandLeftAndFiguresRight) {
   EXPECT_FALSE(model.headerData(2, Qt::Horizontal, Qt::DisplayRole).isValid());
 }
 
+TEST(TableModel, TipsSayTheWholeNameAndWhatAColumnMeans) {
+  const std::string name = "void at::native::copy_kernel<float, 4>(float*, int)";
+  const std::string tail(2'000, 'x');
+  TableModel model;
+  model.set_table({"t",
+                   {{"Name", Unit::kKernel}, {"Total", Unit::kDuration, "Of all calls"}},
+                   {{{name, int64_t{5}}, {}, {}}, {{tail, int64_t{6}}, {}, {}}}});
+  const auto text = [&](int row, int column, int role) {
+    return model.data(model.index(row, column), role).toString().toStdString();
+  };
+  EXPECT_EQ(text(0, 0, Qt::DisplayRole), "copy_kernel<float,4>");
+  EXPECT_EQ(text(0, 0, Qt::ToolTipRole), name);
+  EXPECT_EQ(text(1, 0, Qt::ToolTipRole), tail.substr(0, 1'000));
+  EXPECT_FALSE(model.data(model.index(0, 1), Qt::ToolTipRole).isValid()) << "a figure has none";
+  EXPECT_FALSE(model.data(model.index(0, 0), Qt::EditRole).isValid());
+  EXPECT_FALSE(model.data({}, Qt::DisplayRole).isValid());
+  EXPECT_TRUE(model.data(model.index(0, 0), Qt::TextAlignmentRole).toInt() & Qt::AlignVCenter);
+  EXPECT_EQ(model.headerData(1, Qt::Horizontal, Qt::ToolTipRole).toString(), "Of all calls");
+  EXPECT_FALSE(model.headerData(0, Qt::Horizontal, Qt::ToolTipRole).isValid());
+  EXPECT_EQ(model.headerData(0, Qt::Horizontal, Qt::DisplayRole).toString(), "Name");
+  EXPECT_FALSE(model.headerData(0, Qt::Vertical, Qt::DisplayRole).isValid());
+  EXPECT_FALSE(model.headerData(-1, Qt::Horizontal, Qt::DisplayRole).isValid());
+  EXPECT_EQ(model.rowCount(model.index(0, 0)), 0);
+  EXPECT_EQ(model.columnCount(model.index(0, 0)), 0);
+}
+
+TEST(TableModel, OtherColumnsHaveNoOrderYet) {
+  TableModel model;
+  model.set_table(numbers({3, 1}));
+  model.sort(0, Qt::AscendingOrder);
+  EXPECT_EQ(cell(model, 0, 0), "row 1");
+  model.set_table(numbers({9, 4}));
+  EXPECT_EQ(cell(model, 0, 0), "row 4");
+  model.set_table({"t", {{"A", Unit::kCount}}, {{{int64_t{9}}, {}, {}}, {{int64_t{4}}, {}, {}}}});
+  EXPECT_EQ(cell(model, 0, 0), "9");
+  model.sort(1, Qt::AscendingOrder);
+  model.sort(-1, Qt::AscendingOrder);
+  EXPECT_EQ(cell(model, 0, 0), "9") << "there is no such column";
+}
+
 class Hits : public ::testing::Test {
  protected:
   Hits() {

@@ -27,6 +27,10 @@ TEST(TableText, HasUnits) {
   EXPECT_EQ(value_text(3.4e6, Unit::kBytesPerSecond), "3.4 MB/s") << "Gloo's";
   EXPECT_EQ(value_text(int64_t{2048}, Unit::kBytes), "2.0 KiB");
   EXPECT_EQ(value_text(int64_t{5}, Unit::kTime), "+5 ns");
+  EXPECT_EQ(value_text(int64_t{0}, Unit::kTime), "+0 ns");
+  EXPECT_EQ(value_text(int64_t{-5}, Unit::kTime), "-5 ns");
+  EXPECT_EQ(value_text(1234.6, Unit::kRate), "1,235");
+  EXPECT_EQ(value_text(0.0, Unit::kChangeShare), "0.0 %");
   EXPECT_EQ(value_text(TableValue(), Unit::kCount), "-");
 }
 
@@ -57,6 +61,55 @@ TEST(TableText, AKernelsNameIsShortAndStaysWhole) {
   EXPECT_EQ(value_text(table.rows[0].values[0], Unit::kKernel), "copy_kernel<float,4>");
   EXPECT_EQ(rows_with(table, "at::native").rows.size(), 1U) << "the whole name is searched";
   EXPECT_NE(table_csv(table).find(name), std::string::npos);
+}
+
+TEST(TableText, AKernelsNameHasAtMostSixtyColumns) {
+  for (const size_t length : {59U, 60U, 61U, 80U}) {
+    const std::string text = value_text(std::string(length, 'k'), Unit::kKernel);
+    size_t columns = 0;
+    for (const char c : text) columns += (static_cast<uint8_t>(c) & 0xC0) != 0x80 ? 1 : 0;
+    EXPECT_EQ(columns, std::min<size_t>(length, 60)) << text;
+  }
+}
+
+TEST(Table, RowsAreFoundByWhatTheirCellsSay) {
+  Table table = sample();
+  table.rows.push_back({{std::string("other"), int64_t{7}, int64_t{0}, 0.0, 2.5e9}, {}, "b"});
+  const auto found = [&table](const std::string& text) {
+    std::string names;
+    for (const TableRow& row : rows_with(table, text).rows) names += row.name;
+    return names;
+  };
+  EXPECT_EQ(found("1.50"), "a");
+  EXPECT_EQ(found("OTHER"), "b");
+  EXPECT_EQ(found("2.5 GB"), "b") << "in the last column";
+  EXPECT_EQ(found("0"), "ab") << "each once";
+  EXPECT_EQ(found("zzz"), "");
+}
+
+TEST(Table, DropsTheColumnsThatItIsToldTo) {
+  Table table = sample();
+  drop_columns(table, [](size_t column) { return column == 0 || column == 3; });
+  EXPECT_EQ(table_csv(table), "calls,total_ns,bus_bandwidth_bytes_per_s\r\n3,1500,\r\n");
+  table.rows.push_back({{int64_t{0}, int64_t{0}, TableValue()}, {}, {}});
+  EXPECT_FALSE(is_all_zero(table, 0)) << "only one is";
+  table.rows.erase(table.rows.begin());
+  EXPECT_TRUE(is_all_zero(table, 0));
+  EXPECT_FALSE(is_all_zero(table, 2)) << "what is not known is not nought";
+}
+
+TEST(TableExport, TitlesBecomeKeys) {
+  const auto key = [](const std::string& title, Unit unit) {
+    const std::string line = table_csv({"t", {{title, unit}}, {}});
+    return line.substr(0, line.size() - 2);
+  };
+  EXPECT_EQ(key("Samples/s", Unit::kRate), "samples_per_s");
+  EXPECT_EQ(key("Comm. alone", Unit::kDuration), "comm_alone_ns");
+  EXPECT_EQ(key("Bytes", Unit::kBytes), "bytes");
+  EXPECT_EQ(key("In bytes", Unit::kBytes), "in_bytes");
+  EXPECT_EQ(key("(Share)", Unit::kShare), "share");
+  EXPECT_EQ(key("At", Unit::kTime), "at_ns");
+  EXPECT_EQ(key("Change", Unit::kChange), "change_ns");
 }
 
 TEST(TableExport, JsonHasPlainNumbers) {

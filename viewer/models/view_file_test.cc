@@ -32,9 +32,25 @@ TEST(ViewFile, StandsBesideTheTraceOrInTheFolderOfSeveral) {
   EXPECT_EQ(view_path(Session(std::vector<std::shared_ptr<const trace::Trace>>{})), "");
 }
 
+TEST(ViewFile, MovesWithTheAxisWhereThatStandsOnUnixTime) {
+  const SavedView view = moved(saved_view(), 100);
+  EXPECT_EQ(view.range, (TimeRange{105, 1'000}));
+  EXPECT_EQ(view.marks.at(0).time_ns, 177);
+  EXPECT_EQ(view.marks.at(0).note, "slow \"here\"");
+  EXPECT_EQ(moved(view, -100), saved_view());
+  EXPECT_EQ(origin_of(two_ranks()), 1'000'000'000);
+  const std::vector hours{training_trace(0).read(), training_trace(1, 3'600'000'000).read()};
+  EXPECT_EQ(origin_of(Session(hours)), std::nullopt) << "each begins at 0";
+  EXPECT_EQ(origin_of(Session(hours, 1)), std::nullopt) << "two runs";
+  EXPECT_EQ(origin_of(Session(std::vector<std::shared_ptr<const trace::Trace>>{})), std::nullopt);
+}
+
 TEST(ViewFile, OtherFilesAreRefusedAndOddFieldsLeftOut) {
   EXPECT_FALSE(parse_view(""));
   EXPECT_FALSE(parse_view("{}"));
+  EXPECT_FALSE(parse_view(R"(["schema"])"));
+  EXPECT_EQ(parse_view("[]").error(),
+            "not a view of this program (\"schema\": \"redline.view/1\")");
   EXPECT_FALSE(parse_view(R"({"schema": "redline.view/9"})"));
   const auto odd = parse_view(
       R"({"schema": "redline.view/1", "scroll": -5, "folded": [1, "x"], "marks": [3, {}],
@@ -49,6 +65,7 @@ TEST(ViewFile, ReadsWhatItWroteAndSaysWhatIsWrong) {
   const QTemporaryDir folder;
   const std::string path = folder.filePath("t.json.view").toStdString();
   EXPECT_FALSE(read_view(path)->has_value());
+  EXPECT_FALSE(read_view("")->has_value());
   EXPECT_EQ(write_view(path, saved_view()), std::nullopt);
   EXPECT_EQ(**read_view(path), saved_view());
   std::ofstream(path) << "[]";

@@ -29,7 +29,8 @@ TEST(FindResults, HaveTheLongestFirstAndEachInABin) {
   const HistogramBin& bin = results.histogram[bin_of(results.histogram, 2'500'000)];
   const int64_t longest = session.range_of(longest_of(session, *results.hits, bin)).span_ns();
   EXPECT_EQ(longest, 2'601'000) << "of 51 us squared, the longest below " << bin.to_ns;
-  EXPECT_FALSE(longest_of(session, *results.hits, {1, 2, 0, 0})) << "it counts none";
+  EXPECT_FALSE(longest_of(session, *results.hits, {1'005, 2'000, 0, 0})) << "it counts none";
+  EXPECT_FALSE(longest_of(session, *results.hits, {1, 2, 1, 1})) << "none is so short";
 }
 
 TEST(FindResults, EqualDurationsAndNoHits) {

@@ -5,6 +5,7 @@
 #include <QTemporaryDir>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "viewer/models/analyse.h"
 #include "viewer/models/layout.h"
@@ -86,6 +87,11 @@ TEST_F(ManyRanksTest, LargeRanksAreNotLoadedBesideTheFirst) {
   ManyRanks many = kMany;
   many.opened_bytes = 1;
   EXPECT_EQ(load(many).session->loaded_count(), 1U);
+  trace::ReadOptions options;
+  std::set<uint64_t> totals;
+  options.progress = [&totals](uint64_t, uint64_t total) { totals.insert(total); };
+  ASSERT_TRUE(load_session({folder_.path().toStdString()}, options, many));
+  EXPECT_EQ(totals, std::set{bytes(0)}) << "a look at the beginnings is no progress";
   many.opened = 3;
   many.opened_bytes = bytes(0) + bytes(1) + bytes(2);
   EXPECT_EQ(load(many).session->loaded_count(), 3U);

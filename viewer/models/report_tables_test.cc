@@ -94,6 +94,15 @@ TEST(CopyRows, LeadToTheirSlices) {
   }
 }
 
+TEST(CopyRows, WhatIsNotKnownIsNotNought) {
+  TestTrace trace(0);
+  trace.slice("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 0, 7, 10, 4, R"({"device":0})");
+  const Table table = copy_rows(*analyse_session(Session({trace.read()})).report);
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(cell_text(table, 0, "Bytes"), "-");
+  EXPECT_EQ(cell_text(table, 0, "Mean"), "4.00 µs");
+}
+
 TEST_F(TablesOfReport, RanksHaveAWaitMatrix) {
   const Table table = rank_rows(session_, *report_);
   expect_whole(table);
@@ -160,6 +169,57 @@ TEST_F(TablesOfReport, MemoryIsOfThePeak) {
     EXPECT_FALSE(row.slice);
     EXPECT_TRUE(row.name.empty());
     EXPECT_EQ(session.range_of(*row.time).begin_ns, 36'000);
+  }
+}
+
+TEST(MemoryRows, SayWhoHoldsHowMuchTheLargestFirst) {
+  const Session session = two_ranks();
+  trace::Report report = *analyse_session(session).report;
+  trace::MemoryPeak peak;
+  peak.is_gpu = true;
+  peak.allocated_bytes = 1'000;
+  peak.holders = {{"aten::mm", 300, 2}, {"", 400, 3}};
+  const auto rows = [&](int64_t others, int64_t earlier, int64_t unknown) {
+    peak.other_holders = {"", 150, others};
+    peak.earlier_bytes = earlier;
+    peak.unknown_bytes = unknown;
+    report.analyses[1].memory = {peak};
+    std::string text;
+    const Table table = memory_rows(session, report);
+    for (size_t row = 0; row < table.rows.size(); ++row) {
+      for (const char* title : {"Held at the peak by", "Bytes", "Allocations", "Share"}) {
+        text += cell_text(table, row, title) + ", ";
+      }
+      EXPECT_EQ(cell_text(table, row, "Device"), "rank 1 · GPU 0");
+    }
+    return text;
+  };
+  const std::string all = "all, at the peak, 1000 B, -, 100.0 %, ";
+  const std::string held = "(outside of operators), 400 B, 3, 40.0 %, aten::mm, 300 B, 2, 30.0 %, ";
+  EXPECT_EQ(rows(0, 0, 0), all + held);
+  EXPECT_EQ(rows(1, 1, 2), all + held +
+                               "(all other operators), 150 B, 1, 15.0 %, "
+                               "(the trace does not say by whom), 2 B, -, 0.2 %, "
+                               "(allocated before the recording), 1 B, -, 0.1 %, ");
+  EXPECT_EQ(rows(0, -1, 0), all + held + "(released, older than the recording), -1 B, -, -0.1 %, ");
+  report.analyses[1].memory = {};
+  peak.is_gpu = false;
+  report.analyses[0].memory = {peak};
+  EXPECT_EQ(cell_text(memory_rows(session, report), 0, "Device"), "rank 0 · host");
+}
+
+TEST(RankRows, OfMoreThanSixteenRanksTheMatrixIsLeftOut) {
+  for (const size_t ranks : {16U, 17U}) {
+    std::vector<std::shared_ptr<const trace::Trace>> traces;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      traces.push_back(
+          rank_that_joins(static_cast<int>(rank), 30 + static_cast<double>(rank)).read());
+    }
+    const Session session(traces);
+    const Table table = rank_rows(session, *analyse_session(session).report);
+    EXPECT_EQ(table.rows.size(), ranks);
+    const bool has_matrix = table.columns.back().title.starts_with("Waits for ");
+    EXPECT_EQ(has_matrix, ranks == 16) << table.columns.back().title;
   }
 }
 

@@ -118,7 +118,6 @@ void Search::count_hits(const Session& session, const std::atomic<bool>* cancel)
     const trace::Slices& slices = session.traces()[t].trace->slices();
     const auto end = static_cast<uint32_t>(session.traces()[t].trace->slice_count());
     std::vector<uint32_t>& before = traces_[t].hits_before;
-    before.reserve(end / kBlock + 2);
     uint32_t hits = 0;
     for (uint32_t begin = 0; begin < end; begin += std::min(kBlock, end - begin)) {
       if (cancel && cancel->load(std::memory_order_relaxed)) return;

@@ -66,6 +66,44 @@ TEST_F(StudyFigures, CrashesSayNothingAboutABatchSize) {
   EXPECT_EQ(series[0].marks.size(), 1U);
 }
 
+TEST_F(StudyFigures, AMarkSaysWhatItsTrialShowed) {
+  add({{"batch_size", "64"}, {"amp", "bf16"}}, 1204);
+  add(64, "off", 0, 90);
+  History measured(space_, Objective::kSamplesPerJoule);
+  for (FinishedTrial trial : history_.trials()) {
+    trial.result.throughput->low -= 4;
+    trial.result.disturbance = trial.id == 2 ? "other programs" : "";
+    measured.add(trial);
+  }
+  EXPECT_EQ(convergence(history_)[0].hint, "trial 1: 1,204 samples/s");
+  const auto marks = convergence(measured);
+  EXPECT_EQ(marks[0].hint, "trial 1: 1,204 samples/J (1,200 to 1,204)");
+  EXPECT_EQ(marks[1].hint, "trial 2: 90.0 samples/J (86.0 to 90.0), disturbed: other programs");
+  EXPECT_EQ(marks[1].trial, 2);
+  EXPECT_EQ(marks[1].x, 2);
+  EXPECT_EQ(marks[1].rate, 90);
+  EXPECT_EQ(marks[1].low, 86);
+  EXPECT_EQ(marks[1].high, 90);
+  EXPECT_TRUE(marks[1].is_disturbed);
+  EXPECT_FALSE(marks[0].is_disturbed);
+}
+
+TEST_F(StudyFigures, StrataAreNamedByWhatTellsThemApart) {
+  add({{"batch_size", "8"}, {"amp", "bf16"}, {"compile", "on"}, {"pin_memory", "on"}}, 3);
+  add({{"batch_size", "8"}, {"amp", "off"}, {"compile", "on"}, {"pin_memory", "off"}}, 2);
+  auto series = batch_series(history_);
+  ASSERT_EQ(series.size(), 2U);
+  EXPECT_EQ(series[0].name, "amp bf16") << "pinning takes none of it, and all compile";
+  EXPECT_EQ(series[1].name, "amp off");
+  history_ = History(space_);
+  add(8, "off", 0, 3);
+  add(0, "off", 0, 2);
+  series = batch_series(history_);
+  ASSERT_EQ(series.size(), 1U);
+  EXPECT_EQ(series[0].name, "all trials");
+  EXPECT_EQ(series[0].marks.size(), 1U) << "a batch of nothing has no place";
+}
+
 TEST_F(StudyFigures, ConvergenceMarksEachNewBest) {
   add(32, "off", 0, 100);
   add(64, "off", 0, 90);

@@ -1,0 +1,161 @@
+#include "tuner/study/best_config.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace redline::tuner {
+namespace {
+
+class BestConfig : public ::testing::Test {
+ protected:
+  TrialResult& add(const Config& config, double rate, const std::string& why = "") {
+    TrialResult result;
+    result.outcome = rate > 0 ? Outcome::kOk : Outcome::kGpuOom;
+    if (rate > 0) result.throughput = Throughput{rate, rate - 1, rate + 1};
+    results_.push_back(
+        {.id = std::ssize(results_) + 1, .config = config, .why = why, .result = result});
+    return results_.back().result;
+  }
+  [[nodiscard]] History history() const {
+    History history(space_);
+    for (const FinishedTrial& trial : results_) history.add(trial);
+    return history;
+  }
+  [[nodiscard]] Best best() const { return *find_best(history()); }
+
+  Space space_ =
+      *make_space({"batch_size=1..4096", "compile=off,on"}, {"train"}, {.gpu = true, .cores = 8});
+  std::vector<FinishedTrial> results_;
+};
+
+/// JSON whose numbers have two digits, as no library rounds otherwise.
+std::string rounded(const std::string& text) {
+  auto json = nlohmann::ordered_json::parse(text);
+  json = nlohmann::ordered_json::parse(json.flatten().dump());
+  for (auto& value : json) {
+    if (value.is_number_float()) value = std::round(100 * value.get<double>()) / 100;
+  }
+  return json.unflatten().dump(2);
+}
+
+const Config kWinner = {{"batch_size", "64"}, {"compile", "on"}};
+
+TEST_F(BestConfig, IsWrittenWithAllItsFigures) {
+  TrialResult& first = add({}, 100, "default");
+  first.observed = {{"batch_size", "32"}, {"compile", "off"}};
+  first.epoch_samples = 5000;
+  first.joules_per_sample = 0.5;
+  for (const double rate : {200, 204}) {
+    TrialResult& result = add(kWinner, rate, rate > 200 ? kConfirm : "");
+    result.peak_memory_bytes = static_cast<uint64_t>(1000 - rate);
+    result.tokens_per_sample = 8;
+    result.joules_per_sample = 0.25;
+    result.compile_time = std::chrono::milliseconds(static_cast<int64_t>(10 * rate));
+    result.step_samples = 64;
+  }
+  add({{"batch_size", "4096"}}, 0);
+  add({}, 100, kConfirm).joules_per_sample = 0.5;
+  const Best found = best();
+  EXPECT_EQ(found.config, kWinner);
+  EXPECT_EQ(found.epoch_samples, 5000);
+  EXPECT_FALSE(found.is_default);
+  EXPECT_STREQ(found.default_name(), "the default");
+  EXPECT_EQ(speedup_text(found), "2.02 x the default (1.78 to 2.29)");
+  // The second run was 1 % off the mean of both, so a 95 % interval of two runs is 3 % wide. The
+  // winner takes 0.323 s less a step, and compilation took 2.04 s.
+  EXPECT_EQ(rounded(best_json(found, history(), {"train", "--api-key=x"})), R"({
+  "schema": "redline.config/1",
+  "knobs": {
+    "batch_size": 64,
+    "compile": "on"
+  },
+  "throughput": {
+    "samples_per_s": 202.0,
+    "low": 195.92,
+    "high": 208.08
+  },
+  "tokens_per_s": 1616.0,
+  "joules_per_sample": 0.25,
+  "default": {
+    "knobs": {
+      "batch_size": 32,
+      "compile": "off"
+    },
+    "throughput": {
+      "samples_per_s": 100.0,
+      "low": 96.99,
+      "high": 103.01
+    },
+    "joules_per_sample": 0.5
+  },
+  "speedup": 2.02,
+  "speedup_interval": {
+    "low": 1.78,
+    "high": 2.29
+  },
+  "runs": 2,
+  "peak_memory_bytes": 800,
+  "compile_s": 2.04,
+  "compile_pays_after_steps": 6,
+  "trials": 5,
+  "oom_trials": 1,
+  "command": [
+    "train",
+    "--api-key=***"
+  ]
+})");
+}
+
+TEST_F(BestConfig, WhatIsNotKnownIsNull) {
+  add({}, 0, "default");
+  add(kWinner, 200);
+  Best found = best();
+  EXPECT_FALSE(found.speedup);
+  found.profile = BestProfile{.default_folder = "", .best_folder = "/traces", .diff = ""};
+  const auto json = nlohmann::json::parse(best_json(found, history(), {"train"}));
+  for (const char* unknown :
+       {"/default/throughput", "/default/joules_per_sample", "/speedup", "/speedup_interval",
+        "/peak_memory_bytes", "/tokens_per_s", "/joules_per_sample", "/profile/default"}) {
+    EXPECT_TRUE(json.at(nlohmann::json::json_pointer(unknown)).is_null()) << unknown;
+  }
+  EXPECT_EQ(json["profile"]["best"], "/traces");
+  EXPECT_EQ(json["oom_trials"], 1);
+  EXPECT_FALSE(json.contains("compile_s"));
+}
+
+TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
+  add({}, 100, "default");
+  EXPECT_TRUE(best().is_default);
+  EXPECT_EQ(best().speedup->value, 1);
+  EXPECT_EQ(best().speedup->high, 1);
+  add(kWinner, 200);
+  EXPECT_EQ(speedup_text(best()), "2.00 x the default (1.98 to 2.02), not confirmed: it ran once");
+  results_.back().result.throughput = Throughput{100.5, 98, 103};
+  EXPECT_EQ(speedup_text(best()),
+            "not proven faster: 1.00 x the default (0.98 to 1.03), not confirmed: it ran once");
+  space_.first = {{"batch_size", "32"}};
+  EXPECT_STREQ(best().default_name(), "the first trial");
+}
+
+TEST_F(BestConfig, CompilationPaysAgainstTheSameWithoutIt) {
+  add({}, 100, "default");
+  TrialResult& compiled = add(kWinner, 200);
+  const auto set = [](TrialResult& result, std::chrono::milliseconds time, int64_t samples) {
+    result.compile_time = time;
+    result.step_samples = samples;
+  };
+  set(compiled, std::chrono::milliseconds(999), 10);
+  EXPECT_FALSE(best().compilation) << "below a second";
+  set(results_.back().result, std::chrono::seconds(1), 0);
+  EXPECT_EQ(best().compilation->time, std::chrono::seconds(1));
+  EXPECT_FALSE(best().compilation->pays_after_steps) << "a step's samples are not known";
+  set(results_.back().result, std::chrono::seconds(1), 10);
+  EXPECT_EQ(best().compilation->pays_after_steps, 20) << "0.05 s a step faster than the defaults";
+  add({{"batch_size", "64"}}, 160);
+  EXPECT_EQ(best().compilation->pays_after_steps, 80) << "0.0125 s faster than without it";
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -1,0 +1,299 @@
+#include "tuner/study/study_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tuner/study/study.h"
+
+namespace redline::tuner {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+std::vector<double> numbers(const std::optional<Throughput>& rate) {
+  if (!rate) return {};
+  return {rate->samples_per_s, rate->low, rate->high};
+}
+
+/// A result in which no two figures are alike.
+TrialResult whole_result() {
+  TrialResult result;
+  result.outcome = Outcome::kOk;
+  result.throughput = Throughput{100.5, 99.25, 102.75};
+  result.peak_memory_bytes = 11;
+  result.fullest_gpu = "GPU 1, the fullest of 2";
+  result.memory_capacity_bytes = 12;
+  result.resting_memory_bytes = 13;
+  result.data_wait_share = 0.125;
+  result.tokens_per_sample = 14.5;
+  result.infers = true;
+  result.latency = Latency{.count = 15, .p50_ns = 16, .p90_ns = 17, .p99_ns = 18};
+  result.epoch_samples = 19;
+  result.joules_per_sample = 0.75;
+  result.samples_per_joule = Throughput{2.5, 2.25, 2.75};
+  result.host_use = HostUse{.memory_bytes = 20, .shm_bytes = 21};
+  result.not_started = true;
+  result.ranks = 22;
+  result.observed = {{"batch_size", "64"}};
+  result.failed_rank = 23;
+  result.unused = {{"amp", "it has its own"}};
+  result.limits = {{"num_workers", {.most = 24, .why = "few files"}}};
+  result.compile_time = std::chrono::nanoseconds(25);
+  result.step_samples = 26;
+  result.is_certain = true;
+  result.steps = 27;
+  result.wall = std::chrono::nanoseconds(28);
+  result.start_up = std::chrono::nanoseconds(29);
+  result.expected = Expectation{.score = {30, 31, 32}, .peak_memory_bytes = 33};
+  result.neighbours = 34;
+  result.message = "a \"message\"";
+  result.disturbance = "others";
+  result.stderr_tail = "last words\xff";
+  result.notes = {"one", "two"};
+  return result;
+}
+
+class StudyRows : public ::testing::Test {
+ protected:
+  StudyRows() : folder_(::testing::TempDir() + "study_rows." + std::to_string(getpid())) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~StudyRows() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name = "a.db") const {
+    return folder_ + "/" + name;
+  }
+  /// Makes a study whose trials end with these results.
+  void make(const std::string& path, const std::vector<TrialResult>& results) const {
+    auto study = Study::open(path, identity_, true);
+    ASSERT_TRUE(study) << study.error();
+    for (const TrialResult& result : results) {
+      ASSERT_TRUE(study->finish(*study->start({{{"batch_size", "64"}}, "a reason"}), result));
+    }
+  }
+  [[nodiscard]] TrialResult kept(const TrialResult& result) const {
+    make(path(), {result});
+    return read_study(path())->trials.at(0).result;
+  }
+
+  const std::string folder_;
+  const Space space_ = *make_space({"batch_size=1..64"}, {"train"}, {});
+  StudyIdentity identity_{.command = {"train", "--token=a b"},
+                          .space = space_.signature(),
+                          .memory_limit_bytes = 5,
+                          .metric_regex = "rate ([0-9]+)",
+                          .memory_metric_regex = "peak ([0-9]+)",
+                          .objective = "energy",
+                          .share = "GPU 0"};
+};
+
+TEST_F(StudyRows, KeepAllThatATrialTold) {
+  const TrialResult told = whole_result();
+  const TrialResult result = kept(told);
+  EXPECT_EQ(result.outcome, Outcome::kOk);
+  EXPECT_THAT(numbers(result.throughput), ElementsAre(100.5, 99.25, 102.75));
+  EXPECT_EQ(result.peak_memory_bytes, 11);
+  EXPECT_EQ(result.fullest_gpu, told.fullest_gpu);
+  EXPECT_EQ(result.memory_capacity_bytes, 12);
+  EXPECT_EQ(result.resting_memory_bytes, 13);
+  EXPECT_EQ(result.data_wait_share, 0.125);
+  EXPECT_EQ(result.tokens_per_sample, 14.5);
+  EXPECT_TRUE(result.infers);
+  ASSERT_TRUE(result.latency);
+  EXPECT_EQ(result.latency->count, 15);
+  EXPECT_EQ(result.latency->p50_ns, 16);
+  EXPECT_EQ(result.latency->p90_ns, 17);
+  EXPECT_EQ(result.latency->p99_ns, 18);
+  EXPECT_EQ(result.epoch_samples, 19);
+  EXPECT_EQ(result.joules_per_sample, 0.75);
+  EXPECT_THAT(numbers(result.samples_per_joule), ElementsAre(2.5, 2.25, 2.75));
+  ASSERT_TRUE(result.host_use);
+  EXPECT_EQ(result.host_use->memory_bytes, 20U);
+  EXPECT_EQ(result.host_use->shm_bytes, 21U);
+  EXPECT_TRUE(result.not_started);
+  EXPECT_EQ(result.ranks, 22);
+  EXPECT_EQ(result.observed, told.observed);
+  EXPECT_EQ(result.failed_rank, 23);
+  EXPECT_EQ(result.unused, told.unused);
+  ASSERT_EQ(result.limits.size(), 1U);
+  EXPECT_EQ(result.limits.at("num_workers").most, 24);
+  EXPECT_EQ(result.limits.at("num_workers").why, "few files");
+  EXPECT_EQ(result.compile_time.count(), 25);
+  EXPECT_EQ(result.step_samples, 26);
+  EXPECT_TRUE(result.is_certain);
+  EXPECT_EQ(result.steps, 27);
+  EXPECT_EQ(result.wall.count(), 28);
+  EXPECT_EQ(result.start_up.count(), 29);
+  ASSERT_TRUE(result.expected);
+  EXPECT_THAT(numbers(result.expected->score), ElementsAre(30, 31, 32));
+  EXPECT_EQ(result.expected->peak_memory_bytes, 33);
+  EXPECT_EQ(result.neighbours, 34);
+  EXPECT_EQ(result.message, told.message);
+  EXPECT_EQ(result.disturbance, "others");
+  EXPECT_EQ(result.stderr_tail, "last words\xef\xbf\xbd") << "with a sign for what is no text";
+  EXPECT_EQ(result.notes, told.notes);
+}
+
+TEST_F(StudyRows, WhatATrialDidNotTellStaysUnknown) {
+  TrialResult told;
+  told.outcome = Outcome::kGpuOom;
+  const TrialResult result = kept(told);
+  EXPECT_EQ(result.outcome, Outcome::kGpuOom);
+  EXPECT_FALSE(result.throughput || result.samples_per_joule || result.joules_per_sample);
+  EXPECT_FALSE(result.peak_memory_bytes || result.memory_capacity_bytes ||
+               result.resting_memory_bytes || result.host_use);
+  EXPECT_FALSE(result.data_wait_share || result.tokens_per_sample || result.epoch_samples);
+  EXPECT_FALSE(result.latency || result.expected || result.infers || result.not_started);
+  EXPECT_EQ(result.failed_rank, -1);
+  EXPECT_EQ(result.ranks, 0);
+  EXPECT_TRUE(result.limits.empty() && result.unused.empty() && result.observed.empty());
+}
+
+TEST_F(StudyRows, AStudyOfAnOlderProgramHasTheDefaultsOfWhatItLacks) {
+  make(path(), {whole_result()});
+  ASSERT_TRUE(Database::open(path())->execute("UPDATE trials SET result='{}'"));
+  const TrialResult result = read_study(path())->trials.at(0).result;
+  EXPECT_THAT(numbers(result.throughput), ElementsAre(100.5, 99.25, 102.75));
+  EXPECT_FALSE(result.infers || result.not_started || result.is_certain || result.latency);
+  EXPECT_EQ(result.failed_rank, -1);
+  EXPECT_EQ(result.ranks, 0);
+  EXPECT_EQ(result.neighbours, 0);
+  EXPECT_EQ(result.step_samples, 0);
+  EXPECT_EQ(result.compile_time.count(), 0);
+  EXPECT_EQ(result.start_up.count(), 0);
+}
+
+TEST_F(StudyRows, AnUnreadableTrialIsNamed) {
+  for (const char* damage : {"config='[]'", "result='['", "outcome='new'"}) {
+    std::filesystem::remove(path());
+    make(path(), {whole_result()});
+    ASSERT_TRUE(Database::open(path())->execute(std::string("UPDATE trials SET ") + damage));
+    EXPECT_THAT(read_study(path()).error(),
+                HasSubstr("trial 1 cannot be read: the file is damaged"));
+  }
+}
+
+TEST_F(StudyRows, TheIdentityIsReadAsItWasWritten) {
+  make(path(), {});
+  const StudyIdentity read = *Study::open_to_read(path())->identity();
+  EXPECT_EQ(read.command, identity_.command);
+  EXPECT_EQ(read.space, identity_.space);
+  EXPECT_EQ(read.memory_limit_bytes, 5);
+  EXPECT_EQ(read.metric_regex, identity_.metric_regex);
+  EXPECT_EQ(read.memory_metric_regex, identity_.memory_metric_regex);
+  EXPECT_EQ(read.objective, "energy");
+  EXPECT_EQ(read.share, "GPU 0");
+  EXPECT_EQ(read.searched_for(), Objective::kMetric) << "energy or not";
+  identity_.metric_regex = "";
+  EXPECT_EQ(identity_.searched_for(), Objective::kSamplesPerJoule);
+  identity_.objective = "";
+  EXPECT_EQ(identity_.searched_for(), Objective::kSamplesPerSecond);
+}
+
+TEST_F(StudyRows, AnotherIdentityIsNamedWithWhatItWas) {
+  make(path(), {whole_result()});
+  const auto error = [&](const StudyIdentity& other) {
+    const auto study = Study::open(path(), other, true);
+    return study ? "none" : study.error();
+  };
+  EXPECT_EQ(error(identity_), "none");
+  StudyIdentity other = identity_;
+  other.command = {"train"};
+  EXPECT_EQ(error(other), path() + ": its trials had another command (train '--token=***'), so " +
+                              "they say nothing about this one. Give the same again, or --study " +
+                              "another file");
+  other = identity_;
+  other.memory_limit_bytes = {};
+  EXPECT_THAT(error(other), HasSubstr("another --memory-limit (5)"));
+  other = identity_;
+  other.metric_regex = "";
+  EXPECT_THAT(error(other), HasSubstr("another --metric (rate ([0-9]+))"));
+  other = identity_;
+  other.memory_metric_regex = "";
+  EXPECT_THAT(error(other), HasSubstr("another --memory-metric (peak ([0-9]+))"));
+  other = identity_;
+  other.share = "";
+  EXPECT_THAT(error(other), HasSubstr("another --parallel (GPU 0)"));
+  other = identity_;
+  other.objective = "";
+  EXPECT_THAT(error(other), HasSubstr("another --objective (energy)"));
+  other = identity_;
+  other.space = "{}";
+  EXPECT_THAT(error(other), HasSubstr("another search space"));
+}
+
+TEST_F(StudyRows, TrialsAreKeptInTheOrderInWhichTheyEnded) {
+  auto study = Study::open(path(), identity_, true);
+  const int64_t first = *study->start({{{"batch_size", "1"}}, "one"});
+  const int64_t second = *study->start({{{"batch_size", "2"}}, "two"});
+  const int64_t third = *study->start({{{"batch_size", "3"}}, "three"});
+  ASSERT_TRUE(study->finish(second, whole_result()));
+  ASSERT_TRUE(study->finish(first, whole_result()));
+  ASSERT_TRUE(study->interrupt(third));
+  EXPECT_EQ(*study->interrupted_count(), 1);
+  const auto trials = *study->finished();
+  ASSERT_EQ(trials.size(), 2U);
+  EXPECT_EQ(trials[0].id, second);
+  EXPECT_EQ(trials[0].why, "two");
+  EXPECT_THAT(trials[0].config, ElementsAre(Pair("batch_size", "2")));
+  EXPECT_EQ(trials[1].id, first);
+  EXPECT_EQ(study->finished(1)->at(0).id, first) << "without the one that is known";
+  EXPECT_EQ(*study->why_ended(), "");
+  ASSERT_TRUE(study->keep_why_ended("All is said."));
+  const StudyContent content = *read_study(path());
+  EXPECT_EQ(content.why_ended, "All is said.");
+  EXPECT_EQ(content.interrupted, 1);
+  EXPECT_EQ(content.trials_directory, folder_ + "/a.trials");
+  EXPECT_EQ(content.history().objective(), Objective::kMetric);
+  EXPECT_EQ(study->trial_directory(7), folder_ + "/a.trials/7");
+}
+
+TEST_F(StudyRows, ASearchWithoutAFileTakesTheFirstThatIsItsOwn) {
+  TrialResult failed;
+  EXPECT_EQ(Study::own_path(path(), identity_, false), path()) << "it does not exist";
+  make(path(), {failed});
+  EXPECT_EQ(Study::own_path(path(), identity_, true), path()) << "nothing in it is worth keeping";
+  std::filesystem::remove(path());
+  make(path(), {failed, whole_result()});
+  EXPECT_EQ(Study::own_path(path(), identity_, false), path());
+  EXPECT_EQ(Study::own_path(path(), identity_, true), path("a-2.db"));
+  StudyIdentity other = identity_;
+  other.command = {"infer"};
+  EXPECT_EQ(Study::own_path(path(), other, false), path("a-2.db"));
+  make(path("a-2.db"), {whole_result()});
+  EXPECT_EQ(Study::own_path(path(), other, false), path("a-3.db"));
+}
+
+TEST_F(StudyRows, FailuresAloneAreDroppedUnlessTheSearchIsResumed) {
+  const TrialResult failed;
+  make(path(), {failed, failed});
+  EXPECT_EQ(Study::open(path(), identity_, true)->dropped_failures(), 0);
+  {
+    const auto anew = Study::open(path(), identity_, false);
+    EXPECT_EQ(anew->dropped_failures(), 2);
+    EXPECT_TRUE(anew->finished()->empty());
+    EXPECT_FALSE(anew->joined());
+  }
+  make(path(), {whole_result()});
+  EXPECT_EQ(
+      Study::open(path(), identity_, false).error(),
+      path() + ": has 1 trial already. --resume goes on with them; --study takes another file");
+}
+
+TEST_F(StudyRows, WhatIsNoStudyIsSaid) {
+  EXPECT_THAT(read_study(path()).error(), HasSubstr("No such file or directory"));
+  ASSERT_TRUE(Database::open(path())->execute("CREATE TABLE t (x)"));
+  EXPECT_THAT(read_study(path()).error(), HasSubstr("a database, but not a study"));
+  EXPECT_THAT(Study::open(path(), identity_, true).error(),
+              HasSubstr("a database, but not a study. Give --study another file"));
+  (void)Database::open(path("empty.db"))->execute("VACUUM");
+  EXPECT_THAT(read_study(path("empty.db")).error(), HasSubstr("it is empty, not a study"));
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -5,9 +5,11 @@
 // new text, which the test names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 #include "tests/paths.h"
@@ -20,6 +22,8 @@
 namespace redline::tuner {
 namespace {
 
+constexpr std::chrono::hours kLong{10};
+
 struct Scene {
   std::string name;
   uint64_t seed = 0;
@@ -27,7 +31,9 @@ struct Scene {
   std::vector<std::string> more_knobs = {};
   std::vector<std::string> advised = {};
   bool gpu = true;
-  Budget budget = {.time = std::chrono::hours(10), .max_trials = 14};
+  const char* strategy = "model";
+  std::map<int64_t, Outcome> failures = {};  ///< by trial: how it ends, whatever the machine says
+  Budget budget = {.time = kLong, .max_trials = 14};
 };
 
 class KeptSearches : public ::testing::Test {
@@ -66,19 +72,26 @@ class KeptSearches : public ::testing::Test {
     Space space = *make_space(knobs, command, settings.machine);
     space.first = machine.defaults();
     space.advised = scene.advised;
-    const auto strategy = make_strategy("model", space, settings);
+    const auto strategy = make_strategy(scene.strategy, space, settings);
     const Plan plan(space, *strategy, scene.budget);
     History history(space);
     while (const auto proposal = plan.next(history)) {
       TrialResult result = machine.run(history.effective(proposal->config));
+      const int64_t id = std::ssize(history.trials()) + 1;
+      if (const auto failure = scene.failures.find(id); failure != scene.failures.end()) {
+        result = {};
+        result.outcome = failure->second;
+      }
       result.expected = proposal->expected;
-      history.add({.id = std::ssize(history.trials()) + 1,
+      history.add({.id = id,
                    .config = proposal->config,
                    .why = proposal->why,
                    .result = std::move(result)});
       tell(history.trials().back());
     }
-    say("  {} {}", plan.why_ended(history), strategy->why_ended(history));
+    say("  {} {} {}", plan.why_ended(history), strategy->why_ended(history),
+        strategy->description());
+    if (!strategy->possible_gain(history)) return;
     say("  at most {:.4g} faster", *strategy->possible_gain(history));
     tell_outlook(space, settings, history);
   }
@@ -123,7 +136,7 @@ class KeptSearches : public ::testing::Test {
     std::ifstream file(kept);
     const std::string before{std::istreambuf_iterator<char>(file), {}};
     if (before == text_) return;
-    const std::string made = ::testing::TempDir() + "searches.txt";
+    const std::string made = fmt::format("{}searches.{}.txt", ::testing::TempDir(), getpid());
     std::ofstream(made) << text_;
     std::istringstream old(before), now(text_);
     std::string was, is;
@@ -148,6 +161,17 @@ TEST_F(KeptSearches, GoTheSameWay) {
           .seed = 8,
           .more_knobs = {"tf32=off,on", "pin_memory=off,on"},
           .budget = {.time = std::chrono::minutes(7)}});
+  search({.name = "a GPU that fails now and then",
+          .seed = 10,
+          .failures = {{3, Outcome::kCrash},
+                       {4, Outcome::kCrash},
+                       {5, Outcome::kHang},
+                       {6, Outcome::kShmFull},
+                       {8, Outcome::kGpuOom}}});
+  for (const char* name : {"coordinate", "random", "grid"}) {
+    search(
+        {.name = name, .seed = 12, .strategy = name, .budget = {.time = kLong, .max_trials = 25}});
+  }
   expect_kept("tuner/search/searches.txt");
 }
 

@@ -206,5 +206,19 @@ TEST_F(PlanTest, WhatEndedTheSearchBeforeItsBudgetIsSaid) {
   EXPECT_EQ(why_ended(0.03), "exhausted More time could bring at most 4 % more.");
 }
 
+TEST_F(PlanTest, ASecondRunThatConfirmsNothingMakesNoWinner) {
+  ran("1", 100, "default");
+  ran("2", 300);
+  ran("2", 300, kOnceMore);
+  EXPECT_EQ(best(), "2") << "as long as nothing is confirmed";
+  ran("3", 200);
+  ran("1", 100, kConfirm);
+  EXPECT_EQ(best(), "2") << "the defaults alone have won against nobody";
+  ran("3", 200, kConfirm);
+  EXPECT_EQ(best(), "3");
+  ran("2", 300, kConfirm);
+  EXPECT_EQ(best(), "2");
+}
+
 }  // namespace
 }  // namespace redline::tuner

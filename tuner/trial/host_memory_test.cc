@@ -42,6 +42,39 @@ TEST(MemoryWatch, MappedFilesAreNoData) {
   EXPECT_EQ(watch.peak_bytes(), 12 * kMiB);
 }
 
+TEST(MemoryWatch, AProcessThatIsGoneTellsNothing) {
+  MemoryWatch watch;
+  watch.add(1, {.data = 0, .whole = 0, .whole_peak = 0});
+  watch.add(1, {.data = 10 * kMiB, .whole = 9 * kMiB, .whole_peak = 9 * kMiB});
+  EXPECT_EQ(watch.peak_bytes(), 0U) << "its file was read while it ended";
+  watch.add(1, {.data = 9 * kMiB, .whole = 9 * kMiB, .whole_peak = 9 * kMiB});
+  EXPECT_EQ(watch.peak_bytes(), 9 * kMiB);
+  EXPECT_EQ(watch.resident_bytes(), 0U);
+  watch.sample({getpid()});
+  const uint64_t one = watch.resident_bytes();
+  EXPECT_GT(one, kMiB);
+  watch.sample({getpid(), getpid()});
+  EXPECT_GE(watch.resident_bytes(), 2 * one - kMiB) << "of all processes together";
+  const uint64_t both = watch.resident_bytes();
+  watch.sample({});
+  EXPECT_EQ(watch.resident_bytes(), both) << "the most";
+}
+
+TEST(HostRoom, OnlyAClearLackIsOne) {
+  const HostRoom room{.memory_bytes = 1000 * kMiB, .shm_bytes = 100 * kMiB};
+  const auto lack = [&](uint64_t memory, uint64_t shm) {
+    return lacking({.memory_bytes = memory * kMiB, .shm_bytes = shm * kMiB}, room);
+  };
+  EXPECT_FALSE(lack(1250, 125));
+  EXPECT_EQ(lack(1251, 125), Outcome::kHostOom);
+  EXPECT_EQ(lack(1251, 126), Outcome::kShmFull) << "first what is smaller";
+  EXPECT_FALSE(lacking({.memory_bytes = 1, .shm_bytes = 1}, {}));
+  EXPECT_EQ(lacking_text({.memory_bytes = 1251 * kMiB, .shm_bytes = 0}, room),
+            "not started: needs 1.2 GiB of host memory, 1000.0 MiB free");
+  EXPECT_EQ(lacking_text({.memory_bytes = 0, .shm_bytes = 126 * kMiB}, room),
+            "not started: needs 126.0 MiB of /dev/shm, 100.0 MiB free");
+}
+
 TEST(MemoryWatch, SeesThisProcessGrow) {
   MemoryWatch watch;
   watch.sample({getpid()});

@@ -36,6 +36,20 @@ TEST(MachineWatch, SaysWhoDisturbed) {
   EXPECT_EQ(disturbance_between(before, before, 0, 2), "");
 }
 
+TEST(MachineWatch, ALittleIsNoDisturbance) {
+  const auto said = [&](double all, double busy, double stolen, double own) {
+    return disturbance_between({}, {.busy = busy, .stolen = stolen, .all = all}, own, 2);
+  };
+  EXPECT_EQ(said(100, 97, 3, 97), "");
+  EXPECT_NE(said(100, 96, 4, 96), "") << "more than 3 % stolen";
+  EXPECT_EQ(said(100, 91, 0, 76.5), "") << "less than 15 % by others";
+  EXPECT_EQ(said(100, 91, 0, 75.5), "other programs used 0.3 of 2 processors");
+  EXPECT_EQ(said(100, 90, 0, 70), "") << "10 % was idle";
+  EXPECT_EQ(said(100, 89, 2, 70), "other programs used 0.4 of 2 processors");
+  EXPECT_EQ(said(0.19, 0.19, 0, 0), "") << "too short to say";
+  EXPECT_NE(said(0.2, 0.2, 0, 0), "");
+}
+
 TEST(MachineWatch, ItsOwnProcessesAreNoNeighbours) {
   MachineWatch watch({0});
   EXPECT_EQ(watch.disturbance({}), "");

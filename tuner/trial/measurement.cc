@@ -155,12 +155,11 @@ std::optional<Latency> Measurement::latency(int64_t least_steps) const {
 /// them; it only grows, so times must be asked for in order.
 Measurement::Point Measurement::totals_at(int64_t time_ns, const Series& series, size_t& right) {
   while (series[right].time_ns < time_ns) ++right;
+  if (right == 0) return series.front();
   const Point& after = series[right];
-  const Point& before = series[right == 0 ? 0 : right - 1];
-  const double share = after.time_ns == before.time_ns
-                           ? 1
-                           : static_cast<double>(time_ns - before.time_ns) /
-                                 static_cast<double>(after.time_ns - before.time_ns);
+  const Point& before = series[right - 1];
+  const double share = static_cast<double>(time_ns - before.time_ns) /
+                       static_cast<double>(after.time_ns - before.time_ns);
   const auto evaluation = static_cast<double>(after.evaluation_ns - before.evaluation_ns);
   return {.time_ns = time_ns,
           .steps = after.steps,

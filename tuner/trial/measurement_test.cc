@@ -209,6 +209,75 @@ TEST(Measurement, WhatIsSurelySlowerIsBehindWhatMightNotIsNot) {
   EXPECT_FALSE(alone.behind()) << "nobody to beat";
 }
 
+/// Two steps of 9 ms, two of 11, and so on. Of 43 steps the last 40 count, as 20 blocks of two.
+int64_t by_turns(int64_t step) { return ((step / 2) % 2 == 0 ? 9 : 11) * kMillisecond; }
+
+TEST(Measurement, TheIntervalIsThatOfItsBlocks) {
+  Measurement measurement(plan());
+  train(measurement, 0, 1, 43, 10, by_turns);
+  const auto estimate = measurement.estimate();
+  ASSERT_TRUE(estimate);
+  // 20 blocks, each 10 % off: an error of 10 % / sqrt(19), and 2.093 of them on each side.
+  EXPECT_NEAR(estimate->samples_per_s, 1000, 1e-6);
+  EXPECT_NEAR(estimate->low, 1000 / 1.04802, 0.01);
+  EXPECT_NEAR(estimate->high, 1048.02, 0.01);
+  EXPECT_NEAR(measurement.window(40)->seconds(), 0.4, 1e-9);
+  EXPECT_EQ(measurement.window(40)->steps, 40);
+  EXPECT_FALSE(measurement.window(41));
+}
+
+TEST(Measurement, ItEndsWhereItsPlanSays) {
+  const auto with = [](const Measurement::Plan& plan) {
+    Measurement measurement(plan);
+    train(measurement, 0, 1, 43, 10, by_turns);
+    return measurement;
+  };
+  using std::chrono::milliseconds;
+  Measurement::Plan wide{.measure_for = milliseconds(401), .min_steps = 40, .enough = 0.047};
+  EXPECT_FALSE(with(wide).complete()) << "0.400 s, and an interval of 4.8 %";
+  wide.enough = 0.049;
+  EXPECT_TRUE(with(wide).complete());
+  wide.measure_for = milliseconds(1601);
+  EXPECT_FALSE(with(wide).complete()) << "not yet a quarter of the time";
+  wide.measure_for = milliseconds(1600);
+  EXPECT_TRUE(with(wide).complete());
+  wide.min_steps = 41;
+  EXPECT_FALSE(with(wide).complete());
+  EXPECT_TRUE(with({.measure_for = milliseconds(400), .enough = 0}).complete());
+
+  Measurement::Plan against{.measure_for = milliseconds(4000), .rate_to_beat = 1072.1};
+  EXPECT_TRUE(with(against).behind()) << "1,000 and one and a half times 4.8 %";
+  against.rate_to_beat = 1071.9;
+  EXPECT_FALSE(with(against).behind());
+  against = {.measure_for = milliseconds(4001), .rate_to_beat = 1072.1};
+  EXPECT_FALSE(with(against).behind()) << "not yet a tenth of the time";
+}
+
+TEST(Measurement, ADriftIsTheChangeFromItsFirstHalfToItsSecond) {
+  const auto drift = [](int64_t last_ms_times_ten) {
+    Measurement measurement(plan());
+    train(measurement, 0, 1, 43, 10, [last_ms_times_ten](int64_t step) {
+      return (step <= 33 ? 100 : last_ms_times_ten) * kMillisecond / 10;
+    });
+    return measurement.drift();
+  };
+  EXPECT_NEAR(drift(150), -0.2, 1e-9) << "12.5 ms after 10 ms";
+  EXPECT_NEAR(drift(60), 0.25, 1e-9);
+  EXPECT_EQ(drift(120), 0) << "9 % is not worth a word";
+  EXPECT_NEAR(drift(124), 10 / 11.2 - 1, 1e-9);
+}
+
+TEST(Measurement, TheMedianStepIsInTheMiddleByLength) {
+  Measurement measurement(plan());
+  const int64_t lengths[] = {7, 9, 1, 5};
+  train(measurement, 0, 1, 4, 10, [&](int64_t step) { return lengths[step - 1]; });
+  EXPECT_EQ(measurement.median_step_ns(), 5);
+  for (int64_t step : {1, 2, 4, 8})
+    measurement.add({1, 2, step * 100, step, step * 6, std::nullopt});
+  EXPECT_EQ(measurement.median_step_ns(), 100) << "9, 1, 5, and three of 100";
+  EXPECT_EQ(measurement.median_step_samples(), 20);
+}
+
 TEST(Measurement, DriftIsNoticedAndNoiseIsNot) {
   Measurement throttled(plan());
   train(throttled, 0, 1, 200, 32,

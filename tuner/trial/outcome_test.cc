@@ -252,9 +252,38 @@ TEST(Outcome, WhatAnExceptionSaysOfValuesComesAgain) {
 }
 
 TEST(Outcome, TheHooksOwnWordsAreShown) {
+  const auto verdict_on = [](const FailureReport& failure) {
+    Evidence evidence;
+    evidence.failures = {failure};
+    return judge(evidence);
+  };
+  const std::string words = "samples cannot be counted: no DataLoader";
+  EXPECT_EQ(verdict_on({1, "invalid", "", words}), (Verdict{Outcome::kInvalid, 1, words}));
+  EXPECT_EQ(verdict_on({1, "invalid", "E", words}),
+            (Verdict{Outcome::kInvalid, 1, "invalid (rank 1)"}));
+  EXPECT_EQ(verdict_on({1, "nan_loss", "", words}),
+            (Verdict{Outcome::kNanLoss, 1, "the loss is NaN (rank 1)"}));
+  EXPECT_EQ(verdict_on({-1, "thrash", "", ""}),
+            (Verdict{Outcome::kThrash, -1, "the allocator thrashes"}));
+}
+
+TEST(Outcome, AnExceptionSaysItsTypeAndItsLastLine) {
   Evidence evidence;
-  evidence.failures = {{0, "invalid", "", "samples cannot be counted: no DataLoader"}};
-  EXPECT_THAT(judge(evidence).message, HasSubstr("samples cannot be counted: no DataLoader"));
+  evidence.failures = {{0, "exception", "ValueError", "first\nlast"}};
+  EXPECT_EQ(judge(evidence), (Verdict{Outcome::kInvalid, 0, "ValueError: last (rank 0)", true}));
+  evidence.failures = {{0, "exception", "RuntimeError", "Broken pipe"},
+                       {1, "exception", "RuntimeError", "Read error"}};
+  EXPECT_EQ(judge(evidence), Verdict{})
+      << "only of those that lost a peer, so the cause is elsewhere";
+  evidence.wait_status = exited(1);
+  evidence.stderr_text = "Killed process\nRuntimeError: it broke\n";
+  EXPECT_EQ(judge(evidence), (Verdict{Outcome::kCrash, -1, "RuntimeError: it broke"}));
+  evidence.stderr_text = "AssertionError: no\n";
+  EXPECT_EQ(judge(evidence).outcome, Outcome::kInvalid);
+  evidence.stepped = true;
+  EXPECT_EQ(judge(evidence).outcome, Outcome::kCrash);
+  evidence.wait_status = exited(2);
+  EXPECT_EQ(judge(evidence).outcome, Outcome::kCrash);
 }
 
 }  // namespace

@@ -46,5 +46,78 @@ TEST(RankReports, WhatIsHeldBetweenStepsIsThatOfTheFullestGpuAndMaySink) {
   EXPECT_EQ(reports.resting_memory(), 4U) << "the first of two that are as full stays";
 }
 
+TEST(RankReports, WhatRankZeroSeesOfTheKnobsCounts) {
+  RankReports reports{Measurement::Plan{}};
+  reports.take(SeenReport{0, {{"batch_size", "64"}}});
+  reports.take(SeenReport{0, {{"batch_size", "8"}, {"amp", "off"}}});
+  reports.take(SeenReport{1, {{"tf32", "on"}}});
+  EXPECT_EQ(reports.observed(), (Config{{"amp", "off"}, {"batch_size", "64"}}));
+  reports.take(UnusedReport{0, {"amp", "tf32"}, "no model"});
+  reports.take(UnusedReport{0, {"num_workers"}, "a stream", 1});
+  reports.take(UnusedReport{1, {"compile"}, "no model", 7});
+  EXPECT_EQ(reports.unused(), (Config{{"amp", "no model"}, {"tf32", "no model"}}));
+  ASSERT_EQ(reports.limits().size(), 1U);
+  EXPECT_EQ(reports.limits().at("num_workers").most, 1);
+  EXPECT_EQ(reports.limits().at("num_workers").why, "a stream");
+}
+
+TEST(RankReports, TheSlowestRanksCompilationCounts) {
+  RankReports reports{Measurement::Plan{}};
+  EXPECT_FALSE(reports.compiling());
+  EXPECT_EQ(reports.compile_time().count(), 0);
+  reports.take(CompileReport{0, false, 50});
+  reports.take(CompileReport{1, false, 40});
+  EXPECT_FALSE(reports.compiling());
+  EXPECT_EQ(reports.compile_time().count(), 50);
+  EXPECT_EQ(reports.last_sign_ns(), 0) << "before the first step";
+  reports.take(step(0, 2, 1));
+  reports.take(CompileReport{1, true, int64_t{1} << 60});
+  EXPECT_TRUE(reports.compiling());
+  EXPECT_GT(reports.compile_time().count(), int64_t{1} << 60) << "with what runs now";
+  EXPECT_EQ(reports.last_sign_ns(), 0) << "a step without a time is none";
+}
+
+TEST(RankReports, TheLatestSignIsAStepOrACompilation) {
+  RankReports reports{Measurement::Plan{}};
+  StepReport early = step(0, 1, 1);
+  early.time_ns = 5;
+  reports.take(early);
+  EXPECT_EQ(reports.last_sign_ns(), 5);
+  reports.take(CompileReport{0, true, 0});
+  EXPECT_GT(reports.last_sign_ns(), 5);
+  EXPECT_LT(reports.last_sign_ns(), INT64_MAX);
+  early.time_ns = INT64_MAX;
+  reports.take(early);
+  EXPECT_EQ(reports.last_sign_ns(), INT64_MAX);
+}
+
+TEST(RankReports, PassesAreCountedInWords) {
+  const auto said = [](int64_t forwards, int64_t backwards) {
+    RankReports reports{Measurement::Plan{}};
+    reports.take(ActivityReport{0, forwards, backwards});
+    return reports.activity();
+  };
+  EXPECT_EQ(RankReports{Measurement::Plan{}}.activity(), "");
+  EXPECT_EQ(said(1, 2), "1 forward pass with gradients, 2 backward passes");
+  EXPECT_EQ(said(0, 1), "no forward passes with gradients, 1 backward pass");
+}
+
+TEST(RankReports, AnEpochIsOfAllRanksAndANoteIsKeptOnce) {
+  RankReports reports{Measurement::Plan{}};
+  StepReport report = step(1, 3, 0);
+  report.epoch_samples = 100;
+  report.memory_capacity_bytes = 9;
+  reports.take(report);
+  EXPECT_EQ(reports.epoch_samples(), 300);
+  EXPECT_EQ(reports.memory_capacity(), 9);
+  EXPECT_EQ(reports.device_memory(), 0U);
+  for (const char* text : {"one", "two", "one"}) reports.take(NoteReport{0, text});
+  EXPECT_EQ(reports.notes(), (std::vector<std::string>{"one", "two"}));
+  EXPECT_FALSE(reports.first_failure());
+  reports.take(FailureReport{2, "gpu_oom", "", ""});
+  EXPECT_TRUE(reports.first_failure());
+  EXPECT_EQ(reports.failures().at(0).rank, 2);
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -158,5 +158,36 @@ TEST(Report, WhatTheHookTellsBesideSteps) {
   EXPECT_TRUE(parse_report(R"({"type":"begin","rank":3})"));
 }
 
+TEST(Report, AStepTellsAllItsFiguresOrTheUsualOnes) {
+  const auto step_of = [](const std::string& line) {
+    return std::get<StepReport>(*parse_report(line));
+  };
+  const StepReport whole = step_of(
+      R"({"type":"step","rank":1,"world":2,"t":3,"steps":4,"samples":5,"memory":6,"resting":7,)"
+      R"("capacity":8,"device":9,"devices":10,"wait":11,"evaluation":12,"epoch":13,)"
+      R"("inference":true,"tokens":14,"may_train":true,"batches":[15,16]})");
+  EXPECT_EQ(whole.memory_capacity_bytes, 8);
+  EXPECT_EQ(whole.device, 9);
+  EXPECT_EQ(whole.devices, 10);
+  EXPECT_EQ(whole.data_wait_ns, 11);
+  EXPECT_EQ(whole.evaluation_ns, 12);
+  EXPECT_EQ(whole.epoch_samples, 13);
+  EXPECT_TRUE(whole.inference);
+  EXPECT_EQ(whole.tokens, 14);
+  EXPECT_TRUE(whole.may_train);
+  EXPECT_EQ(whole.batches_ns, (std::vector<int64_t>{15, 16}));
+  const StepReport least = step_of(R"({"type":"step","rank":1,"t":3,"steps":4,"samples":5})");
+  EXPECT_EQ(least.world_size, 1);
+  EXPECT_EQ(least.device, 0);
+  EXPECT_EQ(least.devices, 1);
+  EXPECT_EQ(least.evaluation_ns, 0);
+  EXPECT_FALSE(least.inference || least.may_train);
+  EXPECT_FALSE(least.peak_memory_bytes || least.resting_memory_bytes || least.epoch_samples ||
+               least.memory_capacity_bytes || least.data_wait_ns || least.tokens);
+  const auto failure = parse_report(R"({"type":"failure","rank":2,"kind":"nan_loss"})");
+  EXPECT_EQ(std::get<FailureReport>(*failure).rank, 2);
+  EXPECT_EQ(std::get<FailureReport>(*failure).error, "");
+}
+
 }  // namespace
 }  // namespace redline::tuner

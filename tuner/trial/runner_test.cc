@@ -289,6 +289,68 @@ TEST_F(RunTrial, TheTimeoutCountsFromTheHooksReport) {
   EXPECT_THAT(python("time.sleep(1000)").message, HasSubstr("torch was not imported within 0.2 s"));
 }
 
+TEST_F(RunTrial, WhereItHungIsAmongItsLastWords) {
+  spec_.timeout = std::chrono::milliseconds(1);
+  spec_.start_timeout = std::chrono::minutes(1);
+  const std::string body = R"(
+with open(os.environ["TMPDIR"] + "/stacks.rank 0, pid 1", "w") as file:
+    file.write("Current thread 0x1 (most recent call first):\n  File here\n")
+print("a word", file=sys.stderr, flush=True)
+)";
+  EXPECT_EQ(python(body + "say(type='begin', rank=0); time.sleep(1000)").stderr_tail,
+            "a word\nrank 0, pid 1 hung, innermost call first:\n  File here\n");
+  EXPECT_EQ(python(body + "sys.exit(3)").stderr_tail, "a word");
+}
+
+TEST_F(RunTrial, WhatTheRanksToldIsInTheResult) {
+  spec_.global_batch = 64;
+  const std::string body = R"(
+begin = time.monotonic_ns()
+for rank in range(2):
+    for step in range(1, 44):
+        say(type="step", rank=rank, world=2, t=begin + step * 10000000, steps=step, samples=step * 32,
+            memory=900 + rank, resting=40 + rank, capacity=1000, wait=step * 1000000, epoch=500,
+            tokens=step * 320)
+say(type="seen", rank=0, knobs={"batch_size": 32})
+say(type="unused", rank=0, knobs=["amp"], why="no model")
+say(type="unused", rank=0, knobs=["num_workers"], why="a stream", above=1)
+say(type="compile", rank=0, running=False, total=77)
+say(type="note", rank=1, text="a note")
+with open(os.environ["REDLINE_TRIAL"], "w") as channel: channel.write("no report\n")
+)";
+  const TrialResult result = python(body);
+  ASSERT_EQ(result.outcome, Outcome::kOk) << result.message;
+  EXPECT_EQ(result.message, "");
+  EXPECT_NEAR(result.throughput->samples_per_s, 6400, 1e-6);
+  EXPECT_GE(result.steps, 20);
+  EXPECT_LE(result.steps, 40) << "those that the rate covers";
+  EXPECT_EQ(result.ranks, 2);
+  EXPECT_EQ(result.step_samples, 64);
+  EXPECT_EQ(result.peak_memory_bytes, 901U);
+  EXPECT_EQ(result.fullest_gpu, "rank 1, the fullest");
+  EXPECT_EQ(result.resting_memory_bytes, 41U);
+  EXPECT_EQ(result.memory_capacity_bytes, 1000U);
+  EXPECT_NEAR(result.data_wait_share.value_or(0), 0.1, 1e-9);
+  EXPECT_NEAR(result.tokens_per_sample.value_or(0), 10, 1e-9);
+  EXPECT_EQ(result.epoch_samples, 1000);
+  EXPECT_EQ(result.observed, (Config{{"batch_size", "32"}}));
+  EXPECT_EQ(result.unused, (Config{{"amp", "no model"}}));
+  EXPECT_EQ(result.limits.at("num_workers").most, 1);
+  EXPECT_EQ(result.compile_time.count(), 77);
+  EXPECT_EQ(result.notes, (std::vector<std::string>{
+                              "a note", "reports of the ranks that were not understood: 1"}));
+  EXPECT_FALSE(result.infers || result.latency || result.is_certain || result.not_started);
+  EXPECT_EQ(result.failed_rank, -1);
+  EXPECT_EQ(result.stderr_tail, "");
+  EXPECT_GT(result.start_up.count(), 0);
+  EXPECT_LT(result.start_up, result.wall);
+  spec_.global_batch = 65;
+  const TrialResult wrong = python(body);
+  EXPECT_EQ(wrong.outcome, Outcome::kInvalid);
+  EXPECT_EQ(wrong.message, "a step took 64 samples over 2 ranks, not the 65 of --global-batch");
+  EXPECT_FALSE(wrong.throughput);
+}
+
 TEST_F(RunTrial, CompilationIsNoHangUntilItsOwnLimit) {
   spec_.timeout = std::chrono::milliseconds(1);
   spec_.start_timeout = std::chrono::minutes(1);

@@ -2,12 +2,18 @@
 
 #include <unistd.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "tuner/trial/trial_start.h"
 
 namespace redline::tuner {
 namespace {
+
+namespace fs = std::filesystem;
 
 TEST(Metric, TheLastMatchCounts) {
   const std::string pattern = R"(([0-9.eE+-]+) img/s)";
@@ -32,6 +38,42 @@ TEST(HangStacks, OnlyWhoCatchesTheSignalIsAsked) {
   EXPECT_TRUE(catches("SigCgt:\t0000400000000000\n", 47));
   EXPECT_FALSE(catches("", 1));
   EXPECT_EQ(hang_stacks({getpid()}, "/tmp"), "") << "and this process lives on";
+}
+
+class TrialFolder : public ::testing::Test {
+ protected:
+  TrialFolder() : path_(::testing::TempDir() + "trial_files." + std::to_string(getpid())) {
+    fs::create_directories(path_);
+  }
+  ~TrialFolder() override { fs::remove_all(path_); }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((fs::path(path_) / name).parent_path());
+    std::ofstream(fs::path(path_) / name) << text;
+  }
+  const std::string path_;
+};
+
+TEST_F(TrialFolder, AStackIsTheInnermostFramesOfTheThreadThatWasAsked) {
+  EXPECT_EQ(hang_stacks({}, path_), "");
+  write("stacks.rank 1, pid 8", "Thread 0x1 (most recent call first):\n  File one\n  File two\n\n");
+  write("stacks.rank 0, pid 7",
+        "Thread 0x1 (most recent call first):\n  File no\n\n"
+        "Current thread 0x2 (most recent call first):\n  File 1\n  File 2\n  File 3\n  File 4\n"
+        "  File 5\n  File 6\n  File 7\n");
+  write("stacks.rank 2, pid 9", "");
+  write("other", "Current thread 0x2 (most recent call first):\n  File 1\n");
+  EXPECT_EQ(hang_stacks({}, path_),
+            "rank 0, pid 7 hung, innermost call first:\n  File 1\n  File 2\n  File 3\n  File 4\n"
+            "  File 5\n  File 6\n"
+            "rank 1, pid 8 hung, innermost call first:\n  File one\n  File two\n");
+}
+
+TEST_F(TrialFolder, ErrorFilesOfTorchelasticAreFoundBelowIt) {
+  write("error.json", "a");
+  write("run/attempt_0/1/error.json", "b");
+  write("run/attempt_0/1/error.txt", "c");
+  EXPECT_THAT(elastic_errors(path_), ::testing::UnorderedElementsAre("a", "b"));
+  EXPECT_TRUE(elastic_errors(path_ + "/none").empty());
 }
 
 TEST(TrialPaths, SocketsOfATrialFitBelowItsTemporaryFolder) {

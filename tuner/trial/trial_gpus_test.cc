@@ -89,6 +89,16 @@ TEST_F(StubGpus, MemoryThatComesBackIsAwaited) {
   EXPECT_THAT(back.wait(std::chrono::hours(1), stop_), IsEmpty());
 }
 
+TEST_F(StubGpus, WhatTheDriverItselfMayTakeIsNotAwaited) {
+  const TrialGpus one = gpus("0");
+  const GpuMemoryReturn back(one);
+  use(703 + 64);
+  EXPECT_THAT(back.wait(std::chrono::nanoseconds(0), stop_), IsEmpty());
+  use(703 + 65);
+  EXPECT_THAT(back.wait(std::chrono::nanoseconds(0), stop_),
+              ElementsAre(HasSubstr("GPU 0 holds 65.0 MiB more")));
+}
+
 TEST_F(StubGpus, WhoKeepsMemoryIsNamed) {
   const TrialGpus one = gpus("3");
   const GpuMemoryReturn back(one);
@@ -127,12 +137,27 @@ TEST(EnergyMeter, AddsThePowerOfGpusThatCountNoEnergy) {
   EXPECT_DOUBLE_EQ(*meter.between(0, 4 * kSecond), 400 + 40 + 60);
 }
 
+TEST(EnergyMeter, TellsNothingOfTimesThatItDidNotSee) {
+  EnergyMeter meter;
+  for (const int second : {1, 2, 3}) meter.add(second * kSecond, {.joules = 100.0 * second});
+  meter.add(3 * kSecond, {.joules = 999});
+  meter.add(2 * kSecond, {.joules = 999});
+  EXPECT_DOUBLE_EQ(*meter.between(kSecond, 3 * kSecond), 200)
+      << "a clock that stands tells nothing";
+  EXPECT_FALSE(meter.between(kSecond - 1, 2 * kSecond));
+  EXPECT_FALSE(meter.between(kSecond, 3 * kSecond + 1));
+  EXPECT_FALSE(meter.between(2 * kSecond, 2 * kSecond));
+  EXPECT_FALSE(meter.between(3 * kSecond, 2 * kSecond));
+}
+
 TEST(EnergyMeter, AShortMeasurementIsLessSure) {
   const Throughput rate{.samples_per_s = 100, .low = 99, .high = 101};
   const Throughput brief = samples_per_joule(0.5, rate, 1);
   const Throughput longer = samples_per_joule(0.5, rate, 100);
   EXPECT_DOUBLE_EQ(brief.samples_per_s, 2);
   EXPECT_NEAR(brief.high, 2.2, 0.01);
+  EXPECT_NEAR(brief.low, 2 / 1.1005, 0.001) << "1 % of the rate and 10 % of the counter";
+  EXPECT_NEAR(samples_per_joule(0.5, rate, 0).high, 4, 0.01);
   EXPECT_NEAR(longer.high, 2.02, 0.001);
 }
 

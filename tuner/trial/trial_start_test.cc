@@ -1,0 +1,113 @@
+#include "tuner/trial/trial_start.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "machine/launch/process_tree.h"
+#include "tuner/trial/trial_resources.h"
+
+namespace redline::tuner {
+namespace {
+
+TEST(TrialEnvironment, TellsTheTrialItsKnobsAndPlaces) {
+  const Config config = {{"amp", "bf16"}, {"batch_size", "64"}};
+  const auto made = [&](const std::set<std::string>& used, std::optional<uint64_t> limit,
+                        const std::string& marker) {
+    return trial_environment(
+        {config, used, "/s/1/reports", "/s/1/tmp", "/s/1", "mark", limit, marker});
+  };
+  const launch::Environment told = made({"batch_size"}, 77, "my step");
+  EXPECT_EQ(told.get("REDLINE_KNOBS"), R"({"amp":"bf16"})");
+  EXPECT_EQ(told.get("REDLINE_BATCH_SIZE"), "64");
+  EXPECT_EQ(told.get("REDLINE_TRIAL"), "/s/1/reports");
+  EXPECT_EQ(told.get("REDLINE_TRIAL_DIRECTORY"), "/s/1");
+  EXPECT_EQ(told.get("TMPDIR"), "/s/1/tmp");
+  EXPECT_EQ(told.get(launch::kMarkVariable), "mark");
+  EXPECT_EQ(told.get("REDLINE_MEMORY_LIMIT"), "77");
+  EXPECT_EQ(told.get("REDLINE_STEP_MARKER"), "my step");
+  EXPECT_TRUE(told.get("NVTX_INJECTION64_PATH"));
+  EXPECT_EQ(told.get("MASTER_PORT"), told.get("PET_MASTER_PORT"));
+  const int port = std::stoi(*told.get("MASTER_PORT"));
+  EXPECT_GT(port, 1023);
+  EXPECT_NE(port, 29500) << "a free one was found";
+  const launch::Environment least = made({"amp"}, {}, "");
+  EXPECT_EQ(least.get("REDLINE_KNOBS"), R"({"batch_size":64})") << "the command has amp";
+  for (const char* name : {"REDLINE_BATCH_SIZE", "REDLINE_MEMORY_LIMIT", "REDLINE_STEP_MARKER"}) {
+    EXPECT_FALSE(least.get(name)) << name;
+  }
+}
+
+TEST(TrialEnvironment, AShareGivesGpusAndThreads) {
+  const auto threads = [](const Share& share, int ranks, const char* own) {
+    launch::Environment variables;
+    if (own) variables.set("OMP_NUM_THREADS", own);
+    restrict_to(share, ranks, variables);
+    return variables.get("OMP_NUM_THREADS").value_or("none");
+  };
+  EXPECT_EQ(threads({.gpus = {}, .cores = {4, 5, 6}}, 1, nullptr), "3");
+  EXPECT_EQ(threads({.gpus = {}, .cores = {4, 5, 6}}, 1, "7"), "7");
+  EXPECT_EQ(threads({.gpus = {}, .cores = {4, 5, 6}}, 2, nullptr), "none");
+  EXPECT_EQ(threads({}, 1, nullptr), "none");
+  launch::Environment variables;
+  restrict_to({}, 1, variables);
+  EXPECT_FALSE(variables.get("CUDA_VISIBLE_DEVICES"));
+  restrict_to({.gpus = {"2", "GPU-a"}, .cores = {}}, 1, variables);
+  EXPECT_EQ(variables.get("CUDA_VISIBLE_DEVICES"), "2,GPU-a");
+  for (const char* hidden : {"", "-1"}) {
+    variables.set("CUDA_VISIBLE_DEVICES", hidden);
+    EXPECT_FALSE(sees_gpu(variables));
+  }
+}
+
+TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  TrialSpec spec;
+  spec.command = {"train", "--bs={batch_size}", "{lr}"};
+  spec.config = {{"batch_size", "64"}, {"lr", "3"}, {"amp", "bf16"}};
+  spec.memory_limit_bytes = 1000;
+  spec.share.cores = {0};
+  const auto prepared = [&](const std::optional<launch::RecordNotes>& notes) {
+    return *prepare_start(spec, {"/s/1"}, "m", std::nullopt, notes);
+  };
+  const TrialStart start = prepared(std::nullopt);
+  EXPECT_EQ(start.options.argv, (std::vector<std::string>{"train", "--bs=64", "3"}));
+  EXPECT_EQ(start.options.stdout_path, "/s/1/stdout");
+  EXPECT_EQ(start.options.stderr_path, "/s/1/stderr");
+  EXPECT_EQ(start.options.data_limit_bytes, 1000U);
+  EXPECT_EQ(start.options.cores, std::vector<int>{0});
+  EXPECT_EQ(start.options.mark, "m");
+  EXPECT_EQ(start.options.environment, start.variables.strings());
+  EXPECT_EQ(start.variables.get("REDLINE_KNOBS"), R"({"amp":"bf16"})");
+  EXPECT_FALSE(start.variables.get("REDLINE_NOTES"));
+  const std::string folder = ::testing::TempDir() + "recorded." + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  spec.record_to = folder;
+  std::optional<launch::RecordNotes> notes;
+  notes.emplace(folder);
+  const TrialStart recorded = prepared(notes);
+  EXPECT_EQ(recorded.options.data_limit_bytes, 1000 + (uint64_t{512} << 20))
+      << "with room to record";
+  EXPECT_EQ(recorded.variables.get("REDLINE_NOTES"), notes->path());
+  spec.memory_limit_bytes.reset();
+  EXPECT_FALSE(prepared(notes).options.data_limit_bytes);
+  std::filesystem::remove_all(folder);
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST(TrialResources, SayHowTheRateDrifted) {
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  const TrialResources resources(TrialSpec{}, launch::Environment::current());
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(resources.disturbance({}, 0), "");
+  EXPECT_EQ(resources.disturbance({}, -0.12), "its rate became 12 % slower during the measurement");
+  EXPECT_EQ(resources.disturbance({}, 0.3), "its rate became 30 % faster during the measurement");
+  EXPECT_TRUE(resources.host_use());
+  TrialSpec elsewhere;
+  elsewhere.slurm = true;
+  EXPECT_FALSE(TrialResources(elsewhere, launch::Environment()).host_use());
+}
+
+}  // namespace
+}  // namespace redline::tuner

@@ -65,13 +65,13 @@ bool end(const std::function<std::vector<std::string>()>& ids, std::chrono::nano
     if (left.empty() || elapsed > kJobPatience) return left.empty();
     for (const std::string& id : left) {
       const bool known = std::find(asked.begin(), asked.end(), id) != asked.end();
+      if (!known) asked.push_back(id);
       // A job that still waits for its nodes cannot be sent a signal, only be cancelled.
       if (elapsed > grace) {
         (void)output_of("scancel --signal=KILL " + id);
         if (known && elapsed > 2 * grace) (void)output_of("scancel " + id);
       } else if (!known) {
         (void)output_of("scancel --signal=TERM " + id);
-        asked.push_back(id);
       }
     }
     std::this_thread::sleep_for(kJobPoll);

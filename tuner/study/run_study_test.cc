@@ -21,6 +21,19 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// What people would see of a search.
+class Told final : public Observer {
+ public:
+  std::vector<int64_t> started, progressed, finished;
+
+ private:
+  void trial_started(int64_t id, const Proposal&) override { started.push_back(id); }
+  void trial_progress(int64_t id, const TrialProgress&) override { progressed.push_back(id); }
+  void trial_finished(const History& history) override {
+    finished.push_back(history.trials().back().id);
+  }
+};
+
 class Silent final : public Observer {
   void trial_started(int64_t, const Proposal&) override {}
   void trial_progress(int64_t, const TrialProgress&) override {}
@@ -124,6 +137,41 @@ TEST_F(StudyRuns, TrialsAreToldWhatToBeatButFinalistsTakeTheirTime) {
   EXPECT_EQ(told[1], trials[0].result.throughput->low);
   for (size_t i = 0; i < trials.size(); ++i) {
     EXPECT_TRUE(trials[i].why != kConfirm || !told[i]);
+  }
+}
+
+TEST_F(StudyRuns, EachTrialIsShownAndGetsItsOwnFolderAndShare) {
+  Result<Study> study = Study::open(path(), identity(), true);
+  History history(space_);
+  const auto strategy = make_strategy("grid", space_, {});
+  const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 4});
+  std::vector<TrialSpec> specs;
+  const TrialRunner runner = [&](const TrialSpec& spec, const auto&, const auto& on_progress) {
+    specs.push_back(spec);
+    on_progress({});
+    TrialResult result = answer(spec);
+    result.infers = true;
+    result.steps = 9;
+    return result;
+  };
+  Told told;
+  TrialSpec prototype;
+  prototype.command = {"train", "{x}"};
+  const auto end = run_study(plan, *study, history, space_, prototype, runner, stop_, told,
+                             {Share{.gpus = {"3"}, .cores = {}}});
+  ASSERT_TRUE(end) << end.error();
+  EXPECT_EQ(told.started, (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(told.progressed, told.started);
+  EXPECT_EQ(told.finished, told.started);
+  ASSERT_EQ(specs.size(), 4U);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const TrialSpec& spec = specs[i];
+    EXPECT_EQ(spec.id, told.started[i]);
+    EXPECT_EQ(spec.config, history.trials()[i].config);
+    EXPECT_EQ(spec.command, prototype.command);
+    EXPECT_EQ(spec.directory, folder_ + "/a.study.trials/" + std::to_string(spec.id));
+    EXPECT_EQ(spec.share.gpus, std::vector<std::string>{"3"});
+    EXPECT_EQ(spec.infers, i == 0 ? std::nullopt : std::optional(true)) << "the first showed it";
   }
 }
 

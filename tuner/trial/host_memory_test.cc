@@ -35,6 +35,14 @@ TEST(MemoryWatch, APeakBetweenTwoSamplesIsSeen) {
   EXPECT_EQ(watch.peak_bytes(), 50 * kMiB);  // 90 less the 40 that are not data
 }
 
+TEST(MemoryWatch, APeakFromBeforeItLookedIsNotTheTrials) {
+  MemoryWatch watch;
+  for (int look = 0; look < 2; ++look) {
+    watch.add(1, {.data = 10 * kMiB, .whole = 50 * kMiB, .whole_peak = 90 * kMiB});
+  }
+  EXPECT_EQ(watch.peak_bytes(), 10 * kMiB);
+}
+
 TEST(MemoryWatch, MappedFilesAreNoData) {
   MemoryWatch watch;
   watch.add(1, {.data = 10 * kMiB, .whole = 50 * kMiB, .whole_peak = 50 * kMiB});

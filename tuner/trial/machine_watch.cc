@@ -19,23 +19,11 @@ constexpr double kLeastSeconds = 0.1;  ///< the kernel counts in hundredths
 
 double ticks_per_second() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
 
-/// Processor time of a process and of its children that ended: fields 14 to 17 of /proc/PID/stat.
-double seconds_of(pid_t pid) {
-  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
-  const size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(stat.substr(name_end + 2));
-  std::string skipped;
-  for (int field = 3; field < 14; ++field) fields >> skipped;
-  double sum = 0;
-  double ticks = 0;
-  for (int field = 14; field <= 17 && fields >> ticks; ++field) sum += ticks;
-  return sum / ticks_per_second();
-}
-
 double seconds_of_all(const std::vector<pid_t>& members) {
   double sum = 0;
-  for (const pid_t pid : members) sum += seconds_of(pid);
+  for (const pid_t pid : members) {
+    sum += parse_process_seconds(read_file("/proc/" + std::to_string(pid) + "/stat"));
+  }
   return sum;
 }
 
@@ -53,6 +41,19 @@ std::optional<ProcessorTime> parse_processor_time(const std::string& stat,
     sum->all += static_cast<double>(time.total) / second;
   }
   return sum;
+}
+
+/// The time is in fields 14 to 17.
+double parse_process_seconds(const std::string& stat) {
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  double sum = 0;
+  double ticks = 0;
+  for (int field = 14; field <= 17 && fields >> ticks; ++field) sum += ticks;
+  return sum / ticks_per_second();
 }
 
 std::string disturbance_between(const ProcessorTime& before, const ProcessorTime& after, double own,

@@ -20,6 +20,9 @@ struct ProcessorTime {
 [[nodiscard]] std::optional<ProcessorTime> parse_processor_time(const std::string& stat,
                                                                 const std::vector<int>& processors);
 
+/// Processor time of a process and of its children that ended, by its /proc/PID/stat.
+[[nodiscard]] double parse_process_seconds(const std::string& stat);
+
 class MachineWatch {
  public:
   /// `processors`: those that the trial may use.

@@ -23,6 +23,14 @@ TEST(MachineWatch, ReadsTheKernelsLine) {
   EXPECT_FALSE(parse_processor_time(stat, {3}));
 }
 
+TEST(MachineWatch, AProcessTookItsOwnTimeAndThatOfItsChildren) {
+  const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  EXPECT_DOUBLE_EQ(
+      parse_process_seconds("7 (a) b) S 4 5 6 7 8 9 10 11 12 13 1000 200 30 4 18 19\n"),
+      1234 * tick);
+  EXPECT_EQ(parse_process_seconds(""), 0);
+}
+
 TEST(MachineWatch, SaysWhoDisturbed) {
   const ProcessorTime before{.busy = 100, .stolen = 5, .all = 1000};
   const auto said = [&](double busy, double stolen, double own) {

@@ -98,6 +98,14 @@ TEST(Measurement, DataWaitIsAShareOfTheRanksTime) {
     }
   }
   EXPECT_DOUBLE_EQ(measurement.data_wait_share().value(), 0.3);
+  Measurement evaluated(plan());
+  for (int64_t step = 1; step <= 2; ++step) {
+    StepReport report{0, 1, step * 100, step, step * 32, std::nullopt};
+    report.data_wait_ns = step * 30;
+    report.evaluation_ns = 10 + step * 25;
+    evaluated.add(report);
+  }
+  EXPECT_DOUBLE_EQ(evaluated.data_wait_share().value(), 0.4) << "of the time that it trained";
 }
 
 /// Reports steps of 10 ms. After every tenth the rank evaluates for 200 ms or, if another rank

@@ -204,6 +204,9 @@ TEST(Outcome, TellsWaitStatusesApart) {
       {SIGBUS, "shm_full", "/dev/shm"},
       {SIGSEGV, "crash", "signal 11"},
       {exited(128 + SIGSEGV), "crash", "signal 11"},
+      {exited(128), "crash", "exit status 128"},
+      {exited(192), "crash", "signal 64"},
+      {exited(193), "crash", "exit status 193"},
   };
   for (const auto& c : cases) {
     Evidence evidence;

@@ -187,7 +187,7 @@ TEST_F(RunTrial, TellsDeathsApart) {
   } cases[] = {
       {"train(5); sys.exit(3)", Outcome::kCrash, "exit status 3"},
       {"train(5); os.abort()", Outcome::kCrash, "signal 6"},
-      {"os.kill(os.getpid(), signal.SIGKILL)", Outcome::kHostOom, "killed"},
+      {"os.kill(os.getpid(), signal.SIGKILL)", Outcome::kHostOom, "killed (SIGKILL)"},
       {"os.kill(os.getpid(), signal.SIGBUS)", Outcome::kShmFull, "/dev/shm"},
       {"import argparse; argparse.ArgumentParser().parse_args(['--x'])", Outcome::kInvalid, ""},
       {"train(2)", Outcome::kInvalid, "too few"},
@@ -201,6 +201,7 @@ TEST_F(RunTrial, TellsDeathsApart) {
     EXPECT_EQ(to_string(result.outcome), std::string(to_string(c.outcome))) << c.body;
     EXPECT_THAT(result.message, HasSubstr(c.message));
   }
+  EXPECT_EQ(python("train(5); sys.exit(3)").steps, 5);
 }
 
 TEST_F(RunTrial, ADataLimitIsARealOutOfMemory) {
@@ -239,6 +240,7 @@ with open("/dev/shm/redline_test." + str(os.getpid()), "wb") as file:
     train(1000000))");
   ASSERT_TRUE(result.host_use);
   EXPECT_GE(result.host_use->shm_bytes, uint64_t{64} << 20);
+  EXPECT_LT(result.host_use->shm_bytes, uint64_t{2} << 30) << "and not what is free";
   // It counts its own pages and the file's, whatever else runs on this machine.
   EXPECT_LT(result.host_use->memory_bytes, result.host_use->shm_bytes + (uint64_t{256} << 20));
 }
@@ -381,6 +383,8 @@ TEST_F(RunTrial, TakesTheLastMetricOnStdout) {
   EXPECT_DOUBLE_EQ(result.throughput->samples_per_s, 2.5);
   EXPECT_EQ(result.peak_memory_bytes, 77U);
   EXPECT_EQ(python("print('nan img/s')").outcome, Outcome::kInvalid);
+  EXPECT_EQ(python("train(200); print('7 img/s')").throughput->samples_per_s, 7)
+      << "its steps do not end it";
 }
 
 TEST_F(RunTrial, ACommandThatCannotStartIsInvalid) {

@@ -78,6 +78,10 @@ TEST_F(TrialFolder, ErrorFilesOfTorchelasticAreFoundBelowIt) {
 
 TEST(TrialPaths, SocketsOfATrialFitBelowItsTemporaryFolder) {
   const std::string folder = "/tmp/" + std::string(200, 'x');
+  const TrialPaths longest{"/tmp/" + std::string(66, 'x')}, longer{"/tmp/" + std::string(67, 'x')};
+  EXPECT_EQ(longest.temporary().size(), 75U);
+  EXPECT_EQ(longest.temporary(), longest.directory / "tmp");
+  EXPECT_NE(longer.temporary(), longer.directory / "tmp");
   const TrialPaths near{"/tmp/s/1"}, far{folder + "/1"}, next{folder + "/2"};
   EXPECT_EQ(near.temporary(), "/tmp/s/1/tmp");
   EXPECT_LE(far.temporary().size(), 75);

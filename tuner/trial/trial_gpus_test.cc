@@ -144,8 +144,10 @@ TEST(EnergyMeter, TellsNothingOfTimesThatItDidNotSee) {
   meter.add(2 * kSecond, {.joules = 999});
   EXPECT_DOUBLE_EQ(*meter.between(kSecond, 3 * kSecond), 200)
       << "a clock that stands tells nothing";
+  meter.add(4 * kSecond, {.joules = 400});
+  EXPECT_DOUBLE_EQ(*meter.between(3 * kSecond, 7 * kSecond / 2), 50);
   EXPECT_FALSE(meter.between(kSecond - 1, 2 * kSecond));
-  EXPECT_FALSE(meter.between(kSecond, 3 * kSecond + 1));
+  EXPECT_FALSE(meter.between(kSecond, 4 * kSecond + 1));
   EXPECT_FALSE(meter.between(2 * kSecond, 2 * kSecond));
   EXPECT_FALSE(meter.between(3 * kSecond, 2 * kSecond));
 }

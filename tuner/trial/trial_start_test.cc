@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "machine/launch/process_tree.h"
 #include "tuner/trial/trial_resources.h"
@@ -55,6 +56,7 @@ TEST(TrialEnvironment, AShareGivesGpusAndThreads) {
   EXPECT_FALSE(variables.get("CUDA_VISIBLE_DEVICES"));
   restrict_to({.gpus = {"2", "GPU-a"}, .cores = {}}, 1, variables);
   EXPECT_EQ(variables.get("CUDA_VISIBLE_DEVICES"), "2,GPU-a");
+  EXPECT_EQ(sees_gpu(variables), std::filesystem::exists("/dev/nvidiactl"));
   for (const char* hidden : {"", "-1"}) {
     variables.set("CUDA_VISIBLE_DEVICES", hidden);
     EXPECT_FALSE(sees_gpu(variables));
@@ -90,6 +92,9 @@ TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
   EXPECT_EQ(recorded.options.data_limit_bytes, 1000 + (uint64_t{512} << 20))
       << "with room to record";
   EXPECT_EQ(recorded.variables.get("REDLINE_NOTES"), notes->path());
+  const auto request = nlohmann::json::parse(recorded.variables.get("REDLINE_RECORD").value_or(""));
+  EXPECT_EQ(request.at("schedule").dump(),
+            R"({"active":5,"repeat":1,"skip_first":0,"wait":2,"warmup":1})");
   spec.memory_limit_bytes.reset();
   EXPECT_FALSE(prepared(notes).options.data_limit_bytes);
   std::filesystem::remove_all(folder);

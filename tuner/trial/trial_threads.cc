@@ -4,7 +4,6 @@ namespace redline::tuner {
 
 TrialThreads::~TrialThreads() {
   if (stop_.load() == StopRequest::kNone) stop_ = StopRequest::kEnd;
-  threads_.clear();
 }
 
 void TrialThreads::start(size_t share, TrialSpec spec) {

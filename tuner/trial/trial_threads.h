@@ -49,7 +49,8 @@ class TrialThreads {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::queue<Event> events_;
-  std::map<size_t, std::jthread> threads_;  // by share
+  // By share. The last member: they are joined before what they use is gone.
+  std::map<size_t, std::jthread> threads_;
 };
 
 }  // namespace redline::tuner

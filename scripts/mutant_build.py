@@ -167,6 +167,15 @@ class Build:
         words[at:at] = ["-O0", "-w", *more]
         return subprocess.run(words, cwd=unit.directory, capture_output=True).returncode == 0
 
+    def _beside_what_it_needs(self, folder):
+        """Where a program finds our libraries in ../lib and our Python in ../share."""
+        (folder / "bin").mkdir(exist_ok=True)
+        (folder / "share/redline").mkdir(parents=True, exist_ok=True)
+        for link, target in (("lib", self.folder / "lib"), ("share/redline/python", self.root / "python")):
+            if not (folder / link).is_symlink():
+                (folder / link).symlink_to(target)
+        return folder / "bin"
+
     def make(self, source, text, program, folder):
         """The path of `program` with `text` in place of `source`; None if it does not compile."""
         unit = self.units[source]
@@ -179,7 +188,7 @@ class Build:
         if not self._compile(unit, compiled, folder / "unit.o", "-iquote", os.path.dirname(source), "-include",
                              str(self.headers_of(unit))):
             return None
-        made = folder / os.path.basename(program.path)
+        made = self._beside_what_it_needs(folder) / os.path.basename(program.path)
         # Some programs find libraries of ours beside themselves; a mutant stands elsewhere.
         link = [re.sub(r"\\?\$ORIGIN", os.path.dirname(program.path), word) for word in program.link]
         link[link.index("-o") + 1] = str(made)

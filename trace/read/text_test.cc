@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -92,6 +93,35 @@ TEST_F(CompressedTrace, ThatIsTornGivesItsWholeEventsAndSaysSo) {
   EXPECT_GT(read()->slice_count(), 5000U);
 }
 
+TEST_F(CompressedTrace, SaysWhatIsWrongWithItAndFromWhereOn) {
+  const std::string text = text_of(1000), head = text.substr(0, 9'000), tail = text.substr(9'000);
+  std::string wrong_sum = gzip(head);
+  wrong_sum[wrong_sum.size() - 8] ^= 1;
+  const std::string no_member = gzip("a").substr(0, 10) + "\xff\xff\xff\xff";
+  struct {
+    std::string bytes;
+    std::string issue;
+    size_t at;
+    size_t slices;
+  } const cases[] = {{gzip(text) + "garbage", "gzip_trailing_garbage", text.size(), 1000},
+                     {wrong_sum + gzip(tail), "gzip_checksum_wrong", head.size(), 1000},
+                     {gzip(text) + no_member, "gzip_damaged", text.size(), 1000},
+                     {gzip(text) + no_member.substr(0, 5), "gzip_cut", text.size(), 1000},
+                     {zstd(text) + "garbage", "zstd_damaged", text.size(), 1000},
+                     {zstd(text) + zstd(text).substr(0, 7), "zstd_cut", text.size(), 1000},
+                     {zstd(head) + zstd(tail), "", 0, 1000}};
+  for (const auto& [bytes, issue, at, slices] : cases) {
+    write(bytes);
+    const auto trace = read();
+    ASSERT_TRUE(trace) << issue;
+    EXPECT_EQ(trace->slice_count(), slices) << issue;
+    ASSERT_EQ(trace->issues().size(), issue.empty() ? 0U : 1U) << issue;
+    if (issue.empty()) continue;
+    EXPECT_EQ(trace->issues()[0].info().name, issue);
+    EXPECT_EQ(trace->issues()[0].first_offset, at) << issue;
+  }
+}
+
 TEST_F(CompressedTrace, ThatIsDamagedDoesNotCrash) {
   std::string bytes = gzip(text_of(5000));
   for (size_t at = 0; at < bytes.size(); at += 499) {
@@ -152,6 +182,26 @@ TEST_F(ForgottenText, ReadsLikeAPlainOne) {
   EXPECT_EQ(texts_of(*trace), expected);
   EXPECT_EQ(event_text(*trace, SliceId{59'999}), expected[59'999]);
   EXPECT_EQ(event_text(*trace, SliceId{0}), expected[0]);
+}
+
+TEST_F(ForgottenText, EndsWhereThereIsNoRoomForMore) {
+  const char* const before = std::getenv("TMPDIR");
+  const std::string restored = before == nullptr ? "" : before;
+  setenv("TMPDIR", "/proc", 1);  // no temporary file can be made there
+  ReadOptions options;
+  options.text_block_bytes = size_t{64} << 10;
+  options.text_memory_bytes = size_t{192} << 10;
+  for (const std::string& bytes : {gzip(text_), zstd(text_)}) {
+    write(bytes);
+    const auto trace = read_trace(path_, options);
+    ASSERT_TRUE(trace);
+    const auto issues = (*trace)->issues();
+    const auto found = std::ranges::find(issues, Issue::kTextTooLarge, &LoadIssue::issue);
+    ASSERT_NE(found, issues.end());
+    EXPECT_EQ(found->first_offset, options.text_memory_bytes);
+    EXPECT_EQ((*trace)->text().size(), options.text_memory_bytes);
+  }
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
 }
 
 TEST_F(ForgottenText, IsReadByManyThreadsAtOnce) {

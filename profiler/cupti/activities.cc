@@ -152,7 +152,7 @@ void Activities::see_call(const ApiRecord& record) {
 
 bool Activities::set_times(Record& record, uint64_t start, uint64_t end) {
   // When CUPTI had no more room for a GPU's time stamps, it has also given ends before starts.
-  if (start == 0 || end == 0 || end < start) {
+  if (start == 0 || end < start) {
     ++counts_.incomplete;
     return false;
   }
@@ -166,10 +166,9 @@ bool Activities::set_times(Record& record, uint64_t start, uint64_t end) {
 Activities::Function Activities::function(bool is_driver, uint32_t number) {
   const uint64_t key = uint64_t{is_driver} << 32 | number;
   if (const auto known = functions_.find(key); known != functions_.end()) return known->second;
-  const char* text = nullptr;
-  const int domain = is_driver ? kDriverDomain : kRuntimeDomain;
-  if (library_.get_callback_name(domain, number, &text) != kSuccess) text = nullptr;
-  std::string_view name = text != nullptr ? text : "INVALID";
+  std::string_view name =
+      library_.function_name(is_driver ? kDriverDomain : kRuntimeDomain, number);
+  if (name.empty()) name = "INVALID";
   if (!is_driver) name = runtime_function_name(name);
   const bool is_shown = is_driver ? is_shown_driver_function(name) : !is_noise(name);
   return functions_[key] = {profiler::intern_name(name), is_shown, launches_graph(name)};

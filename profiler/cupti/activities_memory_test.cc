@@ -29,7 +29,8 @@ UnifiedMemoryRecord migration(uint32_t counter, uint64_t value, uint64_t begin, 
   record.start = begin;
   record.end = end;
   record.address = 8192;
-  record.source = record.destination = 1;
+  record.source = 1;
+  record.destination = 2;
   return record;
 }
 
@@ -53,10 +54,21 @@ class GpuMemory : public GpuWindow {
     pool.operation = 3;
     pool.address = 0xA0;
     pool.time = begun + 70;
+    pool.size = 4096;
+    pool.used = 512;
+    pool.pool_type = kOwnPool;
     stub::emit_record(pool);
+    pool.time = begun + 75;
+    pool.pool_type = 0;  // of another process
+    stub::emit_record(pool);
+    MemoryRecord of_no_stream = allocation(3, begun + 77);
+    of_no_stream.is_async = 1;
+    of_no_stream.stream = kNoStream;
+    stub::emit_record(of_no_stream);
     stub::emit_record(migration(kUnifiedHostToDevice, 64'000, begun + 80, begun + 1080));
     stub::emit_record(migration(kUnifiedGpuFaults, 3, begun + 90, begun + 100));
     stub::emit_record(migration(kUnifiedCpuFaults, 1, begun + 95, 0));
+    stub::emit_record(migration(kUnifiedDeviceToHost, 640, begun + 110, begun + 120));
     stub::emit_record(StreamRecord{Kind::kStream, 1, 13, -5, 1, 3});
   }
 };
@@ -72,7 +84,7 @@ TEST_F(GpuMemory, IsRecordedWhereMemoryIsAskedFor) {
   const json trace = end();
   EXPECT_FALSE(stub::is_enabled(Kind::kMemory));
   const auto memory = events(trace, "gpu_memory");
-  ASSERT_EQ(memory.size(), 6u);
+  ASSERT_EQ(memory.size(), 9u);
   EXPECT_EQ(memory[0]["name"], "Allocation (Device)");
   EXPECT_EQ(memory[0]["ph"], "i");
   EXPECT_EQ(memory[0]["tid"], 1'000'000);
@@ -83,18 +95,26 @@ TEST_F(GpuMemory, IsRecordedWhereMemoryIsAskedFor) {
   EXPECT_EQ(memory[1]["tid"], 13);
   EXPECT_EQ(memory[1]["args"]["Bytes"], -512);
   EXPECT_EQ(memory[2]["name"], "Memory Pool Trimmed");
-  EXPECT_EQ(memory[3]["name"], "Unified Memory HtoD");
-  EXPECT_EQ(memory[3]["pid"], 1);
-  EXPECT_EQ(memory[3]["dur"], 1.0);
-  EXPECT_EQ(memory[3]["args"], json::parse(R"json({"stream": -1, "Addr": 8192, "bytes": 64000,
+  EXPECT_EQ(memory[4]["tid"], 1'000'000) << "of no stream";
+  EXPECT_EQ(memory[5]["name"], "Unified Memory HtoD");
+  EXPECT_EQ(memory[5]["pid"], 2) << "where the bytes go";
+  EXPECT_EQ(memory[5]["dur"], 1.0);
+  EXPECT_EQ(memory[5]["args"], json::parse(R"json({"stream": -1, "Addr": 8192, "bytes": 64000,
                                               "memory bandwidth (GB/s)": 64.0})json"));
-  EXPECT_EQ(memory[4]["args"]["faults"], 3);
-  EXPECT_EQ(memory[5]["dur"], 0.0);
-  const auto pool = events(trace, "counter");
-  ASSERT_EQ(pool.size(), 2u);
-  EXPECT_EQ(pool[0]["name"], "GPU 0 memory pool 0xa0");
-  EXPECT_EQ(pool[0]["args"], json({{"reserved", 2048}}));
-  EXPECT_EQ(pool[1]["args"], json({{"used", 1024}}));
+  EXPECT_EQ(memory[6]["args"], json::parse(R"({"stream": -1, "Addr": 8192, "faults": 3})"));
+  EXPECT_EQ(memory[6]["pid"], 2);
+  EXPECT_EQ(memory[7]["args"], json::parse(R"({"stream": -1, "Addr": 8192, "faults": 1})"));
+  EXPECT_EQ(memory[7]["dur"], 0.0);
+  EXPECT_EQ(memory[7]["pid"], 0) << "it is the CPU's";
+  EXPECT_EQ(memory[8]["args"]["bytes"], 640);
+  EXPECT_EQ(memory[8]["pid"], 1) << "where the bytes come from";
+  std::vector<json> pool;
+  for (const json& event : events(trace, "counter")) {
+    EXPECT_EQ(event["name"], "GPU 0 memory pool 0xa0");
+    pool.push_back(event["args"]);
+  }
+  EXPECT_EQ(json(pool), json::parse(R"([{"reserved": 2048}, {"used": 1024},
+                                        {"reserved": 4096}, {"used": 512}])"));
   EXPECT_EQ(trace["redline"]["gpu"]["streams"],
             json::parse(R"({"13": {"context": 1, "priority": -5}})"));
 }
@@ -122,7 +142,7 @@ TEST_F(GpuMemory, IsReadInEveryVersion) {
     begin(true, true);
     for (int i = 0; i < 20; ++i) emit_all(now());
     const json trace = end();
-    EXPECT_EQ(events(trace, "gpu_memory").size(), 120u);
+    EXPECT_EQ(events(trace, "gpu_memory").size(), 180u);
     EXPECT_EQ(trace["redline"]["gpu"]["truncated"], 0);
     redline_discard();
   }

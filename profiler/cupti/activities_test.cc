@@ -18,6 +18,9 @@ TEST_F(GpuWindow, WritesWhatKinetoWrites) {
   stub::call(launch_call(5, begun));
   profiler::pop_external_id(ExternalIdKind::kOperator);
   profiler::pop_external_id(ExternalIdKind::kAnnotation);
+  constexpr uint32_t kIdsOfAnotherTool = 5;
+  stub::emit_record(
+      ExternalCorrelationRecord{Kind::kExternalCorrelation, kIdsOfAnotherTool, 99, 5, 0});
   stub::emit_record(kernel(5, begun + 2000));
   const json trace = end();
   const auto kernels = events(trace, "kernel");
@@ -47,9 +50,13 @@ TEST_F(GpuWindow, WritesWhatKinetoWrites) {
   ASSERT_EQ(spans.size(), 1u);
   EXPECT_EQ(spans[0]["name"], "forward");
   EXPECT_EQ(spans[0]["dur"], 1.002);
+  EXPECT_EQ(spans[0]["args"], json({{"External id", 7}}));
   EXPECT_EQ(trace["deviceProperties"][0]["numSms"], 108);
   EXPECT_EQ(trace["cupti_version"], 130001);
+  EXPECT_EQ(trace["cuda_driver_version"], 13000);
+  EXPECT_EQ(trace["cuda_runtime_version"], 13020);
   EXPECT_EQ(trace["redline"]["gpu"]["dropped"], 0);
+  EXPECT_EQ(trace["redline"]["gpu"]["spooled_bytes"], 0);
 }
 
 TEST_F(GpuWindow, TiesTheNodesOfAGraphToItsLaunch) {
@@ -113,6 +120,10 @@ TEST_F(GpuWindow, CopiesSetsAndWaits) {
       SynchronizationRecord{Kind::kSynchronization, 2, begun + 30, begun + 31, 5, 1, 7, 55});
   stub::emit_record(
       SynchronizationRecord{Kind::kSynchronization, 4, begun + 30, begun + 31, 6, 1, kNoStream, 0});
+  for (const uint32_t type : {1U, 3U}) {  // of an event, of a stream
+    stub::emit_record(
+        SynchronizationRecord{Kind::kSynchronization, type, begun + 40, begun + 41, 7, 1, 7, 55});
+  }
   const json trace = end();
   const auto copies = events(trace, "gpu_memcpy");
   ASSERT_EQ(copies.size(), 2u);
@@ -125,12 +136,14 @@ TEST_F(GpuWindow, CopiesSetsAndWaits) {
       "bytes": 64})"));
   EXPECT_EQ(events(trace, "gpu_memset")[0]["name"], "Memset (Device)");
   const auto waits = events(trace, "cuda_sync");
-  ASSERT_EQ(waits.size(), 2u);
+  ASSERT_EQ(waits.size(), 4u);
   EXPECT_EQ(waits[0]["args"], json::parse(R"({"cuda_sync_kind": "Stream Wait Event",
       "wait_on_stream": 20, "wait_on_cuda_event_record_corr_id": 4, "wait_on_cuda_event_id": 55,
       "stream": 7, "device": 0, "context": 1, "correlation": 5})"));
   EXPECT_EQ(waits[1]["args"]["stream"], -1);
-  EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 5);
+  EXPECT_EQ(waits[2]["args"]["wait_on_stream"], 20);
+  EXPECT_FALSE(waits[3]["args"].contains("wait_on_stream"));
+  EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 7);
 }
 
 TEST_F(GpuWindow, AWaitNamesTheRecordOfItsOwnContextAndTime) {
@@ -158,9 +171,11 @@ TEST_F(GpuWindow, AKernelThatSeemsToBeginBeforeItsCallKeepsItsArrow) {
   const uint64_t begun = now();
   stub::call(launch_call(1, begun + 8000));
   stub::emit_record(kernel(1, begun));
+  stub::call(launch_call(2, begun + 9000));
+  stub::emit_record(kernel(2, begun + 9000));  // at once: not before it
   const json trace = end();
   const auto arrows = events(trace, "ac2g");
-  ASSERT_EQ(arrows.size(), 2u);
+  ASSERT_EQ(arrows.size(), 4u);
   const auto kernel_begin = events(trace, "kernel")[0]["ts"];
   EXPECT_EQ(arrows[0]["ts"], kernel_begin) << "no arrow goes back in time";
   EXPECT_EQ(arrows[1]["ts"], kernel_begin);
@@ -233,7 +248,9 @@ TEST_F(FreshSource, WorkWaitsForItsCallAsLongAsCuptiKeepsIt) {
   // CUPTI holds the buffer that begins with the call back for several flushes, because work in it
   // is not over.
   stub::emit_record(kernel(1, begun + 500), 1);
-  profiler::push_external_id(ExternalIdKind::kAnnotation, 7, "forward");
+  stub::emit_record(
+      SynchronizationRecord{Kind::kSynchronization, 3, begun + 400, begun + 9000, 1, 1, 7, 0}, 1);
+  profiler::push_external_id(ExternalIdKind::kAnnotation, 1, "forward");
   profiler::push_external_id(ExternalIdKind::kOperator, 41, "");
   stub::call(launch_call(1, begun), 2);
   profiler::pop_external_id(ExternalIdKind::kOperator);
@@ -246,7 +263,9 @@ TEST_F(FreshSource, WorkWaitsForItsCallAsLongAsCuptiKeepsIt) {
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_EQ(kernels[0]["args"]["External id"], 41);
   EXPECT_EQ(events(trace, "ac2g").size(), 2u);
-  EXPECT_EQ(events(trace, "gpu_user_annotation").size(), 1u);
+  const auto spans = events(trace, "gpu_user_annotation");
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0]["dur"], 1.002) << "of the kernel: to wait is no work";
   EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 0);
 }
 
@@ -345,13 +364,43 @@ TEST_F(GpuWindow, CountsWhatIsLostOrCannotBeRead) {
   EXPECT_EQ(gpu["incomplete"], 2);
   EXPECT_EQ(events(trace, "user_annotation").size(), 1u);
   EXPECT_TRUE(events(trace, "kernel").empty());
+  begin();
+  const json next = end();
+  for (const char* count : {"dropped", "unknown", "truncated", "incomplete"}) {
+    EXPECT_EQ(next["redline"]["gpu"][count], 0) << "of the window before: " << count;
+  }
+}
+
+TEST_F(GpuWindow, ACallThatCuptiCannotNameIsShown) {
+  stub::fail_cupti("cuptiGetCallbackName", 999);
+  begin();
+  EXPECT_TRUE(stub::is_recorded(kRuntimeDomain, 17)) << "nobody knows that it is noise";
+  stub::call(launch_call(1, now(), 17));
+  const auto calls = events(end(), "cuda_runtime");
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0]["name"], "INVALID");
+}
+
+TEST_F(GpuWindow, AnAnnotationOfAnotherWindowHasNoNameHere) {
+  begin();
+  profiler::push_external_id(ExternalIdKind::kAnnotation, 7, "forward");
+  profiler::pop_external_id(ExternalIdKind::kAnnotation);
+  static_cast<void>(end());
+  begin();
+  const uint64_t begun = now();
+  stub::emit_record(ExternalCorrelationRecord{Kind::kExternalCorrelation, kAnnotationIds, 7, 5, 0});
+  stub::emit_record(launch_call(5, begun));
+  stub::emit_record(kernel(5, begun + 500));
+  const auto spans = events(end(), "gpu_user_annotation");
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0]["name"], "(name not kept)");
 }
 
 TEST_F(GpuWindow, OverheadsHaveARowAndWorkMayHaveNoLength) {
   begin();
   const uint64_t begun = now();
   stub::emit_record(OverheadRecord{Kind::kOverhead, 1 << 16, 0, {}, begun + 5, begun + 105});
-  KernelRecord moment = kernel(1, begun + 10);
+  KernelRecord moment = kernel(1, begun + 10, nullptr);
   moment.end = moment.start;
   stub::emit_record(moment);
   KernelRecord without_start = kernel(2, begun + 20);
@@ -366,9 +415,12 @@ TEST_F(GpuWindow, OverheadsHaveARowAndWorkMayHaveNoLength) {
   EXPECT_EQ(overheads[0]["name"], "Buffer Flush");
   EXPECT_EQ(overheads[0]["pid"], -1);
   EXPECT_EQ(overheads[0]["dur"], 0.1);
+  EXPECT_EQ(overheads[0]["tid"], 0);
+  EXPECT_EQ(overheads[0]["args"], json::object());
   const auto kernels = events(trace, "kernel");
   ASSERT_EQ(kernels.size(), 2U);
   EXPECT_EQ(kernels[0]["dur"], 0.0);
+  EXPECT_EQ(kernels[0]["name"], "(unnamed)");
   EXPECT_EQ(kernels[1]["pid"], 127);
   EXPECT_EQ(trace["redline"]["gpu"]["incomplete"], 1);
 }

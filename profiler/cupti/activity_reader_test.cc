@@ -2,17 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "profiler/cupti/record_spool.h"
+#include "profiler/cupti/testing_buffer.h"
 #include "profiler/cupti/testing_window.h"
 
-extern "C" int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_size, uint8_t** record);
 extern "C" int cuptiGetTimestamp(uint64_t* time);
 
 namespace redline::cupti {
 namespace {
-
-constexpr size_t kKernelBytes = 216;  // in CUDA 13.0, as all sizes here
-constexpr size_t kCallBytes = 40;
 
 struct Correlations {
   std::vector<uint32_t> seen;
@@ -24,16 +23,11 @@ struct Correlations {
 
 TEST(CompactRecords, AreWhatTheyWereWithoutWhatCannotBeRead) {
   stub::reset_cupti();
-  std::vector<uint8_t> buffer;
-  const auto append = [&](const auto& record, size_t size) {
-    const size_t begin = buffer.size();
-    buffer.resize(begin + size);
-    std::memcpy(buffer.data() + begin, &record, std::min(size, sizeof(record)));
-  };
-  append(kernel(1, 1000), kKernelBytes);
-  append(Kind{12}, 56);  // a kind that we have not enabled
-  append(launch_call(2, 2000), kCallBytes);
-  append(kernel(3, 3000), 100);  // cut off
+  FilledBytes buffer;
+  buffer.add(kernel(1, 1000));
+  buffer.add(Kind{12});  // a kind that we have not enabled
+  buffer.add(launch_call(2, 2000));
+  buffer.add_part(kernel(3, 3000), 100);
   std::vector<uint8_t> compacted;
   const DecodeCounts counts =
       compact(buffer.data(), buffer.size(), kVersion12_9, cuptiActivityGetNextRecord, compacted);
@@ -65,29 +59,36 @@ class LateReader : public GpuWindow {
   }
 
   template <typename Record>
-  void fill(const Record& record, size_t size) {
-    if (buffer_ == nullptr || used_ + size > kMostInBuffer) {
+  void fill(const Record& record) {
+    if (buffer_ == nullptr || bytes_.size() + bytes_of(record) > kMostInBuffer) {
       hand_over();
       buffer_ = pool_.take(true);
     }
-    if (buffer_ == nullptr) return;
-    std::memcpy(buffer_ + used_, &record, std::min(size, sizeof(record)));
-    used_ += size;
+    if (buffer_ != nullptr) bytes_.add(record);
   }
   void hand_over() {
     if (buffer_ == nullptr) return;
-    pool_.complete(std::exchange(buffer_, nullptr), std::exchange(used_, 0));
+    std::ranges::copy(bytes_, buffer_);
+    pool_.complete(std::exchange(buffer_, nullptr), bytes_.size());
+    bytes_.clear();
     reader_->add_filled(true);
+  }
+  void make_reader(const std::string& spool_folder) {
+    reader_ = std::make_unique<ActivityReader>(
+        library_, pool_, Activities(library_, devices_, names_, collectives_), spool_folder);
+  }
+  /// Takes buffers, as CUPTI would, until only so many are left.
+  void leave_room(size_t left) {
+    while (pool_.room() > left) ASSERT_NE(pool_.take(true), nullptr);
   }
   /// Records a window with launches, each followed by its kernel, and counts kernels in its trace.
   size_t recorded(const std::string& spool_folder) {
     begin(false);
-    reader_ = std::make_unique<ActivityReader>(
-        library_, pool_, Activities(library_, devices_, names_, collectives_), spool_folder);
+    make_reader(spool_folder);
     const uint64_t begun = now();
     for (uint32_t i = 1; i <= kLaunches; ++i) {
-      fill(launch_call(i, begun + i), kCallBytes);
-      fill(kernel(i, begun + i), kKernelBytes);
+      fill(launch_call(i, begun + i));
+      fill(kernel(i, begun + i));
     }
     hand_over();
     EXPECT_TRUE(reader_->start());
@@ -102,18 +103,25 @@ class LateReader : public GpuWindow {
   CollectiveNotes collectives_;
   std::unique_ptr<ActivityReader> reader_;
   uint8_t* buffer_ = nullptr;
-  size_t used_ = 0;
+  FilledBytes bytes_;  ///< to be put into buffer_
 };
 
-/// The size on disk of the files in that folder that this process has open.
-uintmax_t bytes_on_disk(const std::string& folder) {
+/// The numbers of this process's open files in that folder.
+std::vector<std::string> open_files(const std::string& folder) {
   namespace fs = std::filesystem;
-  uintmax_t bytes = 0;
+  std::vector<std::string> found;
   for (const auto& file : fs::directory_iterator("/proc/self/fd")) {
     std::error_code closed;
     const std::string path = fs::read_symlink(file, closed);
-    if (path.starts_with(folder)) bytes += fs::file_size(file, closed);
+    if (path.starts_with(folder)) found.push_back(file.path());
   }
+  return found;
+}
+
+/// The size on disk of the files in that folder that this process has open.
+uintmax_t bytes_on_disk(const std::string& folder) {
+  uintmax_t bytes = 0;
+  for (const auto& file : open_files(folder)) bytes += std::filesystem::file_size(file);
   return bytes;
 }
 
@@ -137,10 +145,89 @@ TEST_F(LateReader, LosesNothingOfMoreThanAllBuffersHold) {
 }
 
 TEST_F(LateReader, EndsItsThreadWhereTheWindowCouldNotBegin) {
-  reader_ = std::make_unique<ActivityReader>(
-      library_, pool_, Activities(library_, devices_, names_, collectives_), ::testing::TempDir());
+  make_reader(::testing::TempDir());
   EXPECT_TRUE(reader_->start());
   reader_.reset();
+}
+
+TEST_F(LateReader, PutsRecordsOnDiskWhereLessThanHalfOfTheBuffersAreLeft) {
+  constexpr size_t kHalf = BufferPool::kMostBuffers / 2;
+  begin(false);
+  make_reader(::testing::TempDir());
+  leave_room(kHalf + 1);
+  fill(kernel(1, now()));
+  EXPECT_EQ(pool_.room(), kHalf);
+  hand_over();
+  EXPECT_EQ(reader_->spooled_bytes(), 0u);
+  fill(kernel(2, now()));
+  fill(Kind{12});
+  EXPECT_EQ(pool_.room(), kHalf - 1);
+  hand_over();
+  constexpr size_t kLength = 4;  // of a record, before it
+  EXPECT_EQ(reader_->spooled_bytes(), kLength + bytes_read(Kind::kConcurrentKernel, 130001));
+  EXPECT_TRUE(reader_->start());
+  reader_->finish();
+  EXPECT_EQ(events(end(), "kernel").size(), 2u);
+  EXPECT_EQ(reader_->activities().counts().decoded.records, 2u);
+  EXPECT_EQ(reader_->activities().counts().decoded.unknown, 1u) << "it stood on disk";
+}
+
+TEST_F(LateReader, CountsWhatTheDiskDoesNotGiveBack) {
+  const auto folder = std::filesystem::canonical(::testing::TempDir()) / "record_spool";
+  std::filesystem::create_directory(folder);
+  begin(false);
+  make_reader(folder);
+  leave_room(1);
+  for (uint32_t i = 1; i <= 3; ++i) fill(kernel(i, now()));
+  hand_over();
+  EXPECT_GT(reader_->spooled_bytes(), 0u);
+  for (const std::string& file : open_files(folder)) EXPECT_EQ(truncate(file.c_str(), 10), 0);
+  EXPECT_TRUE(reader_->start());
+  reader_->finish();
+  EXPECT_TRUE(events(end(), "kernel").empty());
+  EXPECT_EQ(reader_->activities().counts().decoded.records, 0u);
+  EXPECT_EQ(reader_->activities().counts().decoded.truncated, 3u);
+  std::filesystem::remove(folder);
+}
+
+TEST_F(LateReader, LeavesAFullDiskAloneUntilAllIsRead) {
+  const std::string folder = ::testing::TempDir() + "spool_later." + std::to_string(getpid());
+  begin(false);
+  make_reader(folder);
+  leave_room(8);
+  fill(kernel(1, now()));
+  hand_over();  // finds no folder
+  std::filesystem::create_directory(folder);
+  fill(kernel(2, now()));
+  hand_over();
+  EXPECT_EQ(reader_->spooled_bytes(), 0u);
+  EXPECT_TRUE(reader_->start());
+  for (int i = 0; i < 100'000 && reader_->spooled_bytes() == 0; ++i) {
+    fill(kernel(3, now()));
+    hand_over();
+    std::this_thread::yield();
+  }
+  EXPECT_GT(reader_->spooled_bytes(), 0u);
+  reader_->finish();
+  static_cast<void>(end());
+  std::filesystem::remove(folder);
+}
+
+TEST_F(LateReader, WorkWaitsForFlushesAndForNothingElse) {
+  for (const bool is_flushed : {false, true}) {
+    begin(false);
+    make_reader(::testing::TempDir());
+    const uint64_t begun = now();
+    fill(kernel(1, begun + 500));
+    hand_over();
+    for (int i = 0; i < 50; ++i) reader_->add_filled(is_flushed);
+    fill(launch_call(1, begun));
+    hand_over();
+    EXPECT_TRUE(reader_->start());
+    reader_->finish();
+    EXPECT_EQ(events(end(), "kernel").size(), 1u);
+    EXPECT_EQ(reader_->activities().counts().without_call, is_flushed ? 1u : 0u);
+  }
 }
 
 TEST_F(LateReader, RefusesAndCountsWhereTheDiskTakesNothing) {

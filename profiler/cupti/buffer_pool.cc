@@ -71,7 +71,6 @@ uint8_t* BufferPool::take(bool may_refuse) noexcept {
 }
 
 void BufferPool::complete(uint8_t* buffer, size_t valid_size) noexcept {
-  bool is_scarce = false;
   {
     const std::lock_guard lock(mutex_);
     const auto taken = std::ranges::find(out_, buffer);
@@ -86,9 +85,8 @@ void BufferPool::complete(uint8_t* buffer, size_t valid_size) noexcept {
       return;
     }
     filled_.push_back({buffer, valid_size});
-    is_scarce = filled_.size() >= kWarmBuffers / 2;
   }
-  if (is_scarce) changed_.notify_one();
+  changed_.notify_one();
 }
 
 std::vector<BufferPool::Filled> BufferPool::take_filled() {
@@ -113,11 +111,13 @@ size_t BufferPool::out() const {
   return out_.size();
 }
 
-void BufferPool::wait(int interval_ms) {
+bool BufferPool::wait(int interval_ms) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::milliseconds(interval_ms),
-                    [this] { return is_woken_ || filled_.size() >= kWarmBuffers / 2; });
+  const bool is_awaited = changed_.wait_for(lock, std::chrono::milliseconds(interval_ms), [this] {
+    return is_woken_ || filled_.size() >= kWarmBuffers / 2;
+  });
   is_woken_ = false;
+  return is_awaited;
 }
 
 void BufferPool::wake() {

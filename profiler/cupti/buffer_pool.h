@@ -46,8 +46,8 @@ class BufferPool {
   /// How many buffers CUPTI holds.
   [[nodiscard]] size_t out() const;
 
-  /// Returns when buffers get scarce, when `interval_ms` is over, or after wake().
-  void wait(int interval_ms);
+  /// Returns when buffers get scarce or after wake(), or gives false when `interval_ms` is over.
+  bool wait(int interval_ms);
   void wake();
 
   /// How many requests got no buffer.

@@ -47,6 +47,29 @@ TEST(CollectiveArgs, BytesAreThoseOfTheLargerSideAndOfAKnownType) {
   EXPECT_TRUE(args("Unknown").ends_with(R"(, "dtype": "Unknown")"));
 }
 
+TEST(CollectiveArgs, WhatIsNoNumberHasNoBytes) {
+  const auto args = [](const std::string& in, const std::string& out, const std::string& type) {
+    return collective_args("", {.members = R"("Collective name": "c", "In msg nelems": )" + in +
+                                           R"(, "Out msg nelems": )" + out +
+                                           R"(, "Group size": 2, "dtype": )" + type});
+  };
+  constexpr const char* kType = R"("Float")";
+  EXPECT_TRUE(args("7", "5", kType).ends_with(R"(, "dtype": "Float", "Bytes": 28)"));
+  for (const char* no_number : {R"("7")", "7.5", "null"}) {
+    EXPECT_TRUE(args(no_number, "5", kType).ends_with(R"(, "dtype": "Float")")) << no_number;
+    EXPECT_TRUE(args("5", no_number, kType).ends_with(R"(, "dtype": "Float")")) << no_number;
+  }
+  EXPECT_TRUE(args("7", "5", "4").ends_with(R"(, "dtype": 4)"));
+  constexpr const char* kHuge = "4611686018427387904";
+  EXPECT_TRUE(args(kHuge, "5", kType).ends_with(R"(, "dtype": "Float")")) << "too many to count";
+}
+
+TEST(CollectiveArgs, TextThatIsNoUtf8IsReplaced) {
+  EXPECT_EQ(collective_args("", {.members = R"("Seq": 1, "Comms Id": "größer")"}),
+            R"(, "Seq": 1, "Comms Id": "größer")");
+  EXPECT_EQ(collective_args("", {.algorithm = "\xff"}), ", \"Algorithm\": \"\uFFFD\"");
+}
+
 TEST(CollectiveArgs, HalfAMessageIsNone) {
   EXPECT_EQ(collective_args("", {.members = R"("Collective name": "send", "Dst Rank": 3)"}),
             R"(, "Dst Rank": 3)");
@@ -91,10 +114,13 @@ TEST_F(CollectiveKernels, AlsoWhereTheirCallComesLater) {
   const uint64_t begun = now();
   stub::emit_record(kernel(5, begun + 2000, kKernel), 1);
   start_collective(41, 5, begun);
+  stub::wait_for_flushes(2);
+  stub::emit_record(kernel(5, begun + 4000), 1);  // another one, with the same correlation
   const json trace = end();
   const auto kernels = events(trace, "kernel");
-  ASSERT_EQ(kernels.size(), 1u);
+  ASSERT_EQ(kernels.size(), 2u);
   EXPECT_EQ(kernels[0]["args"]["Collective name"], "allreduce");
+  EXPECT_FALSE(kernels[1]["args"].contains("Collective name"));
 }
 
 TEST_F(CollectiveKernels, OfAnotherWindowSayNothingHere) {

@@ -86,6 +86,12 @@ std::string Library::error_text(Result result) const {
   return "CUPTI error " + std::to_string(result);
 }
 
+std::string_view Library::function_name(int domain, uint32_t function) const {
+  const char* name = nullptr;
+  const Result result = get_callback_name(domain, function, &name);
+  return result == kSuccess && name != nullptr ? name : "";
+}
+
 std::vector<std::string> library_names(int driver_version) {
   constexpr std::pair<int, const char*> kByMajor[] = {
       {13, "libcupti.so.13"}, {12, "libcupti.so.12"}, {11, "libcupti.so.11.8"}};

@@ -47,6 +47,8 @@ struct Library {
   Result (*record_driver_function)(uint32_t function, uint8_t enable) = nullptr;
 
   [[nodiscard]] std::string error_text(Result result) const;
+  /// The name of a function of CUDA; "" if CUPTI does not tell it.
+  [[nodiscard]] std::string_view function_name(int domain, uint32_t function) const;
 };
 
 /// The path of a library that this process has loaded and whose file name begins with `name`; "" if

@@ -72,9 +72,7 @@ void leave_out(const Library& cupti, int domain, Result (*record)(uint32_t, uint
                bool (*is_noise)(std::string_view)) {
   constexpr uint32_t kMostFunctions = 2048;  // CUPTI 13.5 has 900 functions of the driver
   for (uint32_t number = 1; record != nullptr && number < kMostFunctions; ++number) {
-    const char* name = nullptr;
-    if (cupti.get_callback_name(domain, number, &name) != kSuccess || name == nullptr) continue;
-    if (is_noise(name)) static_cast<void>(record(number, 0));
+    if (is_noise(cupti.function_name(domain, number))) static_cast<void>(record(number, 0));
   }
 }
 
@@ -119,9 +117,9 @@ void CuptiSource::enable(const RecorderOptions& options) noexcept {
   is_closing_ = is_hurried_ = false;
   off_before_.clear();
   off_after_.clear();
-  const bool is_on = uses_cuda() && try_to_begin(options);
+  if (uses_cuda()) try_to_begin(options);
   try {
-    thread_ = start_quiet_thread([this, options, is_on] { run(options, is_on); });
+    thread_ = start_quiet_thread([this, options] { run(options); });
   } catch (const std::exception&) {
   }
   if (thread_) return;
@@ -151,7 +149,7 @@ void CuptiSource::leave_cupti() {
   if (library_) subscription_.release(*library_);
 }
 
-bool CuptiSource::try_to_begin(const RecorderOptions& options) {
+void CuptiSource::try_to_begin(const RecorderOptions& options) {
   std::string why;
   try {
     const auto begun = begin(options);
@@ -160,11 +158,10 @@ bool CuptiSource::try_to_begin(const RecorderOptions& options) {
   } catch (const std::exception& failure) {
     why = failure.what();
   }
-  if (is_on_) return true;
+  if (is_on_) return;
   leave_cupti();
   if (!why.empty()) refuse(why);
   off_before_ = why;
-  return false;
 }
 
 tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& options) {
@@ -205,15 +202,12 @@ tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& option
   return {};
 }
 
-/// False if the window ended before CUPTI could be switched on.
-bool CuptiSource::begin_later(const RecorderOptions& options) {
-  int pause_ms = off_before_.empty() ? kLookForCudaMs : kTryAgainMs;
-  for (;;) {
-    shared_state().pool.wait(pause_ms);
-    if (is_closing_) return false;
-    if (!uses_cuda()) continue;
-    if (try_to_begin(options)) return true;
-    pause_ms = kTryAgainMs;
+/// Tries until CUPTI is on or the window ends.
+void CuptiSource::begin_later(const RecorderOptions& options) {
+  while (!is_on_) {
+    shared_state().pool.wait(off_before_.empty() ? kLookForCudaMs : kTryAgainMs);
+    if (is_closing_) return;
+    if (uses_cuda()) try_to_begin(options);
   }
 }
 
@@ -282,9 +276,10 @@ void CuptiSource::disable_kinds() {
   enabled_.clear();
 }
 
-void CuptiSource::run(const RecorderOptions& options, bool is_on) noexcept {
+void CuptiSource::run(const RecorderOptions& options) noexcept {
   try {
-    if (is_on || begin_later(options)) collect_until_end();
+    begin_later(options);
+    collect_until_end();
   } catch (const std::exception&) {
     // No memory: the trace lacks the records that come now, which its counts tell.
   }
@@ -439,7 +434,6 @@ void CuptiSource::collect_rest() noexcept {
   try {
     waits_for_gpus_ = true;
     wait_for_gpu();
-    collect(0);
     collect(kFlushForced);
   } catch (const std::exception&) {
     // No memory: the trace ends a little earlier.

@@ -49,6 +49,7 @@ TEST_F(GpuWindow, NothingIsEnabledInsideAWindowAndNothingIsLeftAfterIt) {
   for (uint32_t kind = 0; kind < 64; ++kind) {
     EXPECT_FALSE(stub::is_enabled(Kind{kind})) << "kind " << kind;
   }
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityDisable"), enabled) << "each of them once";
   // Operators need no time for GPUs any more.
   EXPECT_FALSE(profiler::wants_external_ids());
   const int pushed = stub::cupti_calls("cuptiActivityPushExternalCorrelationId");
@@ -78,6 +79,7 @@ TEST_F(GpuWindow, EachThreadFillsItsOwnBuffers) {
   // CUPTI would assume this of torch.profiler's buffers, too.
   EXPECT_EQ(stub::attribute(kZeroedBuffers), 0);
   EXPECT_EQ(stub::attribute(kStampBuffers), 0) << "CUPTI's own default";
+  EXPECT_EQ(stub::cupti_calls("cuptiActivitySetAttribute"), 1);
   static_cast<void>(end());
 }
 
@@ -103,10 +105,10 @@ TEST_F(FreshSource, AForkedChildLeavesCuptisIdsAlone) {
 }
 
 TEST_F(FreshSource, TheMemoryForTimesIsAsLargeAsTheUserWants) {
-  setenv("REDLINE_GPU_STAMP_BUFFERS", "8", 1);
+  setenv("REDLINE_GPU_STAMP_BUFFERS", "12", 1);
   static_cast<void>(recorded());
   unsetenv("REDLINE_GPU_STAMP_BUFFERS");
-  EXPECT_EQ(stub::attribute(kStampBuffers), 8);
+  EXPECT_EQ(stub::attribute(kStampBuffers), 12);
 }
 
 TEST_F(FreshSource, AUserCanDoWithoutWaitsAndEvents) {
@@ -127,7 +129,10 @@ TEST_F(FreshSource, AsksForBuffersAsOftenAsTheUserWants) {
   setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
   begin(false);
   source_.enable({});
+  stub::call(launch_call(1, now()));
+  stub::keep_buffer_of(0);
   stub::wait_for_flushes(1000);  // with the default interval, this would exceed the test's timeout
+  EXPECT_EQ(stub::forced_buffers(), 0) << "work that is under way is left alone";
   source_.disable();
   unsetenv("REDLINE_GPU_FLUSH_MS");
   static_cast<void>(end());
@@ -168,7 +173,36 @@ TEST_F(FreshSource, WhatCuptiHoldsIsForcedOutBeforeTheProcessEnds) {
   source_.flush_before_exit();
   EXPECT_EQ(stub::forced_buffers(), 1);
   source_.let_go();
-  EXPECT_EQ(events(end(), "cuda_runtime").size(), 1u);
+  EXPECT_FALSE(profiler::wants_external_ids());
+  const int flushes = stub::cupti_calls("cuptiActivityFlushAll");
+  source_.flush_before_exit();
+  source_.give_up("torch.profiler");
+  source_.disable();
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityFlushAll"), flushes) << "CUDA may be half destroyed";
+  const json trace = end();
+  EXPECT_EQ(events(trace, "cuda_runtime").size(), 1u);
+  EXPECT_EQ(trace["redline"]["gpu"]["records"], 1);
+  EXPECT_EQ(trace["cupti_version"], 130001);
+}
+
+TEST_F(FreshSource, OutsideOfAWindowNothingHappens) {
+  static_cast<void>(recorded());
+  const int flushes = stub::cupti_calls("cuptiActivityFlushAll");
+  ::testing::internal::CaptureStderr();
+  source_.flush_before_exit();
+  source_.give_up("torch.profiler");
+  source_.disable();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityFlushAll"), flushes);
+}
+
+TEST_F(FreshSource, AWindowThatIsOnIsNotBegunAgain) {
+  begin(false);
+  source_.enable({});
+  source_.enable({});
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityRegisterCallbacks"), 1);
+  source_.disable();
+  static_cast<void>(end());
 }
 
 TEST_F(GpuWindow, AnAttributeOfAGpuHasItsOwnField) {
@@ -193,6 +227,7 @@ TEST_F(FreshSource, AProcessThatEndsDoesNotWaitForAGpu) {
   stub::keep_buffer_of(0);
   std::thread ending([&] { patient.disable(); });
   while (!patient.waits_for_gpus()) std::this_thread::yield();
+  EXPECT_FALSE(profiler::wants_external_ids()) << "the window is over";
   patient.hurry();
   ending.join();
   EXPECT_EQ(events(end(), "cuda_runtime").size(), 1u);
@@ -235,9 +270,12 @@ TEST_F(FreshSource, AStartThatFailedIsTriedAgain) {
   source_.enable({});
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("one tool at a time"));
   EXPECT_FALSE(profiler::wants_external_ids());
-  stub::fail_cupti("cuptiActivityEnable", 0);
   shared_state().pool.wake();  // ends the pause before the next try
+  while (stub::cupti_calls("cuptiActivityRegisterCallbacks") < 2) std::this_thread::yield();
+  stub::fail_cupti("cuptiActivityEnable", 0);
+  shared_state().pool.wake();
   while (!profiler::wants_external_ids()) std::this_thread::yield();
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityRegisterCallbacks"), 3) << "a pause between two tries";
   const uint64_t begun = now();
   stub::call(launch_call(1, begun));
   stub::emit_record(kernel(1, begun + 500));
@@ -246,6 +284,23 @@ TEST_F(FreshSource, AStartThatFailedIsTriedAgain) {
   EXPECT_EQ(events(trace, "kernel").size(), 1u);
   EXPECT_FALSE(trace["redline"]["gpu"].contains("off"));
   EXPECT_THAT(std::string(trace["redline"]["gpu"]["off_before"]), HasSubstr("one tool at a time"));
+  EXPECT_FALSE(recorded()["redline"]["gpu"].contains("off_before")) << "of the window before";
+}
+
+TEST_F(FreshSource, OnlyTheKindsThatATraceNeedsMustBeThere) {
+  const std::set<Kind> needed = {Kind::kConcurrentKernel, Kind::kMemcpy, Kind::kMemset,
+                                 Kind::kRuntime};
+  for (const Kind kind :
+       {Kind::kConcurrentKernel, Kind::kMemcpy, Kind::kPeerCopy, Kind::kMemset, Kind::kRuntime,
+        Kind::kDriver, Kind::kExternalCorrelation, Kind::kSynchronization, Kind::kCudaEvent,
+        Kind::kOverhead, Kind::kContext, Kind::kStream}) {
+    const std::string function =
+        "cuptiActivityEnable " + std::to_string(static_cast<uint32_t>(kind));
+    SCOPED_TRACE(function);
+    stub::reset_cupti();
+    stub::fail_cupti(function.c_str(), 25);
+    EXPECT_EQ(recorded()["redline"]["gpu"].contains("off"), needed.contains(kind));
+  }
 }
 
 /// Whether kernels were switched off and on again, after so many kinds had been switched on.
@@ -259,16 +314,25 @@ TEST_F(FreshSource, SaysThatKernelsComeWithoutTimesAndSwitchesThemOnAnew) {
   ::testing::internal::CaptureStderr();
   source_.enable({});
   const int enabled = stub::cupti_calls("cuptiActivityEnable");
+  stub::hold_buffers(true);  // so that all are read at once
   KernelRecord unstamped = kernel(1, now());
   unstamped.start = unstamped.end = 0;
-  for (int i = 0; i < 5000; ++i) stub::emit_record(unstamped);
+  for (int i = 0; i < 1500; ++i) stub::emit_record(unstamped);
+  for (int i = 0; i < 700; ++i) stub::emit_record(kernel(1, now()));
+  stub::call(launch_call(1, now()), 2);
+  stub::keep_buffer_of(2);  // has work under way, of which CUPTI would lose the record
+  stub::hold_buffers(false);
   while (!is_on_anew(enabled)) shared_state().pool.wake();
+  EXPECT_EQ(stub::forced_buffers(), 1);
   source_.disable();
-  const json gpu = end()["redline"]["gpu"];
-  EXPECT_EQ(gpu["incomplete"], 5000);
-  EXPECT_EQ(gpu["incomplete_surges"], 1);
+  const json trace = end();
+  EXPECT_EQ(trace["redline"]["gpu"]["incomplete"], 1500);
+  EXPECT_EQ(trace["redline"]["gpu"]["incomplete_surges"], 1);
+  EXPECT_EQ(events(trace, "cuda_runtime").size(), 1u);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              HasSubstr("redline: CUPTI gives most kernels without times"));
+              HasSubstr("redline: CUPTI gives most kernels without times (1500 of the last 2200 "
+                        "records), so the trace lacks them"));
+  EXPECT_EQ(recorded()["redline"]["gpu"]["incomplete_surges"], 0) << "of the window before";
 }
 
 TEST_F(FreshSource, KernelsAreSwitchedOnAnewOnlySoOften) {
@@ -307,12 +371,14 @@ TEST_F(FreshSource, WhereHalfTheKernelsHaveTimesNothingIsSwitchedOnAnew) {
     stub::emit_record(kernel(1, now()));
   }
   stub::wait_for_flushes(100);
-  unsetenv("REDLINE_GPU_FLUSH_MS");
   EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), enabled);
+  for (int i = 0; i < 2000; ++i) stub::emit_record(unstamped);  // so few are enough
+  while (!is_on_anew(enabled)) std::this_thread::yield();
+  unsetenv("REDLINE_GPU_FLUSH_MS");
   source_.disable();
   const json gpu = end()["redline"]["gpu"];
-  EXPECT_EQ(gpu["incomplete"], 1000);
-  EXPECT_EQ(gpu["incomplete_surges"], 0);
+  EXPECT_EQ(gpu["incomplete"], 3000);
+  EXPECT_EQ(gpu["incomplete_surges"], 1);
 }
 
 TEST_F(GpuWindow, UnifiedMemoryOfEachGpuIsCounted) {
@@ -343,7 +409,7 @@ TEST_F(FreshSource, SaysThatLaunchesOfGraphsBroughtNoWork) {
   ::testing::internal::CaptureStderr();
   source_.enable({});
   const uint64_t begun = now();
-  for (uint32_t launch = 1; launch <= 5; ++launch) {
+  for (uint32_t launch = 1; launch <= 4; ++launch) {
     stub::call(launch_call(launch, begun + launch, 311));
   }
   KernelRecord node = kernel(2, begun + 500);
@@ -355,14 +421,14 @@ TEST_F(FreshSource, SaysThatLaunchesOfGraphsBroughtNoWork) {
   stub::emit_record(MemcpyRecord{.kind = Kind::kMemcpy,
                                  .start = begun + 500,
                                  .end = begun + 600,
-                                 .correlation = 5,
+                                 .correlation = 4,
                                  .graph_node = 10});
   source_.disable();
   const json gpu = end()["redline"]["gpu"];
-  EXPECT_EQ(gpu["graph_launches"], 5);
-  EXPECT_EQ(gpu["graph_launches_without_work"], 2);
+  EXPECT_EQ(gpu["graph_launches"], 4);
+  EXPECT_EQ(gpu["graph_launches_without_work"], 1);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              HasSubstr("no GPU work for 2 of 5 launches of CUDA graphs"));
+              HasSubstr("no GPU work for 1 of 4 launches of CUDA graphs"));
 }
 
 TEST_F(FreshSource, SaysThatCuptiDoesNotTellThreads) {
@@ -470,6 +536,8 @@ TEST_F(FreshSource, WhatIsNotNeededMayFail) {
     EXPECT_EQ(events(trace, "kernel").size(), 1u);
     EXPECT_FALSE(trace["redline"]["gpu"].contains("failed_flush"));
     EXPECT_EQ(said_, "");
+    const bool has_subscribed = std::string_view(function) != "cuptiSubscribe_v2";
+    EXPECT_EQ(stub::cupti_calls("cuptiUnsubscribe"), has_subscribed ? 1 : 0);
   }
 }
 
@@ -533,6 +601,17 @@ TEST_F(FreshSource, TellsAKernelsClusterAndWhereCuptiDoesItsPriority) {
     }
     redline_discard();
   }
+}
+
+TEST(CuptiLibrary, NamesTheFunctionsThatCuptiNames) {
+  Library library;
+  library.get_callback_name = [](int domain, uint32_t function, const char** name) {
+    *name = domain == kDriverDomain ? nullptr : "cudaMalloc_v3020";
+    return function == 7 ? kSuccess : kUnknown;
+  };
+  EXPECT_EQ(library.function_name(kRuntimeDomain, 7), "cudaMalloc_v3020");
+  EXPECT_EQ(library.function_name(kRuntimeDomain, 8), "");
+  EXPECT_EQ(library.function_name(kDriverDomain, 7), "");
 }
 
 TEST(CuptiLibrary, ThatWhichFitsTheDriverComesFirst) {

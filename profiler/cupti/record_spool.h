@@ -36,7 +36,7 @@ class RecordSpool {
   void clear();
 
  private:
-  [[nodiscard]] bool open();
+  void open();
   /// Cuts the file behind the last bytes that were written completely.
   void shorten();
 

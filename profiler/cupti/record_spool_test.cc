@@ -72,10 +72,12 @@ TEST(RecordSpool, IsNeverLargerThanItsLimit) {
 }
 
 TEST(RecordSpool, TakesNothingWhereItMayNotWrite) {
+  const int file = next_file();
   RecordSpool spool("/nowhere");
   EXPECT_FALSE(spool.write(Bytes(10, 1)));
   Bytes read;
   EXPECT_FALSE(spool.read({0, 1}, read));
+  EXPECT_EQ(next_file(), file);
 }
 
 TEST(RecordSpool, KeepsNoPartOfWhatDoesNotFitOnTheDisk) {

@@ -27,6 +27,8 @@ struct Open {
   uint8_t* buffer = nullptr;
   size_t size = 0;
   size_t used = 0;
+  size_t most_records = 0;  ///< 0: as many as fit
+  size_t records = 0;
 };
 
 struct State {
@@ -39,8 +41,11 @@ struct State {
   std::map<int, int> attributes;
   std::string other_subscriber;
   std::string subscriber;
+  bool is_taken = false;  ///< the one place for a subscriber
   redline::cupti::Callback callback = nullptr;
   void* callback_data = nullptr;
+  std::set<int> domains;  ///< of which the subscriber wants to hear
+  int site = -1;          ///< of the callback that runs now
   uint64_t (*clock)() = monotonic;
   std::set<std::string> names;  // never erased: as with CUPTI, a name that was given stays valid
   std::map<std::pair<int, uint32_t>, const char*> functions;
@@ -149,12 +154,12 @@ void append(const uint8_t* bytes, size_t given, size_t size, int thread) {
   if (all.requested == nullptr || all.is_lent) return;
   const std::lock_guard lock(all.buffers);
   Open& open = all.open[thread];
-  if (open.buffer != nullptr && open.used + size > std::min(open.size, all.most_in_buffer)) {
-    hand_over({std::exchange(open, {})});
-  }
+  const bool is_full = open.used + size > std::min(open.size, all.most_in_buffer) ||
+                       (open.most_records != 0 && open.records == open.most_records);
+  if (open.buffer != nullptr && is_full) hand_over({std::exchange(open, {})});
   if (open.buffer == nullptr) {
-    size_t most_records = 0;
-    all.requested(&open.buffer, &open.size, &most_records);
+    open.most_records = 1;  // CUPTI leaves it to the tool to say something
+    all.requested(&open.buffer, &open.size, &open.most_records);
     if (open.buffer == nullptr) {
       ++all.dropped;
       return;
@@ -162,6 +167,7 @@ void append(const uint8_t* bytes, size_t given, size_t size, int thread) {
   }
   std::memcpy(open.buffer + open.used, bytes, std::min(given, size));
   open.used += size;
+  ++open.records;
 }
 
 }  // namespace
@@ -178,6 +184,7 @@ void reset_cupti() {
   all.enabled.clear();
   all.attributes.clear();
   all.other_subscriber.clear();
+  all.is_taken = false;
   all.clock = monotonic;
   all.open.clear();
   all.dropped = 0;
@@ -213,8 +220,10 @@ int attribute(int number) { return state().attributes[number]; }
 std::set<std::pair<uint32_t, uint32_t>> unified_counters() { return state().unified_counters; }
 void call_cuda() {
   for (const int site : {0, 1}) {  // CUPTI_API_ENTER, CUPTI_API_EXIT
-    if (state().callback == nullptr) return;
+    if (state().callback == nullptr || !state().domains.contains(cupti::kRuntimeDomain)) return;
+    state().site = site;
     state().callback(state().callback_data, cupti::kRuntimeDomain, 211, &site);
+    state().site = -1;
   }
 }
 void set_other_subscriber(const char* name) { state().other_subscriber = name; }
@@ -312,14 +321,16 @@ STUB_API int cuptiActivityEnableAllSyncRecords(uint8_t is_on) {
 
 STUB_API int cuptiSubscribe_v2(void** subscriber, redline::cupti::Callback, void*,
                                redline::cupti::SubscriberParams* params) {
+  *subscriber = &state();  // also where it fails: nobody may rely on what is left there
   if (const int result = answer("cuptiSubscribe_v2"); result != 0) return result;
-  if (!state().other_subscriber.empty()) {
-    state().other_subscriber.copy(params->other, params->other_size - 1);
+  const std::lock_guard lock(state().mutex);
+  const std::string& other = state().is_taken ? state().subscriber : state().other_subscriber;
+  if (state().is_taken || !other.empty()) {
+    other.copy(params->other, params->other_size - 1);
     return redline::cupti::kMultipleSubscribers;
   }
-  const std::lock_guard lock(state().mutex);
+  state().is_taken = true;
   state().subscriber = params->name;
-  *subscriber = &state();
   return 0;
 }
 
@@ -336,21 +347,29 @@ STUB_API int cuptiSubscribe(void** subscriber, redline::cupti::Callback callback
   return result;
 }
 
-STUB_API int cuptiEnableDomain(uint32_t, void*, int) { return answer("cuptiEnableDomain"); }
+STUB_API int cuptiEnableDomain(uint32_t is_on, void*, int domain) {
+  if (is_on != 0) state().domains.insert(domain);
+  return answer("cuptiEnableDomain");
+}
 
-STUB_API int cuptiFinalize() { return answer("cuptiFinalize"); }
+// It is safe only when a call of CUDA ends.
+STUB_API int cuptiFinalize() {
+  return answer(state().site == 1 ? "cuptiFinalize" : "cuptiFinalize at a wrong time");
+}
 
 STUB_API int cuptiUnsubscribe(void*) {
   {
     const std::lock_guard lock(state().mutex);
     state().subscriber.clear();
+    state().is_taken = false;
     state().callback = nullptr;
+    state().domains.clear();
   }
   return answer("cuptiUnsubscribe");
 }
 
-STUB_API int cuptiGetStreamIdEx(void*, void* stream, uint8_t, uint32_t* id) {
-  *id = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(stream));
+STUB_API int cuptiGetStreamIdEx(void*, void* stream, uint8_t is_per_thread, uint32_t* id) {
+  *id = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(stream)) + is_per_thread;
   return answer("cuptiGetStreamIdEx");
 }
 
@@ -380,7 +399,11 @@ STUB_API int cuptiActivityConfigureUnifiedMemoryCounter(
 }
 
 STUB_API int cuptiActivityEnable(redline::cupti::Kind kind) {
-  const int result = answer("cuptiActivityEnable");
+  int result = answer("cuptiActivityEnable");
+  if (result == 0) {
+    const auto number = std::to_string(static_cast<uint32_t>(kind));
+    result = answer(("cuptiActivityEnable " + number).c_str());
+  }
   if (result != 0) return result;
   const std::lock_guard lock(state().mutex);
   state().enabled[kind] = true;
@@ -452,8 +475,9 @@ STUB_API int cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_size, uint
   return answer("cuptiActivityGetNextRecord");
 }
 
-STUB_API int cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* dropped) {
-  *dropped = state().dropped.exchange(0);
+STUB_API int cuptiActivityGetNumDroppedRecords(void* context, uint32_t stream, size_t* dropped) {
+  const bool is_of_all = context == nullptr && stream == 0;
+  *dropped = is_of_all ? state().dropped.exchange(0) : 0;
   return answer("cuptiActivityGetNumDroppedRecords");
 }
 

@@ -42,7 +42,8 @@ int cuda_synchronizations();
 /// Resets failures, counts, records and open buffers. Callbacks stay, as in a real process.
 STUB_API void reset_cupti();
 STUB_API void set_cupti_version(uint32_t version);
-/// From now on `function` returns `result`; 0 makes it succeed again.
+/// From now on `function` returns `result`; 0 makes it succeed again. "cuptiActivityEnable 3" is
+/// that function for kind 3 alone.
 STUB_API void fail_cupti(const char* function, int result);
 /// How often `function` was called since reset_cupti().
 STUB_API int cupti_calls(const char* function);

@@ -138,64 +138,6 @@ TEST_F(FreshSource, AsksForBuffersAsOftenAsTheUserWants) {
   static_cast<void>(end());
 }
 
-TEST_F(FreshSource, TheEndWaitsForWorkThatIsUnderWayAndNeverForTheGpuItself) {
-  const int before = stub::cuda_synchronizations();
-  CuptiSource patient;
-  begin(false);
-  patient.enable({});
-  const uint64_t begun = now();
-  stub::call(launch_call(1, begun));
-  stub::emit_record(kernel(1, begun + 500));
-  stub::keep_buffer_of(0, 5);
-  patient.disable();
-  EXPECT_EQ(events(end(), "kernel").size(), 1u);
-  EXPECT_EQ(stub::forced_buffers(), 0) << "it came by itself";
-  // To synchronize would end the capture of a graph in another thread.
-  EXPECT_EQ(stub::cuda_synchronizations(), before);
-}
-
-TEST_F(FreshSource, AGpuThatHangsKeepsTheEndNoLongerThanItMay) {
-  begin(false);
-  source_.enable({});
-  stub::call(launch_call(1, now()));
-  stub::keep_buffer_of(0);
-  source_.disable();
-  EXPECT_EQ(events(end(), "cuda_runtime").size(), 1u);
-  EXPECT_EQ(stub::forced_buffers(), 1);
-  EXPECT_FALSE(source_.waits_for_gpus());
-}
-
-TEST_F(FreshSource, WhatCuptiHoldsIsForcedOutBeforeTheProcessEnds) {
-  begin(false);
-  source_.enable({});
-  stub::call(launch_call(1, now()));
-  stub::keep_buffer_of(0);
-  source_.flush_before_exit();
-  EXPECT_EQ(stub::forced_buffers(), 1);
-  source_.let_go();
-  EXPECT_FALSE(profiler::wants_external_ids());
-  const int flushes = stub::cupti_calls("cuptiActivityFlushAll");
-  source_.flush_before_exit();
-  source_.give_up("torch.profiler");
-  source_.disable();
-  EXPECT_EQ(stub::cupti_calls("cuptiActivityFlushAll"), flushes) << "CUDA may be half destroyed";
-  const json trace = end();
-  EXPECT_EQ(events(trace, "cuda_runtime").size(), 1u);
-  EXPECT_EQ(trace["redline"]["gpu"]["records"], 1);
-  EXPECT_EQ(trace["cupti_version"], 130001);
-}
-
-TEST_F(FreshSource, OutsideOfAWindowNothingHappens) {
-  static_cast<void>(recorded());
-  const int flushes = stub::cupti_calls("cuptiActivityFlushAll");
-  ::testing::internal::CaptureStderr();
-  source_.flush_before_exit();
-  source_.give_up("torch.profiler");
-  source_.disable();
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-  EXPECT_EQ(stub::cupti_calls("cuptiActivityFlushAll"), flushes);
-}
-
 TEST_F(FreshSource, AWindowThatIsOnIsNotBegunAgain) {
   begin(false);
   source_.enable({});
@@ -217,20 +159,6 @@ TEST_F(GpuWindow, AnAttributeOfAGpuHasItsOwnField) {
       "maxThreadsPerMultiprocessor": 1039, "regsPerBlock": 1012, "warpSize": 1010,
       "sharedMemPerBlock": 1008, "numSms": 1016, "regsPerMultiprocessor": 1082,
       "sharedMemPerBlockOptin": 1097, "sharedMemPerMultiprocessor": 1081})"));
-}
-
-TEST_F(FreshSource, AProcessThatEndsDoesNotWaitForAGpu) {
-  CuptiSource patient(std::chrono::hours(1));
-  begin(false);
-  patient.enable({});
-  stub::call(launch_call(1, now()));
-  stub::keep_buffer_of(0);
-  std::thread ending([&] { patient.disable(); });
-  while (!patient.waits_for_gpus()) std::this_thread::yield();
-  EXPECT_FALSE(profiler::wants_external_ids()) << "the window is over";
-  patient.hurry();
-  ending.join();
-  EXPECT_EQ(events(end(), "cuda_runtime").size(), 1u);
 }
 
 TEST_F(FreshSource, CuptiIsLeftAloneUntilTheProcessUsesCuda) {
@@ -301,84 +229,6 @@ TEST_F(FreshSource, OnlyTheKindsThatATraceNeedsMustBeThere) {
     stub::fail_cupti(function.c_str(), 25);
     EXPECT_EQ(recorded()["redline"]["gpu"].contains("off"), needed.contains(kind));
   }
-}
-
-/// Whether kernels were switched off and on again, after so many kinds had been switched on.
-bool is_on_anew(int enabled) {
-  return stub::cupti_calls("cuptiActivityEnable") > enabled &&
-         stub::is_enabled(Kind::kConcurrentKernel);
-}
-
-TEST_F(FreshSource, SaysThatKernelsComeWithoutTimesAndSwitchesThemOnAnew) {
-  begin(false);
-  ::testing::internal::CaptureStderr();
-  source_.enable({});
-  const int enabled = stub::cupti_calls("cuptiActivityEnable");
-  stub::hold_buffers(true);  // so that all are read at once
-  KernelRecord unstamped = kernel(1, now());
-  unstamped.start = unstamped.end = 0;
-  for (int i = 0; i < 1500; ++i) stub::emit_record(unstamped);
-  for (int i = 0; i < 700; ++i) stub::emit_record(kernel(1, now()));
-  stub::call(launch_call(1, now()), 2);
-  stub::keep_buffer_of(2);  // has work under way, of which CUPTI would lose the record
-  stub::hold_buffers(false);
-  while (!is_on_anew(enabled)) shared_state().pool.wake();
-  EXPECT_EQ(stub::forced_buffers(), 1);
-  source_.disable();
-  const json trace = end();
-  EXPECT_EQ(trace["redline"]["gpu"]["incomplete"], 1500);
-  EXPECT_EQ(trace["redline"]["gpu"]["incomplete_surges"], 1);
-  EXPECT_EQ(events(trace, "cuda_runtime").size(), 1u);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              HasSubstr("redline: CUPTI gives most kernels without times (1500 of the last 2200 "
-                        "records), so the trace lacks them"));
-  EXPECT_EQ(recorded()["redline"]["gpu"]["incomplete_surges"], 0) << "of the window before";
-}
-
-TEST_F(FreshSource, KernelsAreSwitchedOnAnewOnlySoOften) {
-  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
-  begin(false);
-  source_.enable({});
-  // Little more than a surge: what of it is read after the surge was seen must be no second one.
-  const auto lose_times = [] {
-    KernelRecord unstamped = kernel(1, now());
-    unstamped.start = unstamped.end = 0;
-    for (int i = 0; i < 2400; ++i) stub::emit_record(unstamped);
-  };
-  for (int surge = 0; surge < 4; ++surge) {
-    const int enabled = stub::cupti_calls("cuptiActivityEnable");
-    lose_times();
-    while (!is_on_anew(enabled)) std::this_thread::yield();
-  }
-  const int enabled = stub::cupti_calls("cuptiActivityEnable");
-  lose_times();
-  stub::wait_for_flushes(100);
-  unsetenv("REDLINE_GPU_FLUSH_MS");
-  EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), enabled);
-  source_.disable();
-  EXPECT_EQ(end()["redline"]["gpu"]["incomplete"], 5 * 2400);
-}
-
-TEST_F(FreshSource, WhereHalfTheKernelsHaveTimesNothingIsSwitchedOnAnew) {
-  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
-  begin(false);
-  source_.enable({});
-  const int enabled = stub::cupti_calls("cuptiActivityEnable");
-  KernelRecord unstamped = kernel(1, now());
-  unstamped.start = unstamped.end = 0;
-  for (int i = 0; i < 1000; ++i) {  // fewer records than these together are not judged
-    stub::emit_record(unstamped);
-    stub::emit_record(kernel(1, now()));
-  }
-  stub::wait_for_flushes(100);
-  EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), enabled);
-  for (int i = 0; i < 2000; ++i) stub::emit_record(unstamped);  // so few are enough
-  while (!is_on_anew(enabled)) std::this_thread::yield();
-  unsetenv("REDLINE_GPU_FLUSH_MS");
-  source_.disable();
-  const json gpu = end()["redline"]["gpu"];
-  EXPECT_EQ(gpu["incomplete"], 3000);
-  EXPECT_EQ(gpu["incomplete_surges"], 1);
 }
 
 TEST_F(GpuWindow, UnifiedMemoryOfEachGpuIsCounted) {
@@ -512,18 +362,6 @@ TEST_F(FreshSource, EachFailureLeavesACpuTraceAndOneLine) {
     EXPECT_THAT(std::string(trace["redline"]["gpu"]["off"]), HasSubstr(said));
     redline_discard();
   }
-}
-
-TEST_F(FreshSource, TellsWhereCuptiDoesNotGiveWhatItHas) {
-  stub::fail_cupti("cuptiActivityFlushAll", 999);
-  const json trace = recorded();
-  EXPECT_EQ(events(trace, "user_annotation").size(), 1u);
-  EXPECT_THAT(std::string(trace["redline"]["gpu"]["failed_flush"]),
-              HasSubstr("CUPTI_ERROR_UNKNOWN"));
-  EXPECT_THAT(said_, HasSubstr("redline: CUPTI did not hand over all its records: "));
-  EXPECT_EQ(std::count(said_.begin(), said_.end(), '\n'), 1);
-  stub::fail_cupti("cuptiActivityFlushAll", 0);
-  EXPECT_FALSE(recorded()["redline"]["gpu"].contains("failed_flush")) << "of the window before";
 }
 
 TEST_F(FreshSource, WhatIsNotNeededMayFail) {

@@ -39,6 +39,13 @@ TEST_F(GpuWindow, StreamsHaveTheNamesThatTheProgramGaveThem) {
   reinterpret_cast<void (*)(void*, const char*)>(g_name_cuda_stream)(stream(0, 7), "was");
   reinterpret_cast<void (*)(void*, const char*)>(g_name_cuda_stream)(stream(0, 7), "\"copies\"");
   reinterpret_cast<void (*)(void*, const wchar_t*)>(g_name_cu_stream)(stream(1, 20), L"größer");
+  const std::pair<const char*, void*> not_told[] = {{"cuptiGetStreamIdEx", stream(0, 20)},
+                                                    {"cuptiGetDeviceId", stream(0, 20)}};
+  for (const auto& [function, handle] : not_told) {
+    stub::fail_cupti(function, 999);
+    reinterpret_cast<void (*)(void*, const char*)>(g_name_cuda_stream)(handle, function);
+    stub::fail_cupti(function, 0);
+  }
   begin();
   for (const auto& [device, number] : {std::pair{0U, 7U}, {0U, 20U}, {1U, 20U}}) {
     KernelRecord work = kernel(1, now());
@@ -55,6 +62,29 @@ TEST_F(GpuWindow, StreamsHaveTheNamesThatTheProgramGaveThem) {
   EXPECT_EQ((names[{0, 7}]), "stream 7 \"copies\"");
   EXPECT_EQ((names[{0, 20}]), "stream 20 ");
   EXPECT_EQ((names[{1, 20}]), "stream 20 größer");
+}
+
+TEST_F(GpuWindow, OnlySoManyStreamsHaveNames) {
+  StreamNames names;
+  for (uint32_t i = 0; i <= StreamNames::kMost; ++i) names.add(stream(0, i), "worker");
+  begin();
+  names.deliver_all();
+  KernelRecord work = kernel(1, now());
+  for (const uint32_t number : {0U, static_cast<uint32_t>(StreamNames::kMost) - 1,
+                                static_cast<uint32_t>(StreamNames::kMost)}) {
+    work.stream = number;
+    stub::emit_record(work);
+  }
+  std::map<int, std::string> found;
+  const json trace = end();
+  for (const json& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name" && event["pid"] == 0) {
+      found[event["tid"]] = event["args"]["name"];
+    }
+  }
+  EXPECT_EQ(found[0], "stream 0 worker");
+  EXPECT_EQ(found[1023], "stream 1023 worker");
+  EXPECT_EQ(found[1024], "stream 1024 ");
 }
 
 }  // namespace

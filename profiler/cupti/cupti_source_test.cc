@@ -147,20 +147,6 @@ TEST_F(FreshSource, AWindowThatIsOnIsNotBegunAgain) {
   static_cast<void>(end());
 }
 
-TEST_F(GpuWindow, AnAttributeOfAGpuHasItsOwnField) {
-  stub::clear_devices();
-  std::map<int, int> attributes;
-  for (int attribute = 1; attribute < 120; ++attribute) attributes[attribute] = 1000 + attribute;
-  stub::add_device({.name = "GPU", .memory = 99, .attributes = attributes});
-  begin();
-  stub::emit_record(kernel(1, now()));
-  EXPECT_EQ(end()["deviceProperties"][0], json::parse(R"({"id": 0, "name": "GPU",
-      "totalGlobalMem": 99, "computeMajor": 1075, "computeMinor": 1076, "maxThreadsPerBlock": 1001,
-      "maxThreadsPerMultiprocessor": 1039, "regsPerBlock": 1012, "warpSize": 1010,
-      "sharedMemPerBlock": 1008, "numSms": 1016, "regsPerMultiprocessor": 1082,
-      "sharedMemPerBlockOptin": 1097, "sharedMemPerMultiprocessor": 1081})"));
-}
-
 TEST_F(FreshSource, CuptiIsLeftAloneUntilTheProcessUsesCuda) {
   stub::set_cuda_initialized(false);
   begin(false);
@@ -323,47 +309,6 @@ TEST_F(GpuWindow, RecordsNoGpuThatNobodyAskedFor) {
   EXPECT_FALSE(end()["redline"].contains("gpu"));
 }
 
-struct Failure {
-  const char* function;
-  int result;
-  const char* said;
-};
-
-TEST_F(FreshSource, EachFailureLeavesACpuTraceAndOneLine) {
-  const Failure failures[] = {
-      {"cuptiGetVersion", 999, "CUPTI_ERROR_UNKNOWN"},
-      {"cuptiActivityRegisterCallbacks", 999, "CUPTI_ERROR_UNKNOWN"},
-      {"cuptiActivityEnable", 999, "redline doctor"},
-      {"cuptiActivityEnable", 14, "torch's cupti_monitor"},
-      {"cuptiActivityEnable", 15, "too old"},
-      {"cuptiActivityEnable", 35, "NVreg_RestrictProfilingToAdminUsers"},
-      {"cuptiActivityEnable", 39, "one tool at a time"},
-      {"cuptiActivityEnable", 45, "WSL"},
-  };
-  for (const auto& [function, result, said] : failures) {
-    SCOPED_TRACE(std::string(function) + " " + std::to_string(result));
-    stub::reset_cupti();
-    stub::fail_cupti(function, result);
-    CuptiSource fresh;
-    begin(false);
-    ::testing::internal::CaptureStderr();
-    for (int window = 0; window < 2; ++window) {
-      fresh.enable({});
-      fresh.disable();
-    }
-    const std::string all = ::testing::internal::GetCapturedStderr();
-    EXPECT_THAT(all, HasSubstr("redline: no GPU activity in the trace: "));
-    EXPECT_THAT(all, HasSubstr(said));
-    EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 1);
-    redline_range_push("on the CPU");
-    redline_range_pop();
-    const json trace = end();
-    EXPECT_EQ(events(trace, "user_annotation").size(), 1u);
-    EXPECT_THAT(std::string(trace["redline"]["gpu"]["off"]), HasSubstr(said));
-    redline_discard();
-  }
-}
-
 TEST_F(FreshSource, WhatIsNotNeededMayFail) {
   for (const char* function : {"cuptiActivitySetAttribute", "cuptiActivityEnableAllSyncRecords",
                                "cuptiSubscribe_v2", "cuptiActivityGetNumDroppedRecords"}) {
@@ -439,32 +384,6 @@ TEST_F(FreshSource, TellsAKernelsClusterAndWhereCuptiDoesItsPriority) {
     }
     redline_discard();
   }
-}
-
-TEST(CuptiLibrary, NamesTheFunctionsThatCuptiNames) {
-  Library library;
-  library.get_callback_name = [](int domain, uint32_t function, const char** name) {
-    *name = domain == kDriverDomain ? nullptr : "cudaMalloc_v3020";
-    return function == 7 ? kSuccess : kUnknown;
-  };
-  EXPECT_EQ(library.function_name(kRuntimeDomain, 7), "cudaMalloc_v3020");
-  EXPECT_EQ(library.function_name(kRuntimeDomain, 8), "");
-  EXPECT_EQ(library.function_name(kDriverDomain, 7), "");
-}
-
-TEST(CuptiLibrary, ThatWhichFitsTheDriverComesFirst) {
-  EXPECT_EQ(library_names(13000).front(), "libcupti.so.13");
-  EXPECT_EQ(library_names(14000).front(), "libcupti.so.13");
-  const auto names = library_names(12080);
-  EXPECT_EQ(names[0], "libcupti.so.12");
-  EXPECT_EQ(names[1], "libcupti.so.11.8");
-  EXPECT_EQ(names.back(), "libcupti.so.13") << "a driver by cuda-compat may still serve it";
-  EXPECT_EQ(library_names(0).size(), names.size());
-}
-
-TEST_F(FreshSource, RefusesAnOlderCupti) {
-  stub::set_cupti_version(17);
-  EXPECT_THAT(std::string(recorded()["redline"]["gpu"]["off"]), HasSubstr("CUDA 11.8 or later"));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ extern "C" __attribute__((visibility("default"))) int cudaRuntimeGetVersion(int*
 namespace redline::cupti {
 namespace {
 
+using nlohmann::json;
 using profiler::gpus_in_use;
 
 TEST_F(GpuWindow, GpusAreInUseOnceTheProcessHasWorkThere) {
@@ -61,15 +62,29 @@ TEST_F(GpuWindow, DevicesAreThoseThatTheDriverTells) {
   EXPECT_EQ(table.find(0)->name, "NVIDIA A100");
   stub::add_device({.name = "größer \xff", .memory = 5, .attributes = {}});
   EXPECT_EQ(DeviceTable::count(), 2U);
-  const std::string json = table.to_json();
-  EXPECT_TRUE(json.starts_with(R"([{"id":0,"name":"NVIDIA A100","totalGlobalMem":42297524224,)"))
-      << json;
-  EXPECT_NE(json.find("},{\"id\":1,\"name\":\"größer \uFFFD\",\"totalGlobalMem\":5,"),
+  const std::string text = table.to_json();
+  EXPECT_TRUE(text.starts_with(R"([{"id":0,"name":"NVIDIA A100","totalGlobalMem":42297524224,)"))
+      << text;
+  EXPECT_NE(text.find("},{\"id\":1,\"name\":\"größer \uFFFD\",\"totalGlobalMem\":5,"),
             std::string::npos)
-      << json;
+      << text;
   stub::set_cuda_initialized(false);
   EXPECT_EQ(DeviceTable::count(), 0U);
   EXPECT_EQ(DeviceTable().to_json(), "[]");
+}
+
+TEST_F(GpuWindow, AnAttributeOfAGpuHasItsOwnField) {
+  stub::clear_devices();
+  std::map<int, int> attributes;
+  for (int attribute = 1; attribute < 120; ++attribute) attributes[attribute] = 1000 + attribute;
+  stub::add_device({.name = "GPU", .memory = 99, .attributes = attributes});
+  begin();
+  stub::emit_record(kernel(1, now()));
+  EXPECT_EQ(end()["deviceProperties"][0], json::parse(R"({"id": 0, "name": "GPU",
+      "totalGlobalMem": 99, "computeMajor": 1075, "computeMinor": 1076, "maxThreadsPerBlock": 1001,
+      "maxThreadsPerMultiprocessor": 1039, "regsPerBlock": 1012, "warpSize": 1010,
+      "sharedMemPerBlock": 1008, "numSms": 1016, "regsPerMultiprocessor": 1082,
+      "sharedMemPerBlockOptin": 1097, "sharedMemPerMultiprocessor": 1081})"));
 }
 
 TEST_F(GpuWindow, VersionsAreThoseOfDriverAndRuntime) {

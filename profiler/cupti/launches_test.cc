@@ -76,6 +76,16 @@ TEST(Launches, TheNewerHalfOfHiddenCallsStays) {
   EXPECT_TRUE(launches.is_hidden(Launches::kMost / 2 + 1));
 }
 
+TEST(Launches, OfCallsWithOneCorrelationTheOldestIsForgottenFirst) {
+  Launches launches;
+  for (const int64_t begin_ns : {0, 1'000'000'000}) launches.add_call(1, begin_ns, 7);
+  for (uint32_t i = 2; i <= Launches::kMost; ++i) launches.add_call(i, i, 7);
+  EXPECT_NE(launches.find(1, 500'000'000), nullptr);
+  launches.forget_old();
+  EXPECT_EQ(launches.find(1, 500'000'000), nullptr);
+  EXPECT_NE(launches.find(1, 2'000'000'000), nullptr);
+}
+
 TEST(Launches, MemoryIsBounded) {
   Launches launches;
   for (uint32_t i = 1; i <= Launches::kMost + 10; ++i) {

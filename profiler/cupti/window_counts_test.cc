@@ -1,12 +1,46 @@
-// Buffers that CUPTI gets in vain, or brings late, count for their own window.
-#include <thread>
-
+// What is lost of a window, cannot be read or comes late is counted, and counts for that window.
 #include "profiler/cupti/testing_source.h"
 
 namespace redline::cupti {
 namespace {
 
 using nlohmann::json;
+
+TEST_F(GpuWindow, CountsWhatIsLostOrCannotBeRead) {
+  begin();
+  const uint64_t begun = now();
+  stub::drop_records(12);
+  std::vector<uint8_t> marker(56);
+  marker[0] = 12;
+  stub::emit_raw(marker);
+  KernelRecord unfinished = kernel(1, begun);
+  unfinished.end = 0;
+  stub::emit_record(unfinished);
+  KernelRecord backwards = kernel(2, begun);
+  backwards.end = begun - 1;
+  stub::emit_record(backwards);
+  std::vector<uint8_t> cut(20);
+  cut[0] = static_cast<uint8_t>(Kind::kConcurrentKernel);
+  stub::emit_raw(cut, 1);
+  std::vector<uint8_t> nonsense(64);
+  nonsense[0] = 200;
+  stub::emit_raw(nonsense, 2);
+  redline_range_push("on the CPU");
+  redline_range_pop();
+  const json trace = end();
+  const json& gpu = trace["redline"]["gpu"];
+  EXPECT_EQ(gpu["dropped"], 12);
+  EXPECT_EQ(gpu["unknown"], 1);
+  EXPECT_EQ(gpu["truncated"], 2);
+  EXPECT_EQ(gpu["incomplete"], 2);
+  EXPECT_EQ(events(trace, "user_annotation").size(), 1u);
+  EXPECT_TRUE(events(trace, "kernel").empty());
+  begin();
+  const json next = end();
+  for (const char* count : {"dropped", "unknown", "truncated", "incomplete"}) {
+    EXPECT_EQ(next["redline"]["gpu"][count], 0) << "of the window before: " << count;
+  }
+}
 
 /// A test that may have taken all buffers.
 class Buffers : public FreshSource {

@@ -64,7 +64,7 @@ TEST_F(NcclWindow, BytesOfStepsAreAddedUp) {
   const auto& table = ncclProfiler_v5;
   void* context = init(table, mask);
   void* op = start(table, context, proxy_op<DescrV5>(nullptr, true));
-  for (const size_t bytes : {2048, 1}) {
+  for (const size_t bytes : {size_t{2048}, size_t{1}}) {
     void* step = start(table, context, descr<DescrV5>(kProxyStep, op));
     StateArgs args = {.transferred_bytes = bytes};
     table.record_event_state(step, static_cast<EventState>(99), nullptr);  // has no name

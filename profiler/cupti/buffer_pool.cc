@@ -71,6 +71,7 @@ uint8_t* BufferPool::take(bool may_refuse) noexcept {
 }
 
 void BufferPool::complete(uint8_t* buffer, size_t valid_size) noexcept {
+  bool is_scarce = false;
   {
     const std::lock_guard lock(mutex_);
     const auto taken = std::ranges::find(out_, buffer);
@@ -85,8 +86,9 @@ void BufferPool::complete(uint8_t* buffer, size_t valid_size) noexcept {
       return;
     }
     filled_.push_back({buffer, valid_size});
+    is_scarce = filled_.size() >= kWarmBuffers / 2;
   }
-  changed_.notify_one();
+  if (is_scarce) changed_.notify_one();
 }
 
 std::vector<BufferPool::Filled> BufferPool::take_filled() {

@@ -117,9 +117,9 @@ void CuptiSource::enable(const RecorderOptions& options) noexcept {
   is_closing_ = is_hurried_ = false;
   off_before_.clear();
   off_after_.clear();
-  if (uses_cuda()) try_to_begin(options);
+  const bool is_on = uses_cuda() && try_to_begin(options);
   try {
-    thread_ = start_quiet_thread([this, options] { run(options); });
+    thread_ = start_quiet_thread([this, options, is_on] { run(options, is_on); });
   } catch (const std::exception&) {
   }
   if (thread_) return;
@@ -149,7 +149,7 @@ void CuptiSource::leave_cupti() {
   if (library_) subscription_.release(*library_);
 }
 
-void CuptiSource::try_to_begin(const RecorderOptions& options) {
+bool CuptiSource::try_to_begin(const RecorderOptions& options) {
   std::string why;
   try {
     const auto begun = begin(options);
@@ -158,10 +158,11 @@ void CuptiSource::try_to_begin(const RecorderOptions& options) {
   } catch (const std::exception& failure) {
     why = failure.what();
   }
-  if (is_on_) return;
+  if (is_on_) return true;
   leave_cupti();
   if (!why.empty()) refuse(why);
   off_before_ = why;
+  return false;
 }
 
 tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& options) {
@@ -202,12 +203,15 @@ tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& option
   return {};
 }
 
-/// Tries until CUPTI is on or the window ends.
-void CuptiSource::begin_later(const RecorderOptions& options) {
-  while (!is_on_) {
-    shared_state().pool.wait(off_before_.empty() ? kLookForCudaMs : kTryAgainMs);
-    if (is_closing_) return;
-    if (uses_cuda()) try_to_begin(options);
+/// False if the window ended before CUPTI could be switched on.
+bool CuptiSource::begin_later(const RecorderOptions& options) {
+  int pause_ms = off_before_.empty() ? kLookForCudaMs : kTryAgainMs;
+  for (;;) {
+    shared_state().pool.wait(pause_ms);
+    if (is_closing_) return false;
+    if (!uses_cuda()) continue;
+    if (try_to_begin(options)) return true;
+    pause_ms = kTryAgainMs;
   }
 }
 
@@ -276,10 +280,9 @@ void CuptiSource::disable_kinds() {
   enabled_.clear();
 }
 
-void CuptiSource::run(const RecorderOptions& options) noexcept {
+void CuptiSource::run(const RecorderOptions& options, bool is_on) noexcept {
   try {
-    begin_later(options);
-    collect_until_end();
+    if (is_on || begin_later(options)) collect_until_end();
   } catch (const std::exception&) {
     // No memory: the trace lacks the records that come now, which its counts tell.
   }
@@ -434,6 +437,7 @@ void CuptiSource::collect_rest() noexcept {
   try {
     waits_for_gpus_ = true;
     wait_for_gpu();
+    collect(0);
     collect(kFlushForced);
   } catch (const std::exception&) {
     // No memory: the trace ends a little earlier.

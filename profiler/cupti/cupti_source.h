@@ -88,9 +88,9 @@ class CuptiSource final : public profiler::Source {
     kGivenUp = 32
   };
 
-  void try_to_begin(const RecorderOptions& options);
+  [[nodiscard]] bool try_to_begin(const RecorderOptions& options);
   [[nodiscard]] tl::expected<void, std::string> begin(const RecorderOptions& options);
-  void begin_later(const RecorderOptions& options);
+  [[nodiscard]] bool begin_later(const RecorderOptions& options);
   void end();
   void leave_cupti();
   [[nodiscard]] Result set_up();
@@ -98,7 +98,7 @@ class CuptiSource final : public profiler::Source {
   void leave_out_noise();
   void configure_unified_memory();
   void disable_kinds();
-  void run(const RecorderOptions& options) noexcept;
+  void run(const RecorderOptions& options, bool is_on) noexcept;
   void collect_until_end();
   void stop_thread();
   void collect(uint32_t flush_flags);

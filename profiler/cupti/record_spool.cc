@@ -3,30 +3,40 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 namespace redline::cupti {
 
 RecordSpool::~RecordSpool() {
+  if (file_ < 0) return;
   clear();  // a forked process may keep the file open, and with it the disk space
   close(file_);
 }
 
-void RecordSpool::open() {
-  if (file_ >= 0) return;
+bool RecordSpool::open() {
+  if (file_ >= 0) return true;
+  file_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file_ >= 0) return true;
+  // Not every file system has files without names.
   std::string path = folder_ + "/.redline.XXXXXX";
   file_ = mkostemp(path.data(), O_CLOEXEC);
   if (file_ >= 0) unlink(path.c_str());
+  return file_ >= 0;
 }
 
 std::optional<RecordSpool::Extent> RecordSpool::write(std::span<const uint8_t> bytes) {
-  if (end_ + bytes.size() > kMostBytes) return std::nullopt;
-  open();
-  // A file takes less only where the disk or a limit ends.
-  const ssize_t count = pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(end_));
-  if (static_cast<size_t>(count) != bytes.size()) {
-    shorten();  // leaves the rest of the disk to the job
-    return std::nullopt;
+  if (end_ + bytes.size() > kMostBytes || !open()) return std::nullopt;
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count =
+        pwrite(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(end_ + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      shorten();  // leaves the rest of the disk to the job
+      return std::nullopt;
+    }
+    done += static_cast<size_t>(count);
   }
   const Extent extent{end_, bytes.size()};
   end_ += bytes.size();
@@ -35,11 +45,19 @@ std::optional<RecordSpool::Extent> RecordSpool::write(std::span<const uint8_t> b
 
 bool RecordSpool::read(const Extent& extent, std::vector<uint8_t>& bytes) const {
   bytes.resize(extent.size);
-  const ssize_t count = pread(file_, bytes.data(), extent.size, static_cast<off_t>(extent.offset));
-  return static_cast<size_t>(count) == extent.size;
+  size_t done = 0;
+  while (done < extent.size) {
+    const ssize_t count = pread(file_, bytes.data() + done, extent.size - done,
+                                static_cast<off_t>(extent.offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
 }
 
 void RecordSpool::clear() {
+  if (end_ == 0) return;
   end_ = 0;
   shorten();
 }

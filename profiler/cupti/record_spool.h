@@ -36,7 +36,7 @@ class RecordSpool {
   void clear();
 
  private:
-  void open();
+  [[nodiscard]] bool open();
   /// Cuts the file behind the last bytes that were written completely.
   void shorten();
 

@@ -34,7 +34,10 @@ bool wants_teardown(const Library& library) {
 
 void Teardown::begin(const Library& library) {
   auto* user_data = const_cast<Library*>(&library);
-  if (library.subscribe(&handle_, end_cupti, user_data) != kSuccess) return;
+  if (library.subscribe(&handle_, end_cupti, user_data) != kSuccess) {
+    handle_ = nullptr;
+    return;
+  }
   g_progress = Progress::kWaiting;
   for (const int domain : {kDriverDomain, kRuntimeDomain}) {
     static_cast<void>(library.enable_domain(1, handle_, domain));
@@ -48,6 +51,7 @@ void Teardown::cancel(const Library& library) {
   }
   // Another thread may be ending CUPTI right now.
   while (g_progress == Progress::kEnding) std::this_thread::yield();
+  handle_ = nullptr;
 }
 
 }  // namespace redline::cupti

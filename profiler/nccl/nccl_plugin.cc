@@ -139,7 +139,8 @@ OpenEvent* NcclPlugin::take_place(uint64_t& handle) {
 /// How many parts a collective waits for. NCCL ends its event when it is enqueued, but the work is
 /// over only when its channels on the GPU have ended.
 uint32_t NcclPlugin::expected_parts(const Event& event) const {
-  const bool come = event.communicator != nullptr && (event.communicator->types() & kKernelCh) != 0;
+  if ((event.type & (kColl | kP2p)) == 0 || event.communicator == nullptr) return 0;
+  const bool come = (event.communicator->types() & kKernelCh) != 0;
   return come ? static_cast<uint32_t>(std::max(event.channels, 0)) : 0;
 }
 
@@ -157,6 +158,7 @@ void NcclPlugin::join_parent(Event& event) {
 
 uint64_t NcclPlugin::begin(const Event& event) {
   const bool is_recorded = profiler::is_recording();
+  if (!is_recorded && !is_listing_) return 0;
   uint64_t handle = 0;
   OpenEvent* open = take_place(handle);
   if (open == nullptr) {
@@ -172,7 +174,8 @@ uint64_t NcclPlugin::begin(const Event& event) {
   if (is_recorded && event.type == kColl) {
     profiler::note_collective_choice(kept.step, event.algorithm, event.protocol);
   }
-  const bool enters = event.type == kColl && event.communicator != nullptr;
+  // A call that goes into a CUDA graph enters nothing yet.
+  const bool enters = event.type == kColl && event.communicator != nullptr && !event.is_captured;
   open->ticket = is_listing_ && enters ? entered_.enter(event) : 0;
   open->is_recorded = !is_recorded;
   open->begin_ns = now;
@@ -211,16 +214,16 @@ void NcclPlugin::submit(OpenEvent& open, uint64_t handle) {
 /// Counts one end of an event. After the last one the event is recorded.
 void NcclPlugin::leave(uint64_t handle, OpenEvent& open) {
   if (!open_.end(handle)) return;
-  const uint64_t parent = open.event.parent;
-  const uint64_t type = open.event.type;
+  const uint64_t parent = (open.event.type & (kParts | kProxyStep)) != 0 ? open.event.parent : 0;
   const int64_t end_ns = open.end_ns;
-  const uint64_t bytes = open.bytes;
+  const uint64_t bytes = open.event.type == kProxyStep ? open.bytes.load() : 0;
+  const bool is_part = (open.event.type & kParts) != 0;
   submit(open, handle);
   open_.give_back(open);
   OpenEvent* whole = open_.find(parent);
   if (whole == nullptr) return;
-  if (type == kProxyStep) whole->bytes.fetch_add(bytes);
-  if ((type & kParts) == 0) return;
+  if (bytes > 0) whole->bytes.fetch_add(bytes);
+  if (!is_part) return;
   raise(whole->end_ns, end_ns);
   leave(parent, *whole);
 }

@@ -62,7 +62,8 @@ class InflateBuffer {
   /// Waits until the text has `bytes` or is whole, and returns it. Parts that may have been
   /// forgotten must be held before they are read.
   [[nodiscard]] Part at_least(size_t bytes);
-  /// Says that nobody reads [from, to) for now, so it may be forgotten.
+  /// Says that nobody reads [from, to) for now, so it may be forgotten. `to` grows from call to
+  /// call.
   void release(size_t from, size_t to);
   /// From now on everything that is not held may be forgotten.
   void forget_unheld();
@@ -70,6 +71,8 @@ class InflateBuffer {
   /// hold().
   void hold(size_t from, size_t to);
   void let_go(size_t from, size_t to);
+  /// Like hold(), but for good.
+  void keep(size_t from, size_t to);
   /// From now on room() is empty, without an error.
   void stop();
   [[nodiscard]] bool is_stopped() const { return stopped_; }
@@ -87,7 +90,8 @@ class InflateBuffer {
   struct Block {
     State state = State::kAbsent;
     bool is_released = false;
-    uint64_t holds = 0;
+    bool is_kept = false;
+    uint32_t holds = 0;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -98,7 +102,6 @@ class InflateBuffer {
   void inflate_again(size_t block, Lock& lock);
   void spare_if_unused(size_t block);
   void trim_spare();
-  void drop(size_t block);
   [[nodiscard]] char* address(size_t block) const { return data_ + block * block_bytes_; }
 
   char* data_ = nullptr;
@@ -116,6 +119,7 @@ class InflateBuffer {
   size_t most_spare_;
   size_t memory_left_;      // bytes that may be taken afresh
   size_t busy_blocks_ = 0;  // in memory and not spare
+  size_t released_to_ = 0;  // block
   size_t wanted_ = 0;       // bytes of text that a reader waits for
   int file_ = -1;
   size_t file_bytes_ = 0;

@@ -35,10 +35,12 @@ size_t free_disk_bytes(int file) {
 int open_unnamed_file() {
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(ignored);
+  const int unnamed = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (unnamed >= 0) return unnamed;
   std::string path = (folder / "redline-text-XXXXXX").string();
-  const int file = ::mkostemp(path.data(), O_CLOEXEC);
-  if (file >= 0) ::unlink(path.c_str());
-  return file;
+  const int named = ::mkostemp(path.data(), O_CLOEXEC);
+  if (named >= 0) ::unlink(path.c_str());
+  return named;
 }
 
 }  // namespace
@@ -148,8 +150,10 @@ bool InflateBuffer::take_spare(size_t block) {
   const void* const moved =
       ::mremap(address(spare), block_bytes_, block_bytes_,
                MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, address(block));
-  if (moved == MAP_FAILED) drop(spare);  // for kernels that cannot move pages
-  return moved != MAP_FAILED;
+  if (moved != MAP_FAILED) return true;
+  ::madvise(address(spare), block_bytes_, MADV_DONTNEED);  // for kernels that cannot move pages
+  memory_left_ += block_bytes_;
+  return false;
 }
 
 InflateBuffer::State InflateBuffer::map_file(size_t block) {
@@ -181,10 +185,12 @@ void InflateBuffer::release(size_t from, size_t to) {
   {
     const std::lock_guard lock(mutex_);
     const size_t end = std::min(to / block_bytes_, blocks_.size());
-    for (size_t block = (from + block_bytes_ - 1) / block_bytes_; block < end; ++block) {
+    size_t block = std::max(released_to_, (from + block_bytes_ - 1) / block_bytes_);
+    for (; block < end; ++block) {
       blocks_[block].is_released = true;
       spare_if_unused(block);
     }
+    released_to_ = block;
   }
   changed_.notify_all();
 }
@@ -213,20 +219,25 @@ void InflateBuffer::spare_if_unused(size_t block) {
 
 void InflateBuffer::trim_spare() {
   while (spare_.size() > most_spare_) {
+    ::madvise(address(spare_.front()), block_bytes_, MADV_DONTNEED);
     blocks_[spare_.front()].state = State::kAbsent;
-    drop(spare_.front());
     spare_.erase(spare_.begin());
+    memory_left_ += block_bytes_;
   }
-}
-
-void InflateBuffer::drop(size_t block) {
-  ::madvise(address(block), block_bytes_, MADV_DONTNEED);
-  memory_left_ += block_bytes_;
 }
 
 void InflateBuffer::hold(size_t from, size_t to) {
   Lock lock(mutex_);
   for (size_t block = from / block_bytes_; block * block_bytes_ < to; ++block) {
+    hold_block(block, lock);
+  }
+}
+
+void InflateBuffer::keep(size_t from, size_t to) {
+  Lock lock(mutex_);
+  for (size_t block = from / block_bytes_; block * block_bytes_ < to; ++block) {
+    if (blocks_[block].is_kept) continue;
+    blocks_[block].is_kept = true;
     hold_block(block, lock);
   }
 }

@@ -172,7 +172,7 @@ std::string_view Text::keep(uint64_t offset, size_t bytes) const {
   if (offset >= text.size()) return {};  // the file has changed since then
   if (!inflation_) return text.substr(offset);
   const uint64_t end = std::min<uint64_t>(offset + bytes, text.size());
-  inflation_->buffer.hold(offset, end);  // and never let go
+  inflation_->buffer.keep(offset, end);
   return text.substr(offset, end - offset);
 }
 

@@ -21,19 +21,19 @@ using ::testing::ElementsAre;
 // Every table has rows, and the last of each is named by another one.
 constexpr std::string_view kText = R"({"distributedInfo": {"rank": 1}, "traceEvents": [
   {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "z"}},
+  {"ph": "Q", "ts": 1},
+  {"ph": "C", "name": "c", "pid": "zz", "ts": 1, "args": {"v": 1.5}},
   {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 1,
    "args": {"device": 0, "stream": 7, "correlation": 3}},
   {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 9},
   {"ph": "X", "cat": "cuda_runtime", "name": "b", "pid": 1, "tid": 1, "ts": 2, "dur": 1,
    "args": {"correlation": 3}},
-  {"ph": "X", "cat": "cpu_op", "name": "d", "pid": 1, "tid": 1, "ts": 12, "dur": 1},
   {"ph": "s", "cat": "x", "name": "x", "id": 1, "pid": 1, "tid": 1, "ts": 1},
   {"ph": "f", "cat": "x", "name": "x", "id": 1, "pid": 1, "tid": 1, "ts": 2},
   {"ph": "s", "cat": "x", "name": "x", "id": 2, "pid": 1, "tid": 1, "ts": 2},
   {"ph": "f", "cat": "x", "name": "x", "id": 2, "pid": 0, "tid": 7, "ts": 5},
-  {"ph": "i", "name": "i", "ts": 1, "pid": 1, "tid": 1},
-  {"ph": "Q", "ts": 1},
-  {"ph": "C", "name": "c", "pid": "zz", "ts": 1, "args": {"v": 1.5}}]})";
+  {"ph": "X", "cat": "other", "name": "last", "pid": 1, "tid": 1, "ts": 12, "dur": 1},
+  {"ph": "i", "name": "last", "ts": 1, "pid": 1, "tid": 1}]})";
 
 class CacheEntry : public ::testing::Test {
  protected:

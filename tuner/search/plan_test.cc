@@ -117,6 +117,23 @@ TEST_F(PlanTest, AClearWinnerWhoseMemoryIsNearlyFullRunsAgainAlone) {
   EXPECT_EQ(next(), "nothing");
 }
 
+TEST_F(PlanTest, ALongerStudyKeepsMoreTrialsForConfirmation) {
+  strategy_.wanted = {.config = {{"batch_size", "64"}}, .why = "test"};
+  const auto next_of = [this](int trials) { return next(std::chrono::seconds(trials)); };
+  ran("1", 100);
+  ran("8", 200);
+  ran("2", 90);
+  EXPECT_EQ(next_of(4), "64") << "so few are all for the search";
+  EXPECT_EQ(next_of(5), "8") << "two of five confirm";
+  EXPECT_EQ(next_of(6), "64");
+  for (const char* x : {"3", "4", "5", "6"}) ran(x, 80);
+  EXPECT_EQ(next_of(10), "64") << "three are left, and two of ten confirm";
+  EXPECT_EQ(next_of(11), "8") << "four of eleven";
+  for (int x = 7; x < 24; ++x) ran(std::to_string(100 + x), 70);
+  EXPECT_EQ(next_of(30), "64");
+  EXPECT_EQ(next_of(31), "8") << "seven are left, and eight of 31 confirm";
+}
+
 TEST_F(PlanTest, WhatConfirmationLeavesOfTheBudgetIsSearched) {
   const std::chrono::seconds budget(14);
   strategy_.wanted = Proposal{{{"batch_size", "2"}}, "more"};

@@ -66,6 +66,16 @@ TEST_F(StepModelOf, TellsTheLoaderFromCompute) {
   EXPECT_NEAR(fast.rate, 4000, 400);
 }
 
+TEST_F(StepModelOf, ARateOfNothingTellsNothing) {
+  for (const int batch : {32, 128}) add(batch, 8, "off");
+  const double before = model().parts(model().place(config(64, 8, "off"))).rate;
+  TrialResult nothing;
+  nothing.outcome = Outcome::kOk;
+  nothing.throughput = Throughput{};
+  history_.add({.id = 1, .config = config(64, 4, "off"), .why = "", .result = nothing});
+  EXPECT_DOUBLE_EQ(model().parts(model().place(config(64, 8, "off"))).rate, before);
+}
+
 TEST_F(StepModelOf, WhatALoaderHidStaysInDoubt) {
   for (const int batch : {64, 256}) {
     add(batch, 2, "off");

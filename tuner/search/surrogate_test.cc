@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace redline::tuner {
 namespace {
 
@@ -49,6 +51,30 @@ TEST_F(SurrogateOf, ProposesNothingThatIsNotWorthIt) {
   EXPECT_FALSE(promising(10, 0.4)) << "nobody gains tenfold";
   ASSERT_TRUE(promising(0, 0.9));
   EXPECT_EQ(promising(0, 0.9)->at("batch_size"), "8") << "the only ones that surely run";
+}
+
+TEST_F(SurrogateOf, ANumberIsTriedNearTheBestAndOneValueBesideIt) {
+  const auto tried = [this](const char* knob) {
+    space_ = *make_space({knob}, {"train"}, {.gpu = true, .cores = 8});
+    history_ = History(space_);
+    history_.add({.id = 1, .config = {{"batch_size", "64"}}, .why = "", .result = [] {
+                    TrialResult result;
+                    result.outcome = Outcome::kOk;
+                    result.throughput = Throughput{100, 100, 100};
+                    return result;
+                  }()});
+    std::set<int64_t> values;
+    (void)most_promising(space_, history_, {0, 0}, [&](const Config& config) {
+      values.insert(*parse_integer(config.at("batch_size")));
+      return false;
+    });
+    return values;
+  };
+  EXPECT_EQ(tried("batch_size=1,8,64,512,4096"), (std::set<int64_t>{8, 512}));
+  EXPECT_EQ(tried("batch_size=8,15,16,64,256,257"), (std::set<int64_t>{16, 256}));
+  EXPECT_EQ(tried("batch_size=59..64"), (std::set<int64_t>{59, 60, 61, 62, 63}));
+  EXPECT_EQ(tried("batch_size=48..64"), (std::set<int64_t>{48, 56}))
+      << "a quarter more, in multiples of eight";
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ TEST_F(BestConfig, IsWrittenWithAllItsFigures) {
     TrialResult& result = add(kWinner, rate, rate > 200 ? kConfirm : "");
     result.peak_memory_bytes = static_cast<uint64_t>(1000 - rate);
     result.tokens_per_sample = 8;
+    result.latency = Latency{.count = 9, .p50_ns = static_cast<int64_t>(rate)};
     result.joules_per_sample = 0.25;
     result.compile_time = std::chrono::milliseconds(static_cast<int64_t>(10 * rate));
     result.step_samples = 64;
@@ -60,6 +61,8 @@ TEST_F(BestConfig, IsWrittenWithAllItsFigures) {
   const Best found = best();
   EXPECT_EQ(found.config, kWinner);
   EXPECT_EQ(found.epoch_samples, 5000);
+  ASSERT_TRUE(found.latency);
+  EXPECT_EQ(found.latency->p50_ns, 204) << "of the last run";
   EXPECT_FALSE(found.is_default);
   EXPECT_STREQ(found.default_name(), "the default");
   EXPECT_EQ(speedup_text(found), "2.02 x the default (1.78 to 2.29)");

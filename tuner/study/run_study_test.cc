@@ -318,6 +318,27 @@ TEST_F(StudyRuns, ADeadProcessLosesItsTrialsToTheOthers) {
   EXPECT_EQ(*survivor->interrupted_count(), 1);
 }
 
+TEST_F(StudyRuns, AnotherProcessWithTheNumberOfADeadOneIsNotTakenForIt) {
+  Result<Study> study = Study::open(path(), identity(), true);
+  ASSERT_GT(start_in(*study, "1"), 0);
+  const auto running_if_claimed_by = [&](const std::string& claimer) {
+    const Result<Database> database = Database::open(path());
+    EXPECT_TRUE(database->execute("UPDATE claims SET claimer = " + claimer));
+    const auto claim = study->claim(
+        0, [](const FinishedTrial&) {}, [](const auto&) { return std::nullopt; });
+    return claim->running.size();
+  };
+  EXPECT_EQ(running_if_claimed_by("'1 ' || " + std::to_string(getpid()) + " || ' 7'"), 1U)
+      << "who is in another container cannot be seen from here";
+  EXPECT_EQ(running_if_claimed_by("'no process'"), 1U);
+  struct stat own {};
+  ASSERT_EQ(stat("/proc/self/ns/pid", &own), 0);
+  EXPECT_EQ(running_if_claimed_by("'" + std::to_string(own.st_ino) + " " +
+                                  std::to_string(getpid()) + " 7'"),
+            0U)
+      << "this process began at another time";
+}
+
 TEST_F(StudyRuns, AProcessThatStoppedBeatingIsTakenForDeadAndItsLateResultDropped) {
   Result<Study> hung = Study::open(path(), identity(), true);
   const int64_t id = start_in(*hung, "1");

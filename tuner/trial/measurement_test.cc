@@ -272,6 +272,12 @@ TEST(Measurement, ADriftIsTheChangeFromItsFirstHalfToItsSecond) {
   EXPECT_NEAR(drift(150), -0.2, 1e-9) << "12.5 ms after 10 ms";
   EXPECT_NEAR(drift(60), 0.25, 1e-9);
   EXPECT_EQ(drift(120), 0) << "9 % is not worth a word";
+  Measurement wild(plan());
+  train(wild, 0, 1, 43, 10, [](int64_t step) {
+    const bool is_slow = (step / 2) % 2 == 0;
+    return (step <= 23 ? (is_slow ? 15 : 5) : (is_slow ? 17 : 6)) * kMillisecond;
+  });
+  EXPECT_EQ(wild.drift(), 0) << "13 %, where blocks differ threefold";
   EXPECT_NEAR(drift(124), 10 / 11.2 - 1, 1e-9);
 }
 

@@ -38,7 +38,7 @@ std::string_view TextCursor::event_text(uint64_t text_offset) {
 std::string_view event_text(const Trace& trace, uint64_t text_offset) {
   for (size_t bytes = size_t{1} << 20;; bytes *= 4) {
     const std::string_view text = trace.text().keep(text_offset, bytes);
-    const size_t end = scan_event(text, 0).end;
+    const size_t end = text.empty() ? 0 : scan_event(text, 0).end;
     if (end < text.size() || text.size() < bytes) return text.substr(0, end);
   }
 }

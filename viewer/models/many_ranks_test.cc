@@ -338,7 +338,8 @@ TEST(RankOutline, ItsColumnsShareItsTimeEvenly) {
   for (const auto& [time_ns, column] :
        {std::pair(999, -1), std::pair(1'000, 0), std::pair(1'099, 0), std::pair(1'100, 1),
         std::pair(1'399, 3), std::pair(1'400, -1)}) {
-    EXPECT_EQ(outline.column_at(time_ns), column < 0 ? nullptr : &outline.columns[column])
+    const auto place = static_cast<size_t>(std::max(column, 0));
+    EXPECT_EQ(outline.column_at(time_ns), column < 0 ? nullptr : &outline.columns[place])
         << time_ns;
   }
   outline.work = {1'000, 1'000};

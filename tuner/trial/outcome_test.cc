@@ -214,6 +214,7 @@ TEST(Outcome, TellsWaitStatusesApart) {
     const Verdict found = judge(evidence);
     EXPECT_EQ(name(found.outcome), c.outcome) << c.status;
     EXPECT_THAT(found.message, HasSubstr(c.message));
+    EXPECT_EQ(found.rank, -1) << "the command's own status";
   }
 }
 

@@ -8,6 +8,9 @@
 namespace redline::trace {
 namespace {
 
+// With fewer runs a side the spread between them is assumed, for whichever steps.
+constexpr size_t kFewestForUndisturbed = 3;
+
 ChangeInterval exponential(const ChangeInterval& logs) {
   return {std::exp(logs.value), std::exp(logs.low), std::exp(logs.high)};
 }
@@ -140,8 +143,9 @@ RunComparison change_between(std::vector<RunFigures> before, std::vector<RunFigu
   const auto samples = mean_samples(before);
   if (samples && mean_samples(after)) result.basis_samples = samples;
   const auto is_known = [](const RunFigures& run) { return run.undisturbed.has_value(); };
-  const bool has_two =
-      std::ranges::all_of(before, is_known) && std::ranges::all_of(after, is_known);
+  const bool has_two = std::min(before.size(), after.size()) >= kFewestForUndisturbed &&
+                       std::ranges::all_of(before, is_known) &&
+                       std::ranges::all_of(after, is_known);
   result.before = std::move(before);
   result.after = std::move(after);
   const double tail_of_each = has_two ? tail / 2 : tail;

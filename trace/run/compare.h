@@ -57,7 +57,8 @@ struct RunComparison {
   std::optional<double> basis_samples;
   bool is_paired = false;
   StepChange all_steps;
-  std::optional<StepChange> undisturbed;  ///< nullopt if a run does not know them
+  std::optional<StepChange>
+      undisturbed;  ///< nullopt if a run does not know them, or if these are few
   std::optional<MemoryChange> host_memory;
   std::optional<MemoryChange> device_memory;
 

@@ -230,6 +230,16 @@ TEST(Change, OneRunASideHasAWideInterval) {
               4.3027 * 0.05 * std::sqrt(2), 1e-4);
 }
 
+TEST(Change, FewRunsAreNotComparedInTwoWays) {
+  std::vector<RunFigures> before, after;
+  for (uint32_t seed = 1; seed <= 3; ++seed) {
+    EXPECT_FALSE(seed > 1 && change_between(before, after).undisturbed) << seed;
+    before.push_back(figures_of({.seed = seed}));
+    after.push_back(figures_of({.seed = seed + 9}));
+  }
+  EXPECT_TRUE(change_between(before, after).undisturbed);
+}
+
 TEST(Change, OfEqualRunsIsNothing) {
   const auto runs = runs_of({100, 103, 99, 101});
   const RunComparison same = change_between(runs, runs);

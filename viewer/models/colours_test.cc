@@ -58,5 +58,25 @@ TEST(Colours, TheLongestNamesDifferAndAreTheSameInEveryTrace) {
   EXPECT_EQ(painted(session, *colours, 1, "ProfilerStep#5"), by_letters);
 }
 
+TEST(Colours, OfColumnsAndBoxesAreThoseOfTheirSlices) {
+  const Session session = two_ranks();
+  const auto colours = analyse_session(session).colours;
+  const SessionTrace& item = session.traces()[1];
+  const SliceRef gemm = slice_named(session, 1, "gemm");
+  const trace::Lane& lane = session.lane_of(gemm);
+  LanePixels pixels;
+  pixels.reset(2);
+  pixels.cover[0] = 5;
+  pixels.slice = {1, 1};
+  pixels.boxes.push_back({1, 0, 0, 1});
+  colours->colour_by_name(pixels, 9, *item.trace, lane);
+  EXPECT_EQ(pixels.colour[0], 0) << "a trace whose names are not known yet";
+  colours->colour_by_name(pixels, 1, *item.trace, lane);
+  const int expected = colours->names().front().colour;
+  EXPECT_EQ(pixels.colour[0], expected);
+  EXPECT_EQ(pixels.colour[1], 0) << "nothing is there";
+  EXPECT_EQ(pixels.boxes[0].colour, expected);
+}
+
 }  // namespace
 }  // namespace redline::viewer

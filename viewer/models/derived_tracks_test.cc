@@ -52,6 +52,8 @@ TEST_F(Derived, OverlapLaneSaysWhatTheGpuDid) {
   ASSERT_EQ(analysed_.derived->devices.size(), 1U);
   const DeviceLane& lane = analysed_.derived->devices.front();
   const int64_t start = 1'000'000'000;
+  EXPECT_EQ(lane.text_at(start + 49'999), "");
+  EXPECT_EQ(lane.text_at(start + 50'000), "computation 10.0 µs") << "from its first moment";
   EXPECT_EQ(lane.text_at(start + 55'000), "computation 10.0 µs");
   EXPECT_EQ(lane.text_at(start + 65'000), "computation and communication 15.0 µs");
   EXPECT_EQ(lane.text_at(start + 78'000), "communication alone 20.0 µs");

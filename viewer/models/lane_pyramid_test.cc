@@ -80,6 +80,10 @@ TEST(LanePyramid, CostsAFewBytesASlice) {
 
 TEST(LanePyramid, SmallAndHostileLanes) {
   EXPECT_TRUE(LanePyramid(LaneColumns{}).levels().empty());
+  for (const size_t slices : {LanePyramid::kMinSlices - 1, LanePyramid::kMinSlices}) {
+    const RandomLane lane(9, slices, 0);
+    EXPECT_EQ(LanePyramid(lane.columns()).levels().empty(), slices < LanePyramid::kMinSlices);
+  }
   std::vector<int64_t> times(200, 5);
   std::vector<uint8_t> classes(200, 1);
   const LanePyramid same(LaneColumns{times, times, classes});

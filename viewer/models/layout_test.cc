@@ -89,6 +89,19 @@ TEST(Tracks, AThreadsNoteSaysItsNameAndWhatItIsFor) {
             "5=loader · Pin_Memory; 6=; 7=; 8=a(b); 9=communication · worker; 10=gloo 3; 11=; ");
 }
 
+TEST(Tracks, TheMainThreadIsThatOfTheStepsElseThatOfTheProcess) {
+  for (const bool has_step : {true, false}) {
+    TestTrace trace(0);
+    trace.slice("user_annotation", has_step ? "ProfilerStep#1" : "x", 9, 7, 0, 10)
+        .slice("cpu_op", "aten::mm", 9, 9, 20, 10);
+    const std::vector<TrackGroup> groups = track_groups(Session({trace.read()}));
+    const TrackItem& first = groups.at(0).tracks.at(0);
+    EXPECT_EQ(first.title, has_step ? "thread 7" : "thread 9");
+    EXPECT_EQ(first.note, "main");
+    EXPECT_EQ(groups.at(0).tracks.at(1).note, "");
+  }
+}
+
 TEST(Tracks, OnlyTheFirstSlicesTellWhatAThreadIsFor) {
   for (const int before : {1'999, 2'000}) {
     TestTrace trace(0);

@@ -144,6 +144,12 @@ TEST(LoadBeginning, IsAShareOfWhatTakesLong) {
   look.least_bytes = both;
   EXPECT_TRUE(load_beginning({}, {one, two, folder / "gone"}, look, options))
       << "what is not there is nothing to read";
+  look.least_bytes = size;
+  const auto alone = load_beginning({}, {one}, look, options);
+  ASSERT_TRUE(alone) << "a file alone may be long, too";
+  EXPECT_LT(alone->session->event_count(), 350U) << "an eighth of it";
+  look.least_bytes = 0;
+  EXPECT_FALSE(load_beginning({}, {}, look, options));
   std::ofstream(folder / "rank0.pt.trace.json") << std::string(100'000, ' ') + "{}";
   std::ofstream(folder / "rank1.pt.trace.json") << std::string(100'000, ' ') + "{}";
   EXPECT_FALSE(load_beginning({}, {folder.string()}, look, options)) << "there is nothing to show";

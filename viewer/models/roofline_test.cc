@@ -59,6 +59,15 @@ TEST(Roofline, CirclesAreUnderTheRoof) {
   EXPECT_LT(picture.plot.circles[1].share, 0.2);
 }
 
+TEST(Roofline, WhatTookNoTimeHasNoRate) {
+  const Session session = products();
+  trace::Report report = *analyse_session(session).report;
+  for (const int64_t device_ns : {1, 0}) {
+    report.traces.at(0).shapes.rows.at(0).device_ns = device_ns;
+    EXPECT_EQ(roofline_table(session, report).rows.size(), device_ns == 0 ? 1U : 2U);
+  }
+}
+
 TEST(Roofline, WithoutShapesThereIsNothing) {
   TraceText text;
   text.cpu_op("aten::mm", 0, 40'000);

@@ -155,6 +155,14 @@ TEST(Clocks, OfOneRankOrWithoutCollectivesAreLeftAlone) {
   const std::vector two{rank_of(0, 0).read(), rank_of(1, 40).read()};
   const auto report = analyse_session(Session(two)).report;
   EXPECT_TRUE(clock_shifts(Session(two), *report));
+  trace::Report known = *report;
+  for (const auto& [offset_ns, words] :
+       {std::pair(1, "rank 1 by +1 ns ±"), std::pair(-1, "rank 1 by -1 ns ±")}) {
+    known.comparison->clocks.at(1)->offset_ns = offset_ns;
+    EXPECT_EQ(clock_shifts(Session(two), known)->text.find(words), 0U) << offset_ns;
+  }
+  known.comparison->clocks.at(1)->offset_ns = 0;
+  EXPECT_FALSE(clock_shifts(Session(two), known)) << "it is right";
   EXPECT_FALSE(clock_shifts(Session(two, 1), *report)) << "two runs have no clock in common";
 }
 

@@ -110,6 +110,9 @@ TEST(Summary, NothingGivesNothing) {
   EXPECT_TRUE(summary.step.empty());
   EXPECT_TRUE(summary.parts.empty());
   EXPECT_TRUE(summary.cards.empty());
+  trace::Report report = trace::make_report({training_trace(0).read()});
+  report.traces[0].step_times = {};
+  EXPECT_TRUE(summarize(report).step.empty()) << "no step was measured";
 }
 
 TEST(Overview, ShowsBusyGpusAndWaitingForData) {
@@ -132,6 +135,14 @@ TEST(Overview, WithoutAGpuOperatorsCount) {
   EXPECT_EQ(columns[20].busy, 0);
   EXPECT_EQ(columns[70].busy, 1);
   EXPECT_EQ(columns[70].main_class, SliceClass::kOperator);
+}
+
+TEST(Overview, NoKernelIsTooShortToBeSeen) {
+  TestTrace trace(0);
+  trace.kernel("a", 7, 0, 10).kernel("short", 7, 505, 0.001).kernel("b", 7, 990, 10);
+  const auto columns = overview_columns(Session({trace.read()}), 100);
+  EXPECT_NEAR(columns[50].busy, 1 / 255.0, 1e-9);
+  EXPECT_EQ(columns[49].busy, 0);
 }
 
 TEST(Overview, NothingToShow) {

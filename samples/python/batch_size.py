@@ -52,8 +52,9 @@ def rate_of(batch_size, data, steps):
 
 
 def is_out_of_memory(error):
-    # The allocator of the CPU raises a plain RuntimeError.
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+    # The CPU's allocator and oneDNN raise a plain RuntimeError.
+    texts = ("can't allocate memory", "could not create a primitive")
+    return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts)
 
 
 def search(data, arguments):

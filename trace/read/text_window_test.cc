@@ -98,19 +98,6 @@ TEST_F(TextWindow, KeepsWhatIsAskedForAsLongAsItLives) {
   EXPECT_EQ(kept, text_.substr(kBlock + 5, 20)) << "though other blocks came and went";
 }
 
-TEST_F(TextWindow, NeedsNoMemoryForWhatIsHeldNoMore) {
-  const NoTemporaryFiles none;
-  options_.text_memory_bytes = 2 * kBlock;
-  const auto text = open(gzip(text_));
-  Text::Hold hold;
-  for (int times = 0; times < 3; ++times) {
-    for (size_t at = 0; at < text_.size(); at += kBlock) {
-      hold = text->hold(at, 1);
-      EXPECT_EQ(hold.from(at), text_.substr(at, kBlock));
-    }
-  }
-}
-
 TEST_F(TextWindow, MayBeOfMembersThatEndWithABlock) {
   const auto text = open(gzip(text_.substr(0, kBlock)) + gzip("") + gzip("") +
                          gzip(text_.substr(kBlock, kBlock)) + gzip(text_.substr(2 * kBlock)));

@@ -17,18 +17,6 @@ using redline::testing::gzip;
 
 constexpr size_t kBlock = size_t{64} << 10;
 
-// While it lives, no text can go to a temporary file.
-class NoTemporaryFiles {
- public:
-  NoTemporaryFiles() { ::setenv("TMPDIR", "/proc", 1); }
-  ~NoTemporaryFiles() {
-    before_.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before_.c_str(), 1);
-  }
-
- private:
-  const std::string before_ = std::getenv("TMPDIR") == nullptr ? "" : std::getenv("TMPDIR");
-};
-
 class TextWindow : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }

@@ -237,7 +237,7 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-std::optional<MiddleInterval> signed_rank_interval(std::span<const double> values, double tail) {
+std::optional<ValueInterval> signed_rank_interval(std::span<const double> values, double tail) {
   const size_t outside = ranks_outside(values.size(), tail / 2);
   // Each value is in as many means as there are values, so one far value would decide the width.
   if (outside <= values.size()) return std::nullopt;
@@ -249,7 +249,7 @@ std::optional<MiddleInterval> signed_rank_interval(std::span<const double> value
   std::ranges::sort(means);
   const size_t half = means.size() / 2;
   const double median = means.size() % 2 == 1 ? means[half] : (means[half - 1] + means[half]) / 2;
-  return MiddleInterval{median, means[outside - 1], means[means.size() - outside]};
+  return ValueInterval{median, means[outside - 1], means[means.size() - outside]};
 }
 
 double student_p(double t, double degrees) {

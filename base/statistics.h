@@ -60,18 +60,20 @@ struct MeanDifference {
 
 [[nodiscard]] double mean_of(std::span<const double> values);  ///< of at least one
 
-/// Where the middle of the values' distribution lies: the median of the means of each two values
-/// (Hodges and Lehmann), and the interval that Wilcoxon's signed-rank test gives. One value that is
-/// far off hardly moves it, and the interval holds for every symmetric distribution.
-struct MiddleInterval {
+/// A measured value, and the interval in which the true one lies with some certainty.
+struct ValueInterval {
   double value = 0;
   double low = 0;
   double high = 0;
 };
-/// The interval misses the middle in `tail` of all cases, at most. nullopt if there are too few
-/// values: with tail 0.05 fewer than twelve.
-[[nodiscard]] std::optional<MiddleInterval> signed_rank_interval(std::span<const double> values,
-                                                                 double tail = 0.05);
+
+/// Where the middle of the values' distribution lies: the median of the means of each two values
+/// (Hodges and Lehmann), and the interval that Wilcoxon's signed-rank test gives. One value that is
+/// far off hardly moves it, and the interval holds for every symmetric distribution. It misses the
+/// middle in `tail` of all cases, at most. nullopt if there are too few values: with tail 0.05
+/// fewer than twelve.
+[[nodiscard]] std::optional<ValueInterval> signed_rank_interval(std::span<const double> values,
+                                                                double tail = 0.05);
 
 /// Two-sided tail of Student's distribution beyond `t`.
 [[nodiscard]] double student_p(double t, double degrees);

@@ -1,6 +1,5 @@
 #include "profiler/cupti/cupti_clock.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -18,7 +17,7 @@ int64_t on_line(const ClockReading& from, const ClockReading& to, uint64_t time)
   const int64_t cupti = between(from.cupti, to.cupti);
   const int64_t ours_ns = to.monotonic_ns - from.monotonic_ns;
   const int64_t since = between(from.cupti, time);
-  if (cupti <= 0 || ours_ns <= 0) return from.monotonic_ns + since;
+  if (cupti == ours_ns || cupti <= 0 || ours_ns <= 0) return from.monotonic_ns + since;
   return from.monotonic_ns +
          std::llround(static_cast<double>(since) * static_cast<double>(ours_ns) /
                       static_cast<double>(cupti));
@@ -53,10 +52,14 @@ void CuptiClock::add(const ClockReading& reading) {
 
 int64_t CuptiClock::to_monotonic(uint64_t time) const {
   if (readings_.empty()) return static_cast<int64_t>(time);
+  if (readings_.size() == 1) return on_line(readings_.front(), readings_.front(), time);
   // From the newest reading back, because records are recent.
-  size_t to = readings_.size() - 1;
-  while (to > 1 && between(readings_[to - 1].cupti, time) < 0) --to;
-  return on_line(readings_[std::max(to, size_t{1}) - 1], readings_[to], time);
+  for (size_t i = readings_.size() - 1; i > 0; --i) {
+    if (between(readings_[i - 1].cupti, time) >= 0) {
+      return on_line(readings_[i - 1], readings_[i], time);
+    }
+  }
+  return on_line(readings_[0], readings_[1], time);
 }
 
 }  // namespace redline::cupti

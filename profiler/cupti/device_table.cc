@@ -88,7 +88,7 @@ const DeviceProperties* DeviceTable::find(uint32_t device) {
 
 uint32_t DeviceTable::count() {
   int count = 0;
-  return call("cuDeviceGetCount", &count) ? static_cast<uint32_t>(count) : 0;
+  return call("cuDeviceGetCount", &count) && count > 0 ? static_cast<uint32_t>(count) : 0;
 }
 
 std::string DeviceTable::to_json() {

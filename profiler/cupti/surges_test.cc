@@ -30,7 +30,7 @@ TEST_F(FreshSource, SaysThatKernelsComeWithoutTimesAndSwitchesThemOnAnew) {
   for (int i = 0; i < 1500; ++i) stub::emit_record(unstamped);
   for (int i = 0; i < 700; ++i) stub::emit_record(kernel(1, now()));
   stub::call(launch_call(1, now()), 2);
-  stub::keep_buffer_of(2);  // has work under way, of which CUPTI would lose the record
+  stub::keep_buffer_of(2);  // the record of its work has not come yet
   stub::hold_buffers(false);
   while (!is_on_anew(enabled)) shared_state().pool.wake();
   EXPECT_EQ(stub::forced_buffers(), 1);

@@ -44,7 +44,7 @@ struct State {
   bool is_taken = false;  ///< the one place for a subscriber
   redline::cupti::Callback callback = nullptr;
   void* callback_data = nullptr;
-  std::set<int> domains;  ///< of which the subscriber wants to hear
+  std::set<int> domains;  ///< whose calls the subscriber wants to know
   int site = -1;          ///< of the callback that runs now
   uint64_t (*clock)() = monotonic;
   std::set<std::string> names;  // never erased: as with CUPTI, a name that was given stays valid

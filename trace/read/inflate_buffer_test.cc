@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 
 const size_t kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 
-/// A thread of which others can tell whether it waits.
+/// A thread that tells others whether it waits.
 class Worker {
  public:
   explicit Worker(std::function<void()> work)

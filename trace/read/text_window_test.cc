@@ -17,6 +17,18 @@ using redline::testing::gzip;
 
 constexpr size_t kBlock = size_t{64} << 10;
 
+// While it lives, no text can go to a temporary file.
+class NoTemporaryFiles {
+ public:
+  NoTemporaryFiles() { ::setenv("TMPDIR", "/proc", 1); }
+  ~NoTemporaryFiles() {
+    before_.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before_.c_str(), 1);
+  }
+
+ private:
+  const std::string before_ = std::getenv("TMPDIR") == nullptr ? "" : std::getenv("TMPDIR");
+};
+
 class TextWindow : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
@@ -84,6 +96,20 @@ TEST_F(TextWindow, KeepsWhatIsAskedForAsLongAsItLives) {
     EXPECT_EQ(text->hold(at, 1).from(at), text_.substr(at, kBlock));
   }
   EXPECT_EQ(kept, text_.substr(kBlock + 5, 20)) << "though other blocks came and went";
+}
+
+// One block is being written, one is held, and the next one is to be held.
+TEST_F(TextWindow, NeedsNoMemoryForWhatIsHeldNoMore) {
+  const NoTemporaryFiles none;
+  options_.text_memory_bytes = 3 * kBlock;
+  const auto text = open(gzip(text_));
+  Text::Hold hold;
+  for (int times = 0; times < 3; ++times) {
+    for (size_t at = 0; at < text_.size(); at += kBlock) {
+      hold = text->hold(at, 1);
+      EXPECT_EQ(hold.from(at), text_.substr(at, kBlock));
+    }
+  }
 }
 
 TEST_F(TextWindow, MayBeOfMembersThatEndWithABlock) {

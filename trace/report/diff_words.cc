@@ -58,6 +58,10 @@ std::string signed_ns(int64_t ns) { return (ns > 0 ? "+" : "") + format_ns(ns); 
 
 std::string change_words(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 
+std::string range_words(const ValueInterval& ratio) {
+  return fmt::format("between {} and {}", change_words(ratio.low), change_words(ratio.high));
+}
+
 std::string limit_words(double limit) { return fmt::format("{:g} %", 100 * limit); }
 
 std::string more_runs_words(const GateVerdict& gate) {

@@ -34,6 +34,8 @@ struct DiffWords {
 [[nodiscard]] std::string signed_ns(int64_t ns);
 /// Of a ratio: 1.052 -> "+5.2 %"
 [[nodiscard]] std::string change_words(double ratio);
+/// Of a ratio: "between -1.2 % and +3.4 %"
+[[nodiscard]] std::string range_words(const ValueInterval& ratio);
 /// Of a limit: 0.05 -> "5 %"
 [[nodiscard]] std::string limit_words(double limit);
 /// "about 6 more runs a side would tell", or that there are too many.

@@ -27,10 +27,6 @@ std::string basis_sentence(const RunDiff& diff) {
                      runs.is_paired ? ", compared in pairs because they took turns" : "");
 }
 
-std::string range_words(const ChangeInterval& ratio) {
-  return fmt::format("between {} and {}", change_words(ratio.low), change_words(ratio.high));
-}
-
 // Says where the interval comes from if it is not that of all steps, or would be much narrower.
 std::string undisturbed_sentence(const RunComparison& runs) {
   if (!runs.undisturbed) return "";

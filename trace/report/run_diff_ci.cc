@@ -37,7 +37,7 @@ std::string code(std::string_view name) {
   return "`" + text + "`";
 }
 
-std::string percent_range(const ChangeInterval& ratio) {
+std::string percent_range(const ValueInterval& ratio) {
   return change_words(ratio.low) + " to " + change_words(ratio.high);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json interval_json(const ChangeInterval& interval) {
+json interval_json(const ValueInterval& interval) {
   return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
 }
 

@@ -52,7 +52,7 @@ class RunDiffPage {
         fmt::format("{} · {}", format_plural(runs.size(), "run"), format_plural(steps, "step")));
   }
 
-  [[nodiscard]] Hue hue(const ChangeInterval& ratio) const {
+  [[nodiscard]] Hue hue(const ValueInterval& ratio) const {
     if (ratio.low <= 1 && ratio.high >= 1) return Hue::kDim;
     return ratio.value < 1 ? Hue::kGreen : Hue::kRed;
   }
@@ -63,8 +63,7 @@ class RunDiffPage {
     write_diff_line(canvas_, "STEP", ns(step.before_ns), ns(step.after_ns),
                     step.is_clear() ? speed_words(1 / step.ratio.value) : "no clear difference",
                     hue(step.ratio));
-    const std::string interval = fmt::format("between {} and {}", change_words(step.ratio.low),
-                                             change_words(step.ratio.high));
+    const std::string interval = range_words(step.ratio);
     canvas_
         .left("  change " + change_words(step.ratio.value) +
                   (step.is_spread_assumed ? ", " + interval + "; too few runs to be certain"

@@ -11,7 +11,7 @@ namespace {
 // With fewer runs a side the spread between them is assumed, for whichever steps.
 constexpr size_t kFewestForUndisturbed = 3;
 
-ChangeInterval exponential(const ChangeInterval& logs) {
+ValueInterval exponential(const ValueInterval& logs) {
   return {std::exp(logs.value), std::exp(logs.low), std::exp(logs.high)};
 }
 

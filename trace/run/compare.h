@@ -24,7 +24,7 @@ struct PartChange {
   std::optional<LogPart> part;  ///< nullopt: what no part saw
   double before_ns = 0;
   double after_ns = 0;  ///< before_ns with the change
-  ChangeInterval delta_ns;
+  ValueInterval delta_ns;
   [[nodiscard]] bool is_clear() const { return delta_ns.low > 0 || delta_ns.high < 0; }
 };
 
@@ -32,7 +32,7 @@ struct PartChange {
 struct StepChange {
   double before_ns = 0;  ///< mean of the runs
   double after_ns = 0;   ///< before_ns with the change
-  ChangeInterval ratio;  ///< after / before; above 1 is slower
+  ValueInterval ratio;   ///< after / before; above 1 is slower
   /// Relative standard deviation between runs; in pairs, that of a pair's ratio divided by √2.
   double spread = 0;
   bool is_spread_assumed = false;  ///< there was nothing to measure it by
@@ -46,7 +46,7 @@ struct StepChange {
 struct MemoryChange {
   double before_bytes = 0;
   double after_bytes = 0;
-  ChangeInterval ratio;
+  ValueInterval ratio;
 };
 
 struct RunComparison {

@@ -30,7 +30,7 @@ std::optional<int64_t> more_runs_for(const RunComparison& runs, double limit) {
   const auto by_all = more_runs_for(runs, runs.all_steps, limit);
   if (!runs.undisturbed || runs.undisturbed->ratio.value <= 1 + limit) return by_all;
   const auto by_some = more_runs_for(runs, *runs.undisturbed, limit);
-  return by_all && by_some ? std::min(by_all, by_some) : (by_all ? by_all : by_some);
+  return by_all && (!by_some || *by_all < *by_some) ? by_all : by_some;
 }
 
 GateOutcome time_outcome(const RunComparison& runs, double limit) {
@@ -41,7 +41,7 @@ GateOutcome time_outcome(const RunComparison& runs, double limit) {
 
 }  // namespace
 
-GateOutcome outcome_of(const ChangeInterval& ratio, double limit) {
+GateOutcome outcome_of(const ValueInterval& ratio, double limit) {
   if (ratio.low > 1 + limit) return GateOutcome::kSurelyBeyond;
   return ratio.high <= 1 + limit ? GateOutcome::kNoWorse : GateOutcome::kCannotTell;
 }

@@ -19,7 +19,7 @@ struct GateLimits {
 enum class GateOutcome : uint8_t { kNoWorse, kSurelyBeyond, kCannotTell };
 
 /// The outcome for the interval of a ratio and a limit such as 0.05.
-[[nodiscard]] GateOutcome outcome_of(const ChangeInterval& ratio, double limit);
+[[nodiscard]] GateOutcome outcome_of(const ValueInterval& ratio, double limit);
 
 struct GateVerdict {
   /// Each is nullopt without a limit.

@@ -41,19 +41,18 @@ SideDifference difference_of(const SideValues& before, const SideValues& after,
   const auto m = static_cast<double>(after.values.size());
   const double within = (mean_square(before.errors) + mean_square(after.errors)) / 2;
   const double degrees = how.paired ? n - 1 : n + m - 2;
+  const std::vector<double> differences =
+      how.paired ? differences_of(before, after) : std::vector<double>();
   const double squares = how.paired
-                             ? squares_about_mean(differences_of(before, after)) / 2
+                             ? squares_about_mean(differences) / 2
                              : squares_about_mean(before.values) + squares_about_mean(after.values);
   double variance = std::max(degrees > 0 ? squares / degrees : 0, within);
   const double mean_error = std::sqrt(1 / n + 1 / m);
 
-  if (how.paired) {
-    if (const auto ranked = signed_rank_interval(differences_of(before, after), how.tail)) {
-      // The spread that would make Student's interval as wide.
-      const double half = (ranked->high - ranked->low) / 2;
-      return {{ranked->value, ranked->low, ranked->high},
-              half / (student_t(degrees, how.tail) * mean_error)};
-    }
+  if (const auto ranked = signed_rank_interval(differences, how.tail)) {
+    // The spread that would make Student's interval as wide.
+    const double half = (ranked->high - ranked->low) / 2;
+    return {*ranked, half / (student_t(degrees, how.tail) * mean_error)};
   }
   SideDifference result;
   double half = student_t(degrees, how.tail) * std::sqrt(variance) * mean_error;

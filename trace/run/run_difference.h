@@ -3,13 +3,9 @@
 
 #include <vector>
 
-namespace redline::trace {
+#include "base/statistics.h"
 
-struct ChangeInterval {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-};
+namespace redline::trace {
 
 /// One value of each run, with its standard error by the run alone.
 struct SideValues {
@@ -30,7 +26,7 @@ struct Comparing {
 };
 
 struct SideDifference {
-  ChangeInterval interval;  ///< after minus before
+  ValueInterval interval;  ///< after minus before
   /// Standard deviation between runs of one side; in pairs, that of a pair's difference divided by
   /// √2.
   double spread = 0;

@@ -110,21 +110,22 @@ class CountedGroups {
  public:
   CountedGroups(const std::vector<StepGroup>& groups, const Basis& basis, size_t first, size_t end)
       : groups_(groups), basis_(basis), order_(groups.size()), first_(first), end_(end) {
-    const std::vector<double> values = values_of(&StepGroup::training_ns);
+    for (const StepGroup& group : groups) {
+      values_.push_back(group.training_ns / basis.weight(group));
+    }
     std::iota(order_.begin(), order_.end(), size_t{0});
-    std::ranges::stable_sort(order_, {}, [&](size_t group) { return values[group]; });
+    std::ranges::stable_sort(order_, {}, [&](size_t group) { return values_[group]; });
     for (size_t i = first; i < end; ++i) counted_.add(groups[order_[i]]);
   }
 
   /// For a step of the run's mean number of samples. The error is Yuen's, of a mean without the
   /// values at the ends.
   [[nodiscard]] StepTime training() const {
-    const std::vector<double> values = values_of(&StepGroup::training_ns);
-    const auto count = static_cast<double>(values.size());
-    const double low = values[order_[first_]], high = values[order_[end_ - 1]];
+    const auto count = static_cast<double>(values_.size());
+    const double low = values_[order_[first_]], high = values_[order_[end_ - 1]];
     double mean = 0, squares = 0;
-    for (const double value : values) mean += std::clamp(value, low, high) / count;
-    for (const double value : values) squares += std::pow(std::clamp(value, low, high) - mean, 2);
+    for (const double value : values_) mean += std::clamp(value, low, high) / count;
+    for (const double value : values_) squares += std::pow(std::clamp(value, low, high) - mean, 2);
     const double share = static_cast<double>(end_ - first_) / count;
     return time_of(counted_.training_ns, std::sqrt(squares / (count - 1) / count) / share);
   }
@@ -144,14 +145,10 @@ class CountedGroups {
   [[nodiscard]] StepTime time_of(double sum_ns, double error) const {
     return {sum_ns / basis_.weight(counted_) * basis_.unit, error * basis_.unit};
   }
-  [[nodiscard]] std::vector<double> values_of(double StepGroup::*time) const {
-    std::vector<double> values;
-    for (const StepGroup& group : groups_) values.push_back(group.*time / basis_.weight(group));
-    return values;
-  }
 
   const std::vector<StepGroup>& groups_;
   const Basis& basis_;
+  std::vector<double> values_;  // time of each group, for a step or a sample
   std::vector<size_t> order_;
   size_t first_, end_;
   StepGroup counted_;
@@ -174,7 +171,7 @@ StepFigures figures_of(const CountedGroups& counted, const std::vector<RankRun>&
     if (seeing == 0 && waits_for_nobody(ranks, static_cast<LogPart>(part))) {
       figures.parts[part] = StepTime{};
     }
-    if (is_seldom(part) || seeing == 0 || seeing < std::ssize(ranks)) continue;
+    if (is_seldom(part) || seeing < std::ssize(ranks)) continue;
     figures.parts[part] = counted.part(part);
     rest -= figures.parts[part]->ns;
   }

@@ -202,29 +202,24 @@ TEST_F(StudyRows, AnotherIdentityIsNamedWithWhatItWas) {
     return study ? "none" : study.error();
   };
   EXPECT_EQ(error(identity_), "none");
-  StudyIdentity other = identity_;
-  other.command = {"train"};
-  EXPECT_EQ(error(other), path() + ": its trials had another command (train '--token=***'), so " +
-                              "they say nothing about this one. Give the same again, or --study " +
-                              "another file");
-  other = identity_;
-  other.memory_limit_bytes = {};
-  EXPECT_THAT(error(other), HasSubstr("another --memory-limit (5)"));
-  other = identity_;
-  other.metric_regex = "";
-  EXPECT_THAT(error(other), HasSubstr("another --metric (rate ([0-9]+))"));
-  other = identity_;
-  other.memory_metric_regex = "";
-  EXPECT_THAT(error(other), HasSubstr("another --memory-metric (peak ([0-9]+))"));
-  other = identity_;
-  other.share = "";
-  EXPECT_THAT(error(other), HasSubstr("another --parallel (GPU 0)"));
-  other = identity_;
-  other.objective = "";
-  EXPECT_THAT(error(other), HasSubstr("another --objective (energy)"));
-  other = identity_;
-  other.space = "{}";
-  EXPECT_THAT(error(other), HasSubstr("another search space"));
+  const auto error_with = [&](auto member, const auto& value) {
+    StudyIdentity other = identity_;
+    other.*member = value;
+    return error(other);
+  };
+  EXPECT_EQ(error_with(&StudyIdentity::command, std::vector<std::string>{"train"}),
+            path() + ": its trials had another command (train '--token=***'), so " +
+                "they say nothing about this one. Give the same again, or --study " +
+                "another file");
+  EXPECT_THAT(error_with(&StudyIdentity::memory_limit_bytes, std::nullopt),
+              HasSubstr("another --memory-limit (5)"));
+  EXPECT_THAT(error_with(&StudyIdentity::metric_regex, ""),
+              HasSubstr("another --metric (rate ([0-9]+))"));
+  EXPECT_THAT(error_with(&StudyIdentity::memory_metric_regex, ""),
+              HasSubstr("another --memory-metric (peak ([0-9]+))"));
+  EXPECT_THAT(error_with(&StudyIdentity::share, ""), HasSubstr("another --parallel (GPU 0)"));
+  EXPECT_THAT(error_with(&StudyIdentity::objective, ""), HasSubstr("another --objective (energy)"));
+  EXPECT_THAT(error_with(&StudyIdentity::space, "{}"), HasSubstr("another search space"));
 }
 
 TEST_F(StudyRows, TrialsAreKeptInTheOrderInWhichTheyEnded) {

@@ -10,10 +10,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,12 +49,11 @@ class InflateBuffer {
   /// back. Call it before anything else.
   void may_forget(InflateAgain again) { again_ = std::move(again); }
   /// Room behind the text so far: at most `bytes`, and not beyond the block's end. Waits while
-  /// readers that release blocks still have much to read. Empty if there is no room: then error()
-  /// says why, or stop() was called.
+  /// readers that release blocks still have much to read. Empty if memory, the temporary folder or
+  /// the address space is full, and after stop().
   [[nodiscard]] std::span<char> room(size_t bytes);
   void commit(size_t bytes);
   void finish();
-  [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] bool is_block_begin() const { return size_ % block_bytes_ == 0; }
 
   // Readers.
@@ -73,7 +72,7 @@ class InflateBuffer {
   void let_go(size_t from, size_t to);
   /// Like hold(), but for good.
   void keep(size_t from, size_t to);
-  /// From now on room() is empty, without an error.
+  /// From now on room() is empty.
   void stop();
   [[nodiscard]] bool is_stopped() const { return stopped_; }
 
@@ -109,7 +108,6 @@ class InflateBuffer {
   size_t reserved_bytes_ = 0;
   const size_t block_bytes_;
   size_t most_blocks_ = 0;
-  std::string error_;
   InflateAgain again_;
 
   std::mutex mutex_;  // for all below
@@ -117,7 +115,7 @@ class InflateBuffer {
   std::vector<Block> blocks_;
   std::vector<size_t> spare_;  // oldest first
   size_t most_spare_;
-  size_t memory_left_;      // bytes that may be taken afresh
+  int64_t memory_left_;     // bytes that may be taken afresh; below 0 where more is held
   size_t busy_blocks_ = 0;  // in memory and not spare
   size_t released_to_ = 0;  // block
   size_t wanted_ = 0;       // bytes of text that a reader waits for

@@ -1,16 +1,13 @@
 #include "trace/read/inflate.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -22,8 +19,8 @@ namespace {
 // The writer may be ahead, by this many blocks, of readers that release what they have read.
 constexpr size_t kBlocksAhead = 8;
 
-size_t free_memory_bytes() {
-  return static_cast<size_t>(machine::memory().usable_now_bytes().value_or(int64_t{1} << 30));
+int64_t free_memory_bytes() {
+  return machine::memory().usable_now_bytes().value_or(int64_t{1} << 30);
 }
 
 size_t free_disk_bytes(int file) {
@@ -48,7 +45,8 @@ int open_unnamed_file() {
 InflateBuffer::InflateBuffer(const Limits& limits)
     : block_bytes_(limits.block_bytes),
       most_spare_(kBlocksAhead),
-      memory_left_(limits.memory_bytes > 0 ? limits.memory_bytes : free_memory_bytes() / 2),
+      memory_left_(limits.memory_bytes > 0 ? static_cast<int64_t>(limits.memory_bytes)
+                                           : free_memory_bytes() / 2),
       file_left_(limits.file_bytes) {
   for (size_t blocks = limits.text_bytes / block_bytes_ + 1; blocks > 0; blocks /= 2) {
     const size_t bytes = (blocks + 1) * block_bytes_;  // one more, to begin at a huge page
@@ -121,20 +119,16 @@ InflateBuffer::Part InflateBuffer::at_least(size_t bytes) {
   return {{data_, size_}, is_whole};
 }
 
-// Gets memory at the address of a block that has none; returns the block's new state.
+// Gets memory at the address of a block that has never had any; returns the block's new state.
 InflateBuffer::State InflateBuffer::take_memory(size_t block) {
-  if (block >= most_blocks_) {
-    error_ = "no address space left for it";
-    return State::kAbsent;
-  }
+  if (block >= most_blocks_) return State::kAbsent;
   if (!take_spare(block)) {
-    if (memory_left_ < block_bytes_) return map_file(block);
+    if (memory_left_ < static_cast<int64_t>(block_bytes_)) return map_file(block);
     if (::mprotect(address(block), block_bytes_, PROT_READ | PROT_WRITE) != 0) {
-      error_ = std::strerror(errno);
       return State::kAbsent;
     }
     ::madvise(address(block), block_bytes_, MADV_HUGEPAGE);
-    memory_left_ -= block_bytes_;
+    memory_left_ -= static_cast<int64_t>(block_bytes_);
   }
   ++busy_blocks_;
   return State::kWritten;
@@ -152,29 +146,24 @@ bool InflateBuffer::take_spare(size_t block) {
                MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, address(block));
   if (moved != MAP_FAILED) return true;
   ::madvise(address(spare), block_bytes_, MADV_DONTNEED);  // for kernels that cannot move pages
-  memory_left_ += block_bytes_;
+  memory_left_ += static_cast<int64_t>(block_bytes_);
   return false;
 }
 
 InflateBuffer::State InflateBuffer::map_file(size_t block) {
-  const auto failed = [&](int reason) {
-    error_ = fmt::format("temporary file: {}", std::strerror(reason));
-    return State::kAbsent;
-  };
   if (file_ < 0) {
     file_ = open_unnamed_file();
-    if (file_ < 0) return failed(errno);
+    if (file_ < 0) return State::kAbsent;
     // The other half is left to those who work beside us.
     if (file_left_ == 0) file_left_ = free_disk_bytes(file_) / 2;
   }
-  if (file_left_ < block_bytes_) return failed(ENOSPC);
-  // Allocated now, because a full disk would otherwise be a SIGBUS later.
+  if (file_left_ < block_bytes_) return State::kAbsent;
   const auto begin = static_cast<off_t>(file_bytes_);
-  const int error = ::posix_fallocate(file_, begin, static_cast<off_t>(block_bytes_));
-  if (error != 0) return failed(error);
+  // Allocated now, because a full disk would otherwise be a SIGBUS later.
+  if (::posix_fallocate(file_, begin, static_cast<off_t>(block_bytes_)) != 0) return State::kAbsent;
   void* const mapped = ::mmap(address(block), block_bytes_, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_FIXED, file_, begin);
-  if (mapped == MAP_FAILED) return failed(errno);
+  if (mapped == MAP_FAILED) return State::kAbsent;
   file_bytes_ += block_bytes_;
   file_left_ -= block_bytes_;
   return State::kInFile;
@@ -222,7 +211,7 @@ void InflateBuffer::trim_spare() {
     ::madvise(address(spare_.front()), block_bytes_, MADV_DONTNEED);
     blocks_[spare_.front()].state = State::kAbsent;
     spare_.erase(spare_.begin());
-    memory_left_ += block_bytes_;
+    memory_left_ += static_cast<int64_t>(block_bytes_);
   }
 }
 
@@ -265,16 +254,18 @@ void InflateBuffer::hold_block(size_t block, Lock& lock) {
   }
 }
 
-// Inflates the block again. If there is no memory for it, it reads as zeros.
+// Inflates the block again, also where that takes more memory than the limit: a reader cannot tell
+// text that is missing from text of zeros, and few blocks are held at a time. The block's addresses
+// have stayed readable and writable.
 void InflateBuffer::inflate_again(size_t block, Lock& lock) {
-  const State state = take_memory(block);
-  if (state == State::kAbsent) return;
+  if (!take_spare(block)) memory_left_ -= static_cast<int64_t>(block_bytes_);
+  ++busy_blocks_;
   const size_t bytes = std::min(block_bytes_, size_ - block * block_bytes_);
   blocks_[block].state = State::kComing;
   lock.unlock();
   again_(block, {address(block), bytes});
   lock.lock();
-  blocks_[block].state = state;
+  blocks_[block].state = State::kWritten;
   changed_.notify_all();
 }
 

@@ -1,11 +1,15 @@
 """Records full sweeps of small trainings: every configuration of the grid, several times. Each run is a process
-with a real memory limit, and writes one JSON line. `bench/replay` searches the recorded runs offline.
+with a real memory limit, and writes one JSON line. `bench/replay` searches the recorded runs offline. A recording
+that was broken off goes on when it is run again.
 
 The processes are forked from one that has imported torch, which saves each run the seconds of a real start. The
-time of a real start is measured once for each workload and kept in the first line.
+time of a real start is measured once for each workload and kept in the first line. Runs on a GPU share one process,
+because each process would first load CUDA's libraries for some seconds.
 """
 
 import argparse
+import contextlib
+import gc
 import itertools
 import json
 import multiprocessing
@@ -39,7 +43,7 @@ FORK = multiprocessing.get_context("fork")
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workloads", nargs="*", default=list(WORKLOADS))
+    parser.add_argument("workloads", nargs="*", default=[name for name in WORKLOADS if WORKLOADS[name].device == "cpu"])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--pause", type=float, default=0.5, help="after each run, of its time: for others on this machine")
     parser.add_argument("--peaks", action="store_true", help="print memory by batch size, to choose a limit; record nothing")
@@ -57,11 +61,15 @@ def record(name, workload, arguments):
     grid = [dict(zip(workload.knobs, values)) for values in itertools.product(*workload.knobs.values())]
     runs = [(repeat, config) for repeat in range(arguments.repeats) for config in shuffled(grid, repeat)]
     partial = OUTPUT / f"{name}.jsonl.partial"
-    with partial.open("w", encoding="utf-8") as file:
-        print(json.dumps(header(name, workload)), file=file)
-        for number, (repeat, config) in enumerate(runs):
+    done = max(0, len(partial.read_text().splitlines()) - 1) if partial.exists() else 0
+    one = run_on_gpu if workload.device == "cuda" else run
+    with partial.open("a", encoding="utf-8") as file:
+        if not done:
+            file.truncate(0)
+            print(json.dumps(header(name, workload)), file=file, flush=True)
+        for number, (repeat, config) in enumerate(runs[done:], done):
             begin = time.monotonic()
-            result = run(workload, config, workload.memory_limit)
+            result = one(workload, config, workload.memory_limit)
             print(json.dumps({"config": config, "repeat": repeat, **result}), file=file, flush=True)
             time.sleep(arguments.pause * (time.monotonic() - begin))
             if number % 20 == 0:
@@ -75,6 +83,7 @@ def shuffled(grid, seed):
 
 
 def header(name, workload):
+    gpu = f"{torch.cuda.get_device_name()}, " if workload.device == "cuda" else ""
     processor = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
     return {
         "schema": "redline.sweep/1",
@@ -83,23 +92,27 @@ def header(name, workload):
         "knobs": workload.knobs,
         "defaults": workload.defaults,
         "memory_limit_bytes": workload.memory_limit,
-        "start_up_s": start_up_seconds(),
-        "machine": f"{processor}, {os.cpu_count()} cores, Linux {platform.release()}, torch {torch.__version__}",
+        "start_up_s": start_up_seconds(workload.device),
+        "machine": f"{gpu}{processor}, {os.cpu_count()} cores, Linux {platform.release()}, torch {torch.__version__}",
         "day": time.strftime("%Y-%m-%d"),
     }
 
 
-def start_up_seconds():
+def start_up_seconds(device):
     """How long a fresh interpreter takes to its first training step."""
     begin = time.monotonic()
-    words = "import torch, sweep_workloads; m = torch.nn.Linear(4, 4); m(torch.rand(4, 4)).sum().backward()"
+    words = (
+        f"import torch, sweep_workloads; torch.set_default_device('{device}'); "
+        "torch.nn.Linear(4, 4)(torch.rand(4, 4)).sum().backward()"
+    )
     subprocess.run([sys.executable, "-c", words], cwd=OUTPUT.parent, check=True, preexec_fn=undisturbed)
     return round(time.monotonic() - begin, 2)
 
 
 def undisturbed():
-    """Gives this process priority, because the time of other processes would be measured, too."""
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
+    """Gives this process priority, because the time of other processes would be measured, too. Not all may."""
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
 
 
 def run(workload, config, limit):
@@ -122,6 +135,20 @@ def run(workload, config, limit):
         while not queue.empty():
             results.append(queue.get())
         return {**summary(results, workload.ranks), "wall_s": round(time.monotonic() - begin, 3)}
+
+
+def run_on_gpu(workload, config, limit):
+    begin = time.monotonic()
+    if limit:
+        torch.cuda.set_per_process_memory_fraction(limit / torch.cuda.get_device_properties(0).total_memory)
+    try:
+        torch.cuda.reset_peak_memory_stats()
+        result = summary([{"outcome": "ok", **train(workload, config, 0, None)}], 1)
+    except torch.OutOfMemoryError as error:
+        result = {"outcome": "gpu_oom", "message": str(error).splitlines()[0][:200]}
+    gc.collect()  # the step's graph, which the error's frames held
+    torch.cuda.empty_cache()
+    return {**result, "wall_s": round(time.monotonic() - begin, 3)}
 
 
 def summary(results, ranks):
@@ -153,8 +180,9 @@ def rank_main(workload, config, limit, rank, folder, queue):
 def train(workload, config, rank, folder):
     torch.manual_seed(0)
     torch.set_num_threads(config.get("threads", 1))
+    torch.backends.cudnn.benchmark = config.get("cudnn_benchmark") == "on"
     layout = torch.channels_last if config.get("channels_last") == "on" else torch.contiguous_format
-    model = workload.model().to(memory_format=layout)
+    model = workload.model().to(workload.device, memory_format=layout)
     if workload.ranks > 1:
         store = torch.distributed.FileStore(f"{folder}/store", workload.ranks)
         torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=workload.ranks)
@@ -164,18 +192,23 @@ def train(workload, config, rank, folder):
     times = [time.perf_counter()]
     begun = None
     peak = 0
+    on_gpu = workload.device == "cuda"
+    look = gpu_bytes if on_gpu else data_bytes
+    # All workers bring their first batches at the same time: a rate is that of whole rounds of them.
+    workers = config.get("num_workers", 0) if on_gpu else 0
+    measured_steps = max(MEASURED_STEPS, 2 * workers)
     while True:
-        held = step(model, optimizer, batches, config, layout, data_bytes if begun is None else int)
+        held = step(model, optimizer, batches, config, layout, look if begun is None or on_gpu else int)
         now = time.perf_counter()
         peak = max(peak, held)
         if begun is None:
-            if len(times) >= WARM_UP_STEPS and now - times[0] > WARM_UP_SECONDS:
+            if len(times) >= max(WARM_UP_STEPS, workers) and now - times[0] > WARM_UP_SECONDS:
                 begun, times = now, []
             times.append(now)
             continue
         times.append(now)
         # All ranks must leave after the same step: otherwise the last would wait for ever.
-        if all_ranks_agree(len(times) > MEASURED_STEPS and now - begun > MEASURED_SECONDS, workload.ranks):
+        if all_ranks_agree(len(times) > measured_steps and now - begun > MEASURED_SECONDS, workload.ranks):
             return {**rate(times, config), "peak_memory_bytes": peak}
 
 
@@ -190,24 +223,30 @@ def all_ranks_agree(mine, ranks):
 def loader(workload, config):
     workers = config.get("num_workers", 0)
     prefetch = {"prefetch_factor": config.get("prefetch_factor", 2)} if workers else {}
-    return DataLoader(workload.data, config["batch_size"], shuffle=False, num_workers=workers, **prefetch)
+    pinned = workload.device == "cuda"
+    return DataLoader(
+        workload.data, config["batch_size"], shuffle=False, num_workers=workers, pin_memory=pinned, **prefetch
+    )
 
 
 def step(model, optimizer, batches, config, layout, look):
     """Runs a step. Gives what `look` saw between forward and backward, when all activations and inputs exist."""
     accumulation = config.get("accumulation", 1)
+    device = next(model.parameters()).device
     for micro in range(accumulation):
-        inputs, labels = next(batches)
+        inputs, labels = (tensor.to(device, non_blocking=True) for tensor in next(batches))
         if inputs.dim() == 4:
             inputs = inputs.contiguous(memory_format=layout)
         wait = micro + 1 < accumulation and hasattr(model, "no_sync")
         with model.no_sync() if wait else torch.enable_grad():
-            with torch.autocast("cpu", torch.bfloat16, enabled=config.get("amp") == "bf16"):
+            with torch.autocast(device.type, torch.bfloat16, enabled=config.get("amp") == "bf16"):
                 loss = nn.functional.cross_entropy(model(inputs), labels)
             seen = look()
             loss.backward()
     optimizer.step()
     optimizer.zero_grad()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
     return seen
 
 
@@ -220,6 +259,11 @@ def rate(times, config):
         "samples_per_s": samples * steps / (times[-1] - times[0]),
         "half_width": STUDENT_T * statistics.stdev(rates) / BLOCKS**0.5,
     }
+
+
+def gpu_bytes():
+    """The most memory that PyTorch took from the GPU so far."""
+    return torch.cuda.max_memory_reserved()
 
 
 def data_bytes():

@@ -1,6 +1,8 @@
 """Small trainings for recorded sweeps: each has a model, fitting data, and the knobs of a full grid."""
 
 import dataclasses
+import pathlib
+import sys
 from typing import Callable
 
 import numpy
@@ -20,8 +22,9 @@ class Workload:
     data: Dataset
     knobs: dict  # name -> every value of the grid
     defaults: dict  # what the script itself would use
-    memory_limit: int  # of each process's data, as RLIMIT_DATA counts it
+    memory_limit: int  # of each process's data, as RLIMIT_DATA counts it, or of PyTorch's on the GPU
     ranks: int = 1
+    device: str = "cpu"
 
 
 class Images(Dataset):
@@ -51,6 +54,13 @@ class Tokens(Dataset):
 
 def model_of(name):
     return lambda: MODELS[name]().model
+
+
+def resnet50():
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "scripts/gpu_check/training"))
+    import models
+
+    return models.resnet50()
 
 
 WORKLOADS = {
@@ -89,5 +99,19 @@ WORKLOADS = {
         {"batch_size": 8, "accumulation": 1, "amp": "off", "bucket_cap_mb": 25},
         memory_limit=945 * MB,
         ranks=2,
+    ),
+    "resnet50_gpu": Workload(
+        resnet50,
+        Images(96, work=3),
+        {
+            "batch_size": (16, 32, 64, 128, 256, 512, 1024),
+            "num_workers": (0, 4, 12),
+            "amp": AMP,
+            "channels_last": SWITCH,
+            "cudnn_benchmark": SWITCH,
+        },
+        {"batch_size": 32, "num_workers": 0, "amp": "off", "channels_last": "off", "cudnn_benchmark": "off"},
+        memory_limit=12_000 * MB,
+        device="cuda",
     ),
 }

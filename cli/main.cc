@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <cstdio>
 
 #include "base/help_formatter.h"
@@ -63,4 +65,8 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace redline::cli
 
-int main(int argc, char** argv) { return redline::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  // Without this glibc learns from the first large vector that is freed to keep such memory.
+  ::mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  return redline::cli::run(argc, argv);
+}

@@ -3,6 +3,7 @@
 import collections
 import gzip
 import json
+import sys
 
 import pytest
 
@@ -93,3 +94,27 @@ def test_a_bad_file_does_not_refuse_its_folder(program, run, tmp_path):
     assert [line.startswith(f"{bad}: ") for line in document["unreadable"]] == [True]
     assert run([program("redline"), "report", bad]).returncode == 1
     assert run([program("redline"), "diff", tmp_path, tmp_path]).returncode == 1, "a part of a run is not the run"
+
+
+# A small process of its own, because a program counts the memory of the process that started it as its own.
+PEAK_MEMORY = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+"""
+
+
+def test_a_million_threads_take_less_than_their_text_four_times(run, program, tmp_path):
+    path = tmp_path / "threads.json"
+    event = '{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": %d, "ts": %d, "dur": 5}'
+    with path.open("w") as file:
+        file.write('{"traceEvents": [\n')
+        file.write(",\n".join(event % (thread, 3 * thread) for thread in range(1_000_000)))
+        file.write("\n]}\n")
+    command = [program("redline"), "report", "--format", "json", path]
+    done = run([sys.executable, "-c", PEAK_MEMORY, *command], environment={"REDLINE_CACHE": "off"})
+    assert done.returncode == 0, done.stderr
+    trace = json.loads(done.stdout)["traces"][0]
+    assert trace["events"] == 1_000_000 and not trace["skipped"]
+    assert int(done.stderr.split()[-1]) < 340_000  # kB
+    assert path.stat().st_size > 90_000_000

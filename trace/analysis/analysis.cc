@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/free_memory.h"
 #include "trace/analysis/hang.h"
 
 namespace redline::trace {
@@ -197,12 +198,12 @@ RankSummary detached(RankSummary summary, std::shared_ptr<StringTable> names) {
   for (KernelSequence& sequence : summary.sequences) {
     for (StringId& name : sequence.names) move(name);
   }
-  summary.breakdown.of_steps = {};
-  summary.shapes.calls = {};
-  summary.shapes.row_of_work = {};
-  summary.modules.of_call = {};
-  summary.modules.of_work = {};
-  for (MemoryPeak& peak : summary.memory) peak.points = {};
+  free_memory(summary.breakdown.of_steps);
+  free_memory(summary.shapes.calls);
+  free_memory(summary.shapes.row_of_work);
+  free_memory(summary.modules.of_call);
+  free_memory(summary.modules.of_work);
+  for (MemoryPeak& peak : summary.memory) free_memory(peak.points);
   summary.names = std::move(names);
   return summary;
 }

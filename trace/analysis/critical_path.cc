@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "base/natural_sort.h"
 #include "trace/analysis/host_tree.h"
@@ -24,9 +26,12 @@ constexpr size_t kNone = SIZE_MAX;
 // but only few at once.
 class LivingThreads {
  public:
-  LivingThreads(const Trace& trace, std::span<const uint32_t> tracks) {
-    for (size_t thread = 0; thread < tracks.size(); ++thread) {
-      const Track& track = trace.tracks()[tracks[thread]];
+  explicit LivingThreads(const Trace& trace) {
+    const auto is_thread = [](const Track& track) { return track.kind == TrackKind::kCpuThread; };
+    to_come_.reserve(static_cast<size_t>(std::ranges::count_if(trace.tracks(), is_thread)));
+    for (size_t thread = 0; thread < trace.tracks().size(); ++thread) {
+      const Track& track = trace.tracks()[thread];
+      if (!is_thread(track)) continue;
       Life life{thread, {INT64_MAX, INT64_MIN}};
       for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
         const Lane& lane = trace.lanes()[track.first_lane.value + depth];
@@ -37,16 +42,20 @@ class LivingThreads {
       }
       to_come_.push_back(life);
     }
-    std::stable_sort(to_come_.begin(), to_come_.end(), [](const Life& left, const Life& right) {
-      return left.time.end_ns < right.time.end_ns;
-    });
+    std::ranges::sort(to_come_, {},
+                      [](const Life& life) { return std::pair(life.time.end_ns, life.thread); });
   }
 
   // Calls `look` for the threads that may have done something from `since_ns` on and before
-  // `until_ns`. `look` returns a new `since_ns` for the threads that follow.
-  template <typename Look>
-  void visit(int64_t since_ns, int64_t until_ns, Look look) {
-    std::erase_if(living_, [&](const Life& life) { return life.time.begin_ns >= until_ns; });
+  // `until_ns`, and `forget` for those that it has seen and that had not begun yet. `look` returns
+  // a new `since_ns` for the threads that follow.
+  template <typename Look, typename Forget>
+  void visit(int64_t since_ns, int64_t until_ns, const Look& look, const Forget& forget) {
+    std::erase_if(living_, [&](const Life& life) {
+      const bool is_over = life.time.begin_ns >= until_ns;
+      if (is_over) forget(life.thread);
+      return is_over;
+    });
     for (const Life& life : living_) since_ns = look(life.thread);
     while (!to_come_.empty() && to_come_.back().time.end_ns >= since_ns) {
       living_.push_back(to_come_.back());
@@ -98,17 +107,9 @@ class PathWalker {
         names_(names),
         table_(table),
         visit_(visit),
-        calls_(waiting_calls_of(trace)) {
+        calls_(waiting_calls_of(trace)),
+        living_(trace) {
     for (const DeviceStream& stream : table.streams) streams_.emplace_back(table, stream);
-    std::vector<uint32_t> tracks;
-    for (uint32_t i = 0; i < trace.tracks().size(); ++i) {
-      thread_of_track_.push_back(kNone);
-      if (trace.tracks()[i].kind != TrackKind::kCpuThread) continue;
-      thread_of_track_.back() = threads_.size();
-      threads_.emplace_back(trace, trace.tracks()[i]);
-      tracks.push_back(i);
-    }
-    living_ = LivingThreads(trace, tracks);
     for (uint32_t i = 0; i < table.rows.size(); ++i) {
       const SliceId launch = table.rows[i].launch;
       if (!table.rows[i].is_kernel() && launch) copies_.emplace_back(launch, i);
@@ -147,7 +148,7 @@ class PathWalker {
     size_t last = kNone;
     int64_t last_end_ns = INT64_MIN;
     for (const Lane& lane : trace_.lanes()) {
-      const size_t thread = thread_of_track_[lane.track.value];
+      const size_t thread = thread_of(lane);
       if (thread == kNone || lane.count == 0) continue;
       for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
         if (slices.category[i] == Category::kUserAnnotation &&
@@ -205,7 +206,9 @@ class PathWalker {
     put(work.slice, before == kNone ? BreakdownPart::kLaunchDelay : BreakdownPart::kDeviceWait,
         released_ns);
     row_ = before;
-    if (before == kNone) thread_ = thread_of(work.launch);
+    if (before == kNone) {
+      thread_ = thread_of(trace_.lanes()[trace_.slices().lane[work.launch.value].value]);
+    }
     if (thread_ == kNone) thread_ = main_thread_;
   }
 
@@ -215,8 +218,15 @@ class PathWalker {
     thread_ = main_thread_;
   }
 
-  [[nodiscard]] size_t thread_of(SliceId slice) const {
-    return thread_of_track_[trace_.lanes()[trace_.slices().lane[slice.value].value].track.value];
+  // The index of its track; kNone where that is no thread.
+  [[nodiscard]] size_t thread_of(const Lane& lane) const {
+    const bool is_thread = trace_.tracks()[lane.track.value].kind == TrackKind::kCpuThread;
+    return is_thread ? lane.track.value : kNone;
+  }
+
+  [[nodiscard]] ThreadMoment moment_of(size_t thread) {
+    return cursors_.try_emplace(thread, trace_, trace_.tracks()[thread])
+        .first->second.before(time_ns_);
   }
 
   [[nodiscard]] const DeviceStream& stream_of(size_t row) const {
@@ -247,7 +257,7 @@ class PathWalker {
   }
 
   void follow_host() {
-    const ThreadMoment moment = threads_[thread_].before(time_ns_);
+    const ThreadMoment moment = moment_of(thread_);
     if (!moment.inside) return pause(moment);
     const Category category = trace_.slices().category[moment.inside.value];
     const StringId name = trace_.slices().name[moment.inside.value];
@@ -297,9 +307,9 @@ class PathWalker {
     const size_t own = thread_;
     int64_t until_ns = since_ns;
     if (time_ns_ - since_ns >= kLeastHandOverNs) {
-      living_.visit(since_ns, time_ns_, [&](size_t i) {
+      const auto look = [&](size_t i) {
         if (i == own) return until_ns;
-        const ThreadMoment other = threads_[i].before(time_ns_);
+        const ThreadMoment other = moment_of(i);
         const bool is_later = other.since_ns > until_ns;
         const bool is_before = other.since_ns == until_ns && thread_ != own && i < thread_;
         if ((is_later || is_before) && worked_for_this(other, moment)) {
@@ -307,7 +317,8 @@ class PathWalker {
           thread_ = i;
         }
         return until_ns;
-      });
+      };
+      living_.visit(since_ns, time_ns_, look, [&](size_t i) { cursors_.erase(i); });
     }
     put(moment.inside, BreakdownPart::kOther, until_ns);
   }
@@ -324,9 +335,8 @@ class PathWalker {
   const std::function<void(const PathPart&)>& visit_;
   std::vector<WaitingCall> calls_;  // by name
   std::vector<StreamCursor> streams_;
-  std::vector<ThreadCursor> threads_;
-  LivingThreads living_{trace_, {}};
-  std::vector<size_t> thread_of_track_;
+  LivingThreads living_;
+  std::unordered_map<size_t, ThreadCursor> cursors_;  // by thread; of those that were looked at
   std::vector<std::pair<SliceId, uint32_t>> copies_;  // by launch
   size_t main_thread_ = kNone;
   // The place of the walk: on a row of the GPU or, if that is kNone, on a thread.

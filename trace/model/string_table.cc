@@ -31,36 +31,25 @@ uint64_t hash_of(std::string_view text) {
 
 }  // namespace
 
-size_t StringTable::slot_of(std::string_view text, uint64_t hash) const {
-  const size_t mask = slots_.size() - 1;
-  size_t slot = hash & mask;
-  while (slots_[slot]) {
-    const uint32_t id = slots_[slot].value;
-    if (hashes_[id] == hash && views_[id] == text) break;
-    slot = (slot + 1) & mask;
-  }
-  return slot;
-}
-
 StringId StringTable::find(std::string_view text) const {
-  return slots_.empty() ? StringId::none() : slots_[slot_of(text, hash_of(text))];
+  const uint64_t hash = hash_of(text);
+  const uint32_t id = slots_.find(
+      hash, [&](uint32_t other) { return hashes_[other] == hash && views_[other] == text; });
+  return id == IdSlots::kFree ? StringId::none() : StringId{id};
 }
 
 StringId StringTable::intern(std::string_view text) {
-  if (views_.size() * 2 >= slots_.size()) grow();
   const uint64_t hash = hash_of(text);
-  StringId& slot = slots_[slot_of(text, hash)];
-  if (!slot) {
-    slot = StringId{static_cast<uint32_t>(views_.size())};
+  uint32_t& id = slots_.slot(
+      hash, views_.size(),
+      [&](uint32_t other) { return hashes_[other] == hash && views_[other] == text; },
+      [&](uint32_t other) { return hashes_[other]; });
+  if (id == IdSlots::kFree) {
+    id = static_cast<uint32_t>(views_.size());
     views_.push_back(store(text));
     hashes_.push_back(hash);
   }
-  return slot;
-}
-
-void StringTable::grow() {
-  slots_.assign(std::max<size_t>(64, slots_.size() * 2), StringId::none());
-  for (uint32_t id = 0; id < views_.size(); ++id) slots_[slot_of(views_[id], hashes_[id])] = {id};
+  return StringId{id};
 }
 
 std::string_view StringTable::store(std::string_view text) {

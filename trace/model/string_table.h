@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/model/id_slots.h"
 #include "trace/model/ids.h"
 
 namespace redline::trace {
@@ -30,13 +31,11 @@ class StringTable {
   [[nodiscard]] size_t size() const { return views_.size(); }
 
  private:
-  [[nodiscard]] size_t slot_of(std::string_view text, uint64_t hash) const;
-  void grow();
   std::string_view store(std::string_view text);
 
   std::vector<std::string_view> views_;
   std::vector<uint64_t> hashes_;  // one an id
-  std::vector<StringId> slots_;   // open addressing; size is a power of two
+  IdSlots slots_;
   std::vector<std::unique_ptr<char[]>> blocks_;
   size_t block_left_ = 0;
   char* block_next_ = nullptr;

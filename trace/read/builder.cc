@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/free_memory.h"
 #include "base/natural_sort.h"
 #include "base/parallel.h"
 #include "trace/read/links.h"
@@ -18,6 +19,8 @@ constexpr int64_t kLargestBaseNs = INT64_MAX / 4;
 uint64_t key_of(StringId first, StringId second) {
   return static_cast<uint64_t>(first.value) << 32 | second.value;
 }
+
+uint64_t first_offset_of(const RowRun& run) { return run.rows.front().text_offset; }
 
 // The number at the end of `text`, as in "7" or "stream 7"; -1 if there is none.
 int64_t trailing_number(std::string_view text) {
@@ -63,40 +66,55 @@ void TraceBuilder::unite_strings() {
 }
 
 void TraceBuilder::unite_tracks() {
-  std::unordered_map<uint64_t, uint32_t> index;  // by pid and tid
+  std::vector<Track>& tracks = gathered_.tracks;
+  std::vector<GatheredTracks::Order>& orders = gathered_.orders;
   size_t most = 0;
   for (const EventCollector& collector : events_.collectors) most += collector.tracks().size();
-  tracks_.reserve(most);
+  tracks.reserve(most);  // what is not used takes no pages
+  orders.reserve(most);
+  IdSlots slots;
+  const auto hash_of = [&](uint32_t index) {
+    return EventCollector::hash_of(tracks[index].pid, tracks[index].tid);
+  };
   for (uint32_t collector = 0; collector < events_.collectors.size(); ++collector) {
+    const auto& keys = events_.collectors[collector].tracks();
     auto& track_of = track_of_.emplace_back();
-    track_of.reserve(events_.collectors[collector].tracks().size());
-    for (const EventCollector::TrackKey& key : events_.collectors[collector].tracks()) {
+    track_of.reserve(keys.size());
+    for (const EventCollector::TrackKey& key : keys) {
       const StringId pid = string_of_[collector][key.pid.value];
       const StringId tid = string_of_[collector][key.tid.value];
-      const auto [found, is_new] =
-          index.try_emplace(key_of(pid, tid), static_cast<uint32_t>(tracks_.size()));
-      if (is_new) {
-        tracks_.emplace_back();
-        tracks_.back().track.pid = pid;
-        tracks_.back().track.tid = tid;
-        tracks_.back().first_offset = key.first_offset;
+      const auto is_it = [&](uint32_t index) {
+        return tracks[index].pid == pid && tracks[index].tid == tid;
+      };
+      uint32_t& index =
+          slots.slot(EventCollector::hash_of(pid, tid), tracks.size(), is_it, hash_of);
+      if (index == IdSlots::kFree) {
+        index = static_cast<uint32_t>(tracks.size());
+        Track& made = tracks.emplace_back();
+        made.pid = pid;
+        made.tid = tid;
+        orders.push_back({.first_offset = key.first_offset});
       }
-      TrackRows& rows = tracks_[found->second];
-      rows.first_offset = std::min(rows.first_offset, key.first_offset);
-      track_of.push_back(found->second);
+      orders[index].first_offset = std::min(orders[index].first_offset, key.first_offset);
+      track_of.push_back(index);
     }
   }
-  std::unordered_map<StringId, uint64_t> first_of_process;
-  for (const TrackRows& rows : tracks_) {
-    const auto [found, is_new] = first_of_process.try_emplace(rows.track.pid, rows.first_offset);
-    found->second = std::min(found->second, rows.first_offset);
+  std::vector<uint64_t> first_of_process(strings_.size(), UINT64_MAX);
+  for (size_t track = 0; track < tracks.size(); ++track) {
+    uint64_t& first = first_of_process[tracks[track].pid.value];
+    first = std::min(first, orders[track].first_offset);
   }
-  for (TrackRows& rows : tracks_) rows.process_first_offset = first_of_process[rows.track.pid];
+  for (size_t track = 0; track < tracks.size(); ++track) {
+    orders[track].process_first_offset = first_of_process[tracks[track].pid.value];
+  }
 }
 
 void TraceBuilder::unite_ids() {
+  for (EventCollector& collector : events_.collectors) collector.close();
   unite_strings();
+  for (EventCollector& collector : events_.collectors) collector.forget_strings();
   unite_tracks();
+  for (EventCollector& collector : events_.collectors) collector.forget_tracks();
   const auto string_of = [&](const EventRows& rows, StringId id) {
     return id ? string_of_[rows.collector][id.value] : id;
   };
@@ -123,61 +141,66 @@ void TraceBuilder::unite_ids() {
       row.text = string_of(rows, row.text);
     }
   });
-  for (EventCollector& collector : events_.collectors) collector.forget_ids();
 }
 
-// Puts the runs of all threads together, track by track, in the order of the text.
-void TraceBuilder::find_runs() {
-  constexpr uint32_t kNotTaken = UINT32_MAX;
-  std::vector<uint32_t> place_of_chunk(events_.next_chunk, kNotTaken);
-  for (uint32_t place = 0; place < events_.rows.size(); ++place) {
-    place_of_chunk[events_.rows[place]->chunk] = place;
-  }
-  struct Found {
-    uint32_t track;
-    uint32_t place;
-    RowRun run;
-  };
-  std::vector<Found> found;
+// Calls visit(track, run) for each run of the text that belongs to the trace.
+template <typename Visit>
+void TraceBuilder::for_each_run(const Visit& visit) const {
+  std::vector<bool> is_taken(events_.next_chunk);
+  for (const auto& rows : events_.rows) is_taken[rows->chunk] = true;
   for (size_t collector = 0; collector < events_.collectors.size(); ++collector) {
-    const SliceRows& slices = events_.collectors[collector].slices();
-    for (uint32_t track = 0; track < slices.track_count(); ++track) {
-      for (const SliceRows::Run& run : slices.runs(track)) {
-        const uint32_t place = place_of_chunk[run.chunk];
-        if (place == kNotTaken) continue;
-        found.push_back({track_of_[collector][track],
-                         place,
-                         {{run.first, run.count}, string_of_[collector].data(), run.block}});
-      }
-    }
+    const StringId* const names = string_of_[collector].data();
+    events_.collectors[collector].slices().for_each_run(
+        [&](uint32_t track, const SliceRows::Run& run) {
+          if (is_taken[run.chunk]) {
+            visit(track_of_[collector][track], RowRun{run.rows(), names, run.block});
+          }
+        });
   }
-  std::ranges::stable_sort(found, {},
-                           [](const Found& one) { return std::pair(one.track, one.place); });
-  for (const Found& one : found) {
-    one.run.await();
-    tracks_[one.track].runs.push_back(one.run);
+}
+
+// Puts the runs of all threads together, track by track, in the order of the text. Slices that are
+// made of edges come behind all others.
+void TraceBuilder::find_runs() {
+  const size_t tracks = gathered_.tracks.size();
+  std::vector<RowRun>& runs = gathered_.runs;
+  std::vector<uint32_t>& firsts = gathered_.first_run;
+  firsts.resize(tracks + 1);
+  for_each_run([&](uint32_t track, const RowRun&) { ++firsts[track + 1]; });
+  paired_.for_each_run([&](uint32_t track, const SliceRows::Run&) { ++firsts[track + 1]; });
+  std::partial_sum(firsts.begin(), firsts.end(), firsts.begin());
+
+  runs.resize(firsts.back());
+  std::vector<uint32_t> ends = firsts;
+  for_each_run([&](uint32_t track, const RowRun& run) { runs[ends[track]++] = run; });
+  for (size_t track = 0; track < tracks; ++track) {
+    const auto of_text = std::span(runs).subspan(firsts[track], ends[track] - firsts[track]);
+    std::ranges::sort(of_text, {}, first_offset_of);
   }
+  paired_.for_each_run([&](uint32_t track, const SliceRows::Run& run) {
+    runs[ends[track]++] = {run.rows(), nullptr, run.block};
+  });
+  for (const RowRun& run : runs) run.await();
+  for (EventCollector& collector : events_.collectors) collector.forget_runs();
+  free_memory(track_of_);
 }
 
 // When the last slice or edge of each track ends.
 std::vector<int64_t> TraceBuilder::ends_of_tracks() const {
-  std::vector<int64_t> ends(tracks_.size(), INT64_MIN);
-  for (size_t track = 0; track < tracks_.size(); ++track) {
-    for (const RowRun& run : tracks_[track].runs) {
-      for (const SliceRow& row : run.rows) ends[track] = std::max(ends[track], row.end_ns);
-    }
-  }
+  std::vector<int64_t> ends(gathered_.tracks.size(), INT64_MIN);
+  for_each_run([&](uint32_t track, const RowRun& run) {
+    for (const SliceRow& row : run.rows) ends[track] = std::max(ends[track], row.end_ns);
+  });
   for (const auto& rows : events_.rows) {
     for (const EdgeRow& row : rows->edges) ends[row.track] = std::max(ends[row.track], row.time_ns);
   }
   return ends;
 }
 
-// Slices that are made of edges come behind all others.
 void TraceBuilder::pair_all_edges(IssueLog& issues) {
   const auto has_edges = [](const auto& rows) { return !rows->edges.empty(); };
   if (std::ranges::none_of(events_.rows, has_edges)) return;
-  std::vector<std::vector<EdgeRow>> edges(tracks_.size());
+  std::vector<std::vector<EdgeRow>> edges(gathered_.tracks.size());
   std::map<StringId, std::vector<EdgeRow>> async_edges;
   for (const auto& rows : events_.rows) {
     for (const EdgeRow& row : rows->edges) {
@@ -190,12 +213,6 @@ void TraceBuilder::pair_all_edges(IssueLog& issues) {
   };
   for (size_t track = 0; track < edges.size(); ++track) pair(edges[track], ends_ns[track]);
   for (auto& [id, of_id] : async_edges) pair(of_id, ends_ns[of_id.front().track]);
-  for (uint32_t track = 0; track < paired_.track_count(); ++track) {
-    for (const SliceRows::Run& run : paired_.runs(track)) {
-      tracks_[track].runs.push_back({{run.first, run.count}, nullptr, run.block});
-      tracks_[track].runs.back().await();
-    }
-  }
 }
 
 void TraceBuilder::name_tracks() {
@@ -211,8 +228,8 @@ void TraceBuilder::name_tracks() {
       if (row.what == NameRow::What::kSortIndex) names.sort_index = row.sort_index;
     }
   }
-  for (TrackRows& rows : tracks_) {
-    Track& track = rows.track;
+  for (size_t i = 0; i < gathered_.tracks.size(); ++i) {
+    Track& track = gathered_.tracks[i];
     const RowNames process = named(processes_, track.pid);
     const RowNames thread = named(thread_names_, key_of(track.pid, track.tid));
     const int64_t pid_number = trailing_number(strings_[track.pid]);
@@ -220,7 +237,7 @@ void TraceBuilder::name_tracks() {
     track.process_label = process.label;
     track.thread_name = thread.name;
     track.sort_index = thread.sort_index.value_or(trailing_number(strings_[track.tid]));
-    rows.process_sort_index = process.sort_index.value_or(pid_number);
+    gathered_.orders[i].process_sort_index = process.sort_index.value_or(pid_number);
   }
 }
 
@@ -246,7 +263,7 @@ std::vector<Instant> TraceBuilder::gather_instants(int64_t base_ns,
       instants.push_back(
           {row.time_ns + base_ns, row.name, track_of_rows[row.track], row.text_offset});
     }
-    rows->instants = {};
+    free_memory(rows->instants);
   }
   natural_sort(std::span(instants), [](const Instant& left, const Instant& right) {
     return left.time_ns < right.time_ns;
@@ -301,13 +318,13 @@ std::shared_ptr<const Trace> TraceBuilder::build(TraceFrame frame, IssueLog issu
     base_ns = 0;
   }
   unite_ids();
-  find_runs();
   pair_all_edges(issues);
+  find_runs();
   name_tracks();
-  PlacedTracks placed = place_tracks(tracks_, base_ns, threads_);
+  PlacedTracks placed = place_tracks(std::move(gathered_), base_ns, threads_);
   classify_tracks(placed);
   events_.collectors.clear();
-  paired_ = {};
+  free_memory(paired_);
 
   trace->path_ = std::move(frame.path);
   trace->metadata_ = std::move(frame.metadata);

@@ -53,6 +53,8 @@ class TraceBuilder {
   void unite_strings();
   void unite_tracks();
   void pair_all_edges(IssueLog& issues);
+  template <typename Visit>
+  void for_each_run(const Visit& visit) const;
   void find_runs();
   [[nodiscard]] std::vector<int64_t> ends_of_tracks() const;
   void name_tracks();
@@ -67,7 +69,7 @@ class TraceBuilder {
   StringTable strings_;
   std::vector<std::vector<StringId>> string_of_;  ///< by collector, by its own id
   std::vector<std::vector<uint32_t>> track_of_;
-  std::vector<TrackRows> tracks_;
+  GatheredTracks gathered_;
   SliceRows paired_;  ///< slices made of "B" and "E" events, with the trace's ids
   std::unordered_map<StringId, RowNames> processes_;
   std::unordered_map<uint64_t, RowNames> thread_names_;

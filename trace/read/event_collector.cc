@@ -67,13 +67,16 @@ Issue issue_of_phase(uint8_t phase) {
 
 }  // namespace
 
-void EventCollector::forget_ids() {
-  strings_ = {};
-  first_offsets_ = {};
-  is_annotation_ = {};
-  next_name_ = {};
-  tracks_ = {};
-  track_index_ = {};
+void EventCollector::close() {
+  slices_.close();
+  free_memory(is_annotation_);
+  free_memory(next_name_);
+  free_memory(track_slots_);
+}
+
+void EventCollector::forget_strings() {
+  free_memory(strings_);
+  free_memory(first_offsets_);
 }
 
 void EventCollector::add(const RawEvent& event) {
@@ -222,10 +225,15 @@ uint32_t EventCollector::find_track(const RawEvent& event) {
 }
 
 uint32_t EventCollector::track_at(StringId pid, StringId tid, uint64_t offset) {
-  const auto [found, is_new] = track_index_.try_emplace(uint64_t{pid.value} << 32 | tid.value,
-                                                        static_cast<uint32_t>(tracks_.size()));
-  if (is_new) tracks_.push_back({pid, tid, offset});
-  return found->second;
+  uint32_t& track = track_slots_.slot(
+      hash_of(pid, tid), tracks_.size(),
+      [&](uint32_t other) { return tracks_[other].pid == pid && tracks_[other].tid == tid; },
+      [&](uint32_t other) { return hash_of(tracks_[other].pid, tracks_[other].tid); });
+  if (track == IdSlots::kFree) {
+    track = static_cast<uint32_t>(tracks_.size());
+    tracks_.push_back({pid, tid, offset});
+  }
+  return track;
 }
 
 uint32_t EventCollector::async_track_of(const RawEvent& event) {

@@ -6,10 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "base/free_memory.h"
 #include "base/parallel.h"
+#include "trace/model/id_slots.h"
 #include "trace/model/string_table.h"
 #include "trace/read/event_parser.h"
 #include "trace/read/event_rows.h"
@@ -27,6 +28,10 @@ class alignas(kApartBytes) EventCollector : public EventSink {
     StringId tid;
     uint64_t first_offset = 0;
   };
+  [[nodiscard]] static uint64_t hash_of(StringId pid, StringId tid) {
+    const uint64_t mixed = (uint64_t{pid.value} << 32 | tid.value) * 0x9E3779B97F4A7C15;
+    return mixed ^ mixed >> 32;
+  }
 
   /// Events are added to `rows` from here on.
   void collect_into(EventRows& rows) {
@@ -43,8 +48,12 @@ class alignas(kApartBytes) EventCollector : public EventSink {
   [[nodiscard]] const SliceRows& slices() const { return slices_; }
   /// Offset at which each string occurred first, by id: with threads, the order of ids is random.
   [[nodiscard]] const std::vector<uint64_t>& first_offsets() const { return first_offsets_; }
-  /// Frees all but slices(): the ids are mapped, and nothing more is added.
-  void forget_ids();
+  /// Frees what only add() needs.
+  void close();
+  // Free what is mapped to the ids of the trace.
+  void forget_strings();
+  void forget_tracks() { free_memory(tracks_); }
+  void forget_runs() { slices_.forget_runs(); }
 
  private:
   void add_slice(const RawEvent& event);
@@ -79,7 +88,7 @@ class alignas(kApartBytes) EventCollector : public EventSink {
   std::vector<StringId> next_name_;  ///< by name: what came after it last time, in a loop
   StringId last_name_;
   std::vector<TrackKey> tracks_;
-  std::unordered_map<uint64_t, uint32_t> track_index_;  // by pid and tid
+  IdSlots track_slots_;  ///< by pid and tid
 
   ShapeFacts facts_;  ///< of the event that is being added, if it has no shape
 

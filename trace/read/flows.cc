@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/free_memory.h"
 #include "base/natural_sort.h"
 #include "base/parallel.h"
 #include "trace/model/category.h"
@@ -158,7 +159,7 @@ class FlowLinker {
         const CorrelationTable::Entry* const work = works_.find(end.id);
         return work == nullptr || work->is_linked == 0;
       });
-      chunk->flow_ends = {};
+      free_memory(chunk->flow_ends);
     }
     return ends;
   }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <ranges>
 #include <tuple>
 
+#include "base/free_memory.h"
 #include "base/parallel.h"
 
 namespace redline::trace {
@@ -26,63 +28,73 @@ class LaneStack {
 
 // Calls visit(row, name) for the rows of a track in order. `order`: null if the track has one run.
 template <typename Visit>
-void for_each_row(const TrackRows& rows, const RowOrder* order, Visit visit) {
+void for_each_row(std::span<const RowRun> runs, const RowOrder* order, Visit visit) {
   if (order != nullptr) return order->for_each(visit);
-  for (const SliceRow& row : rows.runs[0].rows) visit(row, rows.runs[0].name_of(row));
+  for (const SliceRow& row : runs[0].rows) visit(row, runs[0].name_of(row));
 }
 
 // The same for the last time: the memory of rows is returned.
 template <typename Visit>
-void take_each_row(const TrackRows& rows, const RowOrder* order, Visit visit) {
+void take_each_row(std::span<const RowRun> runs, const RowOrder* order, Visit visit) {
   if (order != nullptr) return order->take_each(visit);
-  for_each_row(rows, nullptr, visit);
-  rows.runs[0].taken();
+  for_each_row(runs, nullptr, visit);
+  runs[0].taken();
 }
 
-// What must be known of all tracks before their places in the columns can be computed. Small,
-// because a damaged or odd trace may have a million tracks.
+// What must be known of all tracks before their places in the columns can be computed.
 struct Survey {
   std::unique_ptr<const RowOrder> order;  // null if the track has one run
-  std::vector<uint32_t> counts;           // by depth
   uint32_t categories = 0;
-  int64_t begin_ns = INT64_MAX;
-  int64_t end_ns = INT64_MIN;
+  uint32_t lanes = 0;
+  uint32_t thread = 0;
+  uint32_t first_count = 0;  // in the thread's counts
 };
 
-Survey survey(const TrackRows& rows) {
-  Survey found;
-  if (rows.runs.size() > 1) found.order = std::make_unique<RowOrder>(rows.runs);
-  LaneStack stack;
-  for_each_row(rows, found.order.get(), [&](const SliceRow& row, StringId) {
-    const uint32_t depth = stack.place(row);
-    if (depth == found.counts.size()) found.counts.push_back(0);
-    ++found.counts[depth];
-    found.categories |= bit_of(row.category);
-    found.begin_ns = std::min(found.begin_ns, row.begin_ns);
-    found.end_ns = std::max(found.end_ns, row.end_ns);
-  });
-  return found;
-}
+// What one thread found in the tracks that it surveyed.
+struct alignas(kApartBytes) Surveyor {
+  std::vector<uint32_t> counts;  // of slices, by track and depth
+  int64_t begin_ns = INT64_MAX;
+  int64_t end_ns = INT64_MIN;
+
+  Survey survey(std::span<const RowRun> runs) {
+    Survey found;
+    found.first_count = static_cast<uint32_t>(counts.size());
+    if (runs.size() > 1) found.order = std::make_unique<RowOrder>(runs);
+    LaneStack stack;
+    for_each_row(runs, found.order.get(), [&](const SliceRow& row, StringId) {
+      const uint32_t depth = stack.place(row);
+      if (depth == found.lanes) {
+        counts.push_back(0);
+        ++found.lanes;
+      }
+      ++counts[found.first_count + depth];
+      found.categories |= bit_of(row.category);
+      begin_ns = std::min(begin_ns, row.begin_ns);
+      end_ns = std::max(end_ns, row.end_ns);
+    });
+    return found;
+  }
+};
 
 // Adds the track's lanes, whose slices begin at `first`. Returns the index behind its last slice.
-uint32_t add_lanes(Track& track, TrackId id, const Survey& survey, uint32_t first,
+uint32_t add_lanes(Track& track, TrackId id, std::span<const uint32_t> counts, uint32_t first,
                    std::vector<Lane>& lanes) {
   track.first_lane = LaneId{static_cast<uint32_t>(lanes.size())};
-  track.lane_count = static_cast<uint32_t>(survey.counts.size());
-  for (uint32_t depth = 0; depth < survey.counts.size(); ++depth) {
-    lanes.push_back({id, depth, SliceId{first}, survey.counts[depth]});
-    first += survey.counts[depth];
+  track.lane_count = static_cast<uint32_t>(counts.size());
+  for (uint32_t depth = 0; depth < counts.size(); ++depth) {
+    lanes.push_back({id, depth, SliceId{first}, counts[depth]});
+    first += counts[depth];
   }
   return first;
 }
 
 // Fills the track's columns and gives up its rows.
-void fill_columns(const TrackRows& rows, const RowOrder* order, std::span<const Lane> lanes,
+void fill_columns(std::span<const RowRun> runs, const RowOrder* order, std::span<const Lane> lanes,
                   uint32_t first_lane, int64_t base_ns, const SliceColumns& columns) {
   std::vector<uint32_t> next;
   for (const Lane& lane : lanes) next.push_back(lane.first.value);
   LaneStack stack;
-  take_each_row(rows, order, [&](const SliceRow& row, StringId name) {
+  take_each_row(runs, order, [&](const SliceRow& row, StringId name) {
     const uint32_t depth = stack.place(row);
     const size_t index = next[depth]++;
     columns.begin_ns[index] = row.begin_ns + base_ns;
@@ -96,28 +108,46 @@ void fill_columns(const TrackRows& rows, const RowOrder* order, std::span<const 
 }
 
 // The tracks that have slices, in the order of the timeline.
-std::vector<uint32_t> display_order(std::span<const TrackRows> gathered) {
+std::vector<uint32_t> display_order(const GatheredTracks& gathered) {
   std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < gathered.size(); ++i) {
-    if (!gathered[i].runs.empty()) order.push_back(i);
+  for (uint32_t i = 0; i < gathered.tracks.size(); ++i) {
+    if (!gathered.runs_of(i).empty()) order.push_back(i);
   }
   const auto key = [&](uint32_t index) {
-    const TrackRows& rows = gathered[index];
-    return std::tuple(rows.process_sort_index, rows.process_first_offset, rows.track.sort_index,
-                      rows.first_offset, index);
+    const GatheredTracks::Order& of_track = gathered.orders[index];
+    return std::tuple(of_track.process_sort_index, of_track.process_first_offset,
+                      gathered.tracks[index].sort_index, of_track.first_offset, index);
   };
   std::sort(order.begin(), order.end(),
             [&](uint32_t left, uint32_t right) { return key(left) < key(right); });
   return order;
 }
 
+// Leaves the tracks of `order`, in this order, without a second vector of them.
+void keep_in_order(std::vector<Track>& tracks, const std::vector<uint32_t>& order) {
+  std::vector<uint32_t> sources = order;
+  std::vector<bool> is_done(tracks.size());
+  for (const uint32_t source : order) is_done[source] = true;
+  for (uint32_t i = 0; i < tracks.size(); ++i) {
+    if (!is_done[i]) sources.push_back(i);
+  }
+  is_done.assign(tracks.size(), false);
+  for (uint32_t begin = 0; begin < tracks.size(); ++begin) {
+    const Track first = tracks[begin];
+    for (uint32_t at = begin; !is_done[at]; at = sources[at]) {
+      is_done[at] = true;
+      tracks[at] = sources[at] == begin ? first : tracks[sources[at]];
+    }
+  }
+  tracks.resize(order.size());
+}
+
 // Sorts the tracks by size, so that threads that take one after the other end at about the same
 // time.
-std::vector<uint32_t> largest_first(std::vector<uint32_t> tracks,
-                                    std::span<const TrackRows> gathered) {
-  std::vector<size_t> sizes(gathered.size());
+std::vector<uint32_t> largest_first(std::vector<uint32_t> tracks, const GatheredTracks& gathered) {
+  std::vector<size_t> sizes(gathered.tracks.size());
   for (const uint32_t track : tracks) {
-    for (const RowRun& run : gathered[track].runs) sizes[track] += run.rows.size();
+    for (const RowRun& run : gathered.runs_of(track)) sizes[track] += run.rows.size();
   }
   std::stable_sort(tracks.begin(), tracks.end(),
                    [&](uint32_t left, uint32_t right) { return sizes[left] > sizes[right]; });
@@ -126,30 +156,38 @@ std::vector<uint32_t> largest_first(std::vector<uint32_t> tracks,
 
 }  // namespace
 
-PlacedTracks place_tracks(std::span<const TrackRows> gathered, int64_t base_ns, unsigned threads) {
+PlacedTracks place_tracks(GatheredTracks gathered, int64_t base_ns, unsigned threads) {
   const std::vector<uint32_t> order = display_order(gathered);
+  free_memory(gathered.orders);
   const std::vector<uint32_t> by_size = largest_first(order, gathered);
-  std::vector<Survey> surveys(gathered.size());
-  for_each_index(threads, order.size(), [&](size_t index, unsigned) {
-    surveys[by_size[index]] = survey(gathered[by_size[index]]);
+  std::vector<Survey> surveys(gathered.tracks.size());
+  std::vector<Surveyor> surveyors(thread_count(threads));
+  for_each_index(threads, order.size(), [&](size_t index, unsigned thread) {
+    const uint32_t track = by_size[index];
+    surveys[track] = surveyors[thread].survey(gathered.runs_of(track));
+    surveys[track].thread = thread;
   });
 
   PlacedTracks out;
-  out.track_of_rows.resize(gathered.size());
-  out.tracks.reserve(order.size());
+  out.track_of_rows.resize(gathered.tracks.size());
+  out.tracks = std::move(gathered.tracks);
+  keep_in_order(out.tracks, order);
   out.categories.reserve(order.size());
   out.lanes.reserve(order.size());
   uint32_t count = 0;
-  for (const uint32_t index : order) {
-    const Survey& found = surveys[index];
-    const TrackId id{static_cast<uint32_t>(out.tracks.size())};
-    out.track_of_rows[index] = id;
-    if (count == 0) out.begin_ns = INT64_MAX, out.end_ns = INT64_MIN;
-    out.begin_ns = std::min(out.begin_ns, found.begin_ns + base_ns);
-    out.end_ns = std::max(out.end_ns, found.end_ns + base_ns);
-    out.tracks.push_back(gathered[index].track);
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    const Survey& found = surveys[order[i]];
+    out.track_of_rows[order[i]] = TrackId{i};
     out.categories.push_back(found.categories);
-    count = add_lanes(out.tracks.back(), id, found, count, out.lanes);
+    const auto counts = std::span<const uint32_t>(surveyors[found.thread].counts)
+                            .subspan(found.first_count, found.lanes);
+    count = add_lanes(out.tracks[i], TrackId{i}, counts, count, out.lanes);
+  }
+  if (count > 0) {
+    const auto begins = std::views::transform(surveyors, &Surveyor::begin_ns);
+    const auto ends = std::views::transform(surveyors, &Surveyor::end_ns);
+    out.begin_ns = std::ranges::min(begins) + base_ns;
+    out.end_ns = std::ranges::max(ends) + base_ns;
   }
 
   const auto memory = ColumnMemory::allocate(SliceColumns::bytes_of(count));
@@ -158,8 +196,8 @@ PlacedTracks place_tracks(std::span<const TrackRows> gathered, int64_t base_ns, 
     const uint32_t rows = by_size[index];
     const Track& track = out.tracks[out.track_of_rows[rows].value];
     const auto lanes = std::span(out.lanes).subspan(track.first_lane.value, track.lane_count);
-    fill_columns(gathered[rows], surveys[rows].order.get(), lanes, track.first_lane.value, base_ns,
-                 columns);
+    fill_columns(gathered.runs_of(rows), surveys[rows].order.get(), lanes, track.first_lane.value,
+                 base_ns, columns);
     surveys[rows].order.reset();
   });
   out.memory = memory;

@@ -11,13 +11,23 @@
 
 namespace redline::trace {
 
-/// A track and its slices.
-struct TrackRows {
-  Track track;  ///< ids and names; lanes and kind come later
-  int64_t process_sort_index = 0;
-  uint64_t process_first_offset = 0;  ///< where the file names the process first
-  uint64_t first_offset = 0;
-  std::vector<RowRun> runs;  ///< in the order of the file
+/// The tracks of a trace and their slices. A damaged or odd trace may have a million tracks, so
+/// what is not needed to the end lies apart.
+struct GatheredTracks {
+  /// What decides, beside the sort index of the track, where it stands.
+  struct Order {
+    int64_t process_sort_index = 0;
+    uint64_t process_first_offset = 0;  ///< where the file names the process first
+    uint64_t first_offset = 0;
+  };
+  std::vector<Track> tracks;        ///< ids and names; lanes and kind come later
+  std::vector<Order> orders;        ///< by track
+  std::vector<RowRun> runs;         ///< track by track, each track's in the order of the file
+  std::vector<uint32_t> first_run;  ///< by track, and one more: the number of runs
+
+  [[nodiscard]] std::span<const RowRun> runs_of(uint32_t track) const {
+    return std::span(runs).subspan(first_run[track], first_run[track + 1] - first_run[track]);
+  }
 };
 
 struct PlacedTracks {
@@ -38,8 +48,7 @@ struct PlacedTracks {
 
 /// Orders the tracks (by process, then by thread, each by sort index), and gives each slice the
 /// first lane below all slices that are still open when it begins. `base_ns` is added to all times.
-/// The rows are used up: their memory is freed while that of the columns is filled.
-[[nodiscard]] PlacedTracks place_tracks(std::span<const TrackRows> gathered, int64_t base_ns,
-                                        unsigned threads);
+/// The memory of the rows is freed while that of the columns is filled.
+[[nodiscard]] PlacedTracks place_tracks(GatheredTracks gathered, int64_t base_ns, unsigned threads);
 
 }  // namespace redline::trace

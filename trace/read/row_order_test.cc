@@ -22,9 +22,9 @@ SliceRow row(int64_t begin_ns, int64_t end_ns, uint64_t offset, uint32_t name = 
 
 std::vector<RowRun> runs_of(const SliceRows& rows, uint32_t track) {
   std::vector<RowRun> runs;
-  for (const auto& run : rows.runs(track)) {
-    runs.push_back({{run.first, run.count}, nullptr, run.block});
-  }
+  rows.for_each_run([&](uint32_t of, const SliceRows::Run& run) {
+    if (of == track) runs.push_back({run.rows(), nullptr, run.block});
+  });
   return runs;
 }
 
@@ -53,11 +53,27 @@ TEST(SliceRowsTest, ARunEndsWhereTheOrderOrTheChunkDoes) {
   rows.push(1, row(11, 12, 4));  // not in order
   rows.begin_chunk(7);
   rows.push(1, row(20, 21, 5));
-  ASSERT_EQ(rows.track_count(), 2U);
-  std::vector<std::pair<uint32_t, uint32_t>> found;
-  for (const auto& run : rows.runs(1)) found.emplace_back(run.chunk, run.count);
-  EXPECT_EQ(found, (std::vector<std::pair<uint32_t, uint32_t>>{{3, 3}, {3, 1}, {7, 1}}));
-  EXPECT_EQ(rows.runs(1)[1].first->text_offset, 4U);
+  std::vector<std::vector<uint64_t>> found;  // track, chunk, offsets
+  rows.for_each_run([&](uint32_t track, const SliceRows::Run& run) {
+    found.push_back({track, run.chunk});
+    for (const SliceRow& each : run.rows()) found.back().push_back(each.text_offset);
+  });
+  EXPECT_EQ(found,
+            (std::vector<std::vector<uint64_t>>{{0, 3, 2}, {1, 3, 0, 1, 3}, {1, 3, 4}, {1, 7, 5}}));
+  rows.forget_runs();
+  rows.for_each_run([](uint32_t, const SliceRows::Run&) { FAIL(); });
+}
+
+// Each track has rows of its own number, which begin at 0, 1, 2, …
+void expect_all(const SliceRows& rows, uint32_t tracks, int64_t count) {
+  std::vector<int64_t> next(tracks);
+  rows.for_each_run([&](uint32_t track, const SliceRows::Run& run) {
+    for (const SliceRow& each : run.rows()) {
+      ASSERT_EQ(each.begin_ns, next[track]++);
+      ASSERT_EQ(each.text_offset, track);
+    }
+  });
+  EXPECT_EQ(next, std::vector(tracks, count));
 }
 
 TEST(SliceRowsTest, KeepsManyRowsOfManyTracks) {
@@ -66,16 +82,7 @@ TEST(SliceRowsTest, KeepsManyRowsOfManyTracks) {
   for (uint32_t i = 0; i < kRows; ++i) {
     for (uint32_t track = 0; track < kTracks; ++track) rows.push(track, row(i, i, track));
   }
-  for (uint32_t track = 0; track < kTracks; ++track) {
-    int64_t next = 0;
-    for (const auto& run : rows.runs(track)) {
-      for (uint32_t i = 0; i < run.count; ++i) {
-        ASSERT_EQ(run.first[i].begin_ns, next++);
-        ASSERT_EQ(run.first[i].text_offset, track);
-      }
-    }
-    ASSERT_EQ(next, kRows);
-  }
+  expect_all(rows, kTracks, kRows);
 }
 
 TEST(SliceRowsTest, KeepsTheRowsOfVeryManyTracks) {
@@ -84,16 +91,7 @@ TEST(SliceRowsTest, KeepsTheRowsOfVeryManyTracks) {
   for (uint32_t i = 0; i < kRows; ++i) {
     for (uint32_t track = 0; track < kTracks; ++track) rows.push(track, row(i, i, track));
   }
-  for (uint32_t track = 0; track < kTracks; ++track) {
-    int64_t next = 0;
-    for (const auto& run : rows.runs(track)) {
-      for (const SliceRow& each : std::span(run.first, run.count)) {
-        ASSERT_EQ(each.begin_ns, next++);
-        ASSERT_EQ(each.text_offset, track);
-      }
-    }
-    ASSERT_EQ(next, kRows);
-  }
+  expect_all(rows, kTracks, kRows);
 }
 
 TEST(RowOrderTest, MergesTwoRowsOfEventsThatRepeat) {
@@ -129,9 +127,9 @@ TEST(RowOrderTest, IsThatOfSortingForAnyRows) {
 size_t resident_bytes(const SliceRows& rows, uint32_t track) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   std::set<uintptr_t> pages;
-  for (const auto& run : rows.runs(track)) {
-    for (uint32_t i = 0; i < run.count; ++i) {
-      pages.insert(reinterpret_cast<uintptr_t>(run.first + i) / page * page);
+  for (const RowRun& run : runs_of(rows, track)) {
+    for (const SliceRow& each : run.rows) {
+      pages.insert(reinterpret_cast<uintptr_t>(&each) / page * page);
     }
   }
   size_t bytes = 0;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/free_memory.h"
 #include "trace/model/columns.h"
 #include "trace/model/model.h"
 
@@ -62,41 +63,70 @@ class SliceRows {
     uint32_t chunk = 0;  ///< the chunk of the text that it was found in
     uint32_t count = 0;
     const SliceRow* first = nullptr;
-    RowBlock* block = nullptr;
+    RowBlock* block = nullptr;  ///< null: it is smaller than a page
+
+    [[nodiscard]] std::span<const SliceRow> rows() const { return {first, count}; }
   };
 
   /// Rows that are pushed from here on belong to this chunk.
   void begin_chunk(uint32_t chunk) { chunk_ = chunk; }
 
   void push(uint32_t track, const SliceRow& row) {
-    if (track >= tracks_.size()) tracks_.resize(track + 1);
+    if (track >= tracks_.size()) {
+      tracks_.resize(track + 1);
+      first_runs_.resize(track + 1, kNone);
+    }
     TrackRuns& runs = tracks_[track];
-    const bool continues = runs.next != runs.end && runs.runs.back().chunk == chunk_ &&
+    const bool continues = runs.next != runs.end && runs_[runs.last].run.chunk == chunk_ &&
                            !opens_before(row, runs.next[-1]);
-    if (!continues) begin_run(runs);
+    if (!continues) begin_run(track);
     *runs.next++ = row;
-    ++runs.runs.back().count;
+    ++runs_[runs.last].run.count;
   }
 
-  /// How many tracks runs() may be asked for.
-  [[nodiscard]] size_t track_count() const { return tracks_.size(); }
-  /// In the order in which the rows were added.
-  [[nodiscard]] const std::vector<Run>& runs(uint32_t track) const { return tracks_[track].runs; }
+  /// Calls visit(track, run) for each run; those of a track come in the order in which their rows
+  /// were added.
+  template <typename Visit>
+  void for_each_run(const Visit& visit) const {
+    for (uint32_t track = 0; track < first_runs_.size(); ++track) {
+      for (uint32_t at = first_runs_[track]; at != kNone; at = runs_[at].next_of_track) {
+        visit(track, runs_[at].run);
+      }
+    }
+  }
+  /// Frees what only push() needs.
+  void close() { free_memory(tracks_); }
+  /// Frees all but the rows themselves and their blocks.
+  void forget_runs() {
+    close();
+    free_memory(first_runs_);
+    free_memory(runs_);
+  }
 
  private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // A trace may have a million tracks of one row, so both are small and lie side by side.
+  struct LinkedRun {
+    Run run;
+    uint32_t next_of_track = kNone;
+  };
   struct TrackRuns {
     SliceRow* next = nullptr;
     SliceRow* end = nullptr;  ///< of the block that rows are written to
     RowBlock* block = nullptr;
-    size_t rows = 0;  ///< in all blocks
-    std::vector<Run> runs;
+    uint32_t rows = 0;  ///< in all blocks
+    uint32_t last = kNone;
   };
 
-  void begin_run(TrackRuns& runs);
-  [[nodiscard]] RowBlock* take_block(size_t rows);
+  void begin_run(uint32_t track);
+  void take_block(TrackRuns& runs, size_t rows);
+  [[nodiscard]] SliceRow* take_rows(size_t rows);
 
   uint32_t chunk_ = 0;
   std::vector<TrackRuns> tracks_;
+  std::vector<uint32_t> first_runs_;  ///< by track
+  std::vector<LinkedRun> runs_;
   std::deque<RowBlock> blocks_;
   std::vector<std::shared_ptr<ColumnMemory>> memory_;
   size_t memory_used_ = 0;  ///< bytes of the last one

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +21,8 @@ namespace {
 // The largest factor by which gzip can compress; only zeros come near it.
 constexpr size_t kLargestGzipRatio = 1040;
 constexpr size_t kLargestZstdRatio = 20'000;
+
+const auto kPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 
 ReadError cannot_read(const std::string& path, const std::string& why) {
   return {fmt::format("{}: {}. Give a trace file (*.pt.trace.json, .gz) or a folder of them", path,
@@ -121,7 +124,11 @@ void Text::end_here() const {
 }
 
 void Text::release(size_t from, size_t to) const {
-  if (inflation_) inflation_->buffer.release(from, to);
+  if (inflation_) return inflation_->buffer.release(from, to);
+  if (mapping_ == nullptr) return;
+  const size_t begin = std::max(from, released_to_.exchange(to)) / kPage * kPage;
+  const size_t end = to / kPage * kPage;
+  if (begin < end) ::madvise(static_cast<char*>(mapping_) + begin, end - begin, MADV_DONTNEED);
 }
 
 void Text::release_all() const {

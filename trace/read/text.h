@@ -6,6 +6,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -63,7 +64,8 @@ class Text {
   [[nodiscard]] Part at_least(size_t bytes) const;
   /// Waits for the whole text.
   [[nodiscard]] size_t size() const { return at_least(SIZE_MAX).text.size(); }
-  /// Says that [from, to) has been read, so that a compressed file's text there may be forgotten.
+  /// Says that [from, to) has been read. A compressed file's text there may be forgotten, and a
+  /// plain file's pages need not count as this process's memory. `to` grows from call to call.
   void release(size_t from, size_t to) const;
   /// Says that all has been read. What at_least() returned may not be read any more.
   void release_all() const;
@@ -136,6 +138,7 @@ class Text {
   std::string_view file_;
   void* mapping_ = nullptr;
   size_t mapping_bytes_ = 0;
+  mutable std::atomic<size_t> released_to_ = 0;  ///< of the mapping
 
   FileStamp stamp_;
   std::unique_ptr<Inflation> inflation_;  // of a compressed file

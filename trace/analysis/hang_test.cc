@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "trace/read/hang_tables.h"
 
@@ -428,6 +429,30 @@ TEST(HangTables, AreReadOfTheLatestRunWhateverElseLiesThere) {
   EXPECT_EQ(tables[1].collectives[0].operation, "barrier");
   EXPECT_TRUE(tables[1].collectives[0].is_done);
   EXPECT_THAT(read_hang_tables("/nonexistent"), IsEmpty());
+}
+
+TEST(HangTables, OfOneRunOrOfItsJobAreKept) {
+  const auto ranks_of = [](const std::string& run) {
+    const std::tuple<int, const char*, const char*> kTables[] = {
+        {0, "1.1", "slurm 7"}, {1, "2.1", "slurm 7"}, {2, "1.9", "slurm 8"},
+        {3, "1.9", ""},        {4, "2.1", ""},
+    };
+    std::vector<HangTable> tables;
+    for (const auto& [rank, of_run, job] : kTables) {
+      tables.emplace_back();
+      tables.back().rank = rank;
+      tables.back().run = of_run;
+      tables.back().job = job;
+    }
+    keep_one_job(tables, run);
+    std::vector<int> ranks;
+    for (const HangTable& table : tables) ranks.push_back(table.rank);
+    return ranks;
+  };
+  EXPECT_THAT(ranks_of(""), ElementsAre(0, 1, 4)) << "the latest run, and its job on other nodes";
+  EXPECT_THAT(ranks_of("1.1"), ElementsAre(0, 1));
+  EXPECT_THAT(ranks_of("1.9"), ElementsAre(2, 3));
+  EXPECT_THAT(ranks_of("3.1"), IsEmpty());
 }
 
 TEST(HangTables, OfAProgramTheLatestHasTheStackThatALauncherAdded) {

@@ -45,13 +45,15 @@ TEST(ArgsScan, FindsValuesWhereverTheyStand) {
 }
 
 TEST(ArgsScan, OfATornEventIsWhatStandsWhole) {
-  const std::string text =
-      R"({"name": "a \"kernel\"", "args": {"x": [1, {"y": "]"}], "a": 12, "b": "s"}})";
-  const size_t a_ends = text.find("12") + 2, b_ends = text.find("\"s\"") + 3;
-  for (size_t length = 0; length <= text.size(); ++length) {
-    const Values values = find_a_and_b(std::string_view(text).substr(0, length));
-    EXPECT_EQ(values[0], length > a_ends ? "12" : "") << length;
-    EXPECT_EQ(values[1], length > b_ends ? "\"s\"" : "") << length;
+  for (const std::string text :
+       {R"({"name": "a \"kernel\"", "args": {"x": [1, {"y": "]"}], "a": 12, "b": "s"}})",
+        R"({"name": "flat", "args": {"x": 1, "b": "s", "a": 12}})"}) {
+    const size_t a_ends = text.find("12") + 2, b_ends = text.find("\"s\"") + 3;
+    for (size_t length = 0; length <= text.size(); ++length) {
+      const Values values = find_a_and_b(std::string_view(text).substr(0, length));
+      EXPECT_EQ(values[0], length > a_ends ? "12" : "") << text << length;
+      EXPECT_EQ(values[1], length > b_ends ? "\"s\"" : "") << text << length;
+    }
   }
 }
 

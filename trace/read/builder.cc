@@ -70,7 +70,7 @@ void TraceBuilder::unite_tracks() {
   std::vector<GatheredTracks::Order>& orders = gathered_.orders;
   size_t most = 0;
   for (const EventCollector& collector : events_.collectors) most += collector.tracks().size();
-  tracks.reserve(most);  // what is not used takes no pages
+  tracks.reserve(most);
   orders.reserve(most);
   IdSlots slots;
   const auto hash_of = [&](uint32_t index) {

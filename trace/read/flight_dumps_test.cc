@@ -121,12 +121,13 @@ TEST_F(FlightDumps, ThatLagAreNamedWhereNobodyWaits) {
 TEST_F(FlightDumps, StandBesideTraces) {
   const std::string trace = put("a.pt.trace.json", R"({"traceEvents": []})");
   const std::string other = put("b.json", R"({"schemaVersion": 1, "traceEvents": []})");
-  put("rank0.json", dump(entry(1, "barrier", "[]", true)));
-  std::vector<std::string> paths = {folder_, trace, other};
+  const std::string list = put("c.json", R"([{"entries": []}])");
+  put("rank0.json", "\n " + dump(entry(1, "barrier", "[]", true)));
+  std::vector<std::string> paths = {folder_, trace, other, list};
   const auto tables = take_flight_dumps(paths);
-  ASSERT_TRUE(tables);
+  ASSERT_TRUE(tables) << tables.error().message;
   EXPECT_EQ(tables->size(), 1U);
-  EXPECT_THAT(paths, ElementsAre(folder_, trace, other));
+  EXPECT_THAT(paths, ElementsAre(folder_, trace, other, list));
 }
 
 TEST_F(FlightDumps, APipeIsLeftToOthers) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <ranges>
 #include <tuple>
 
 #include "base/free_memory.h"
@@ -184,10 +183,8 @@ PlacedTracks place_tracks(GatheredTracks gathered, int64_t base_ns, unsigned thr
     count = add_lanes(out.tracks[i], TrackId{i}, counts, count, out.lanes);
   }
   if (count > 0) {
-    const auto begins = std::views::transform(surveyors, &Surveyor::begin_ns);
-    const auto ends = std::views::transform(surveyors, &Surveyor::end_ns);
-    out.begin_ns = std::ranges::min(begins) + base_ns;
-    out.end_ns = std::ranges::max(ends) + base_ns;
+    out.begin_ns = std::ranges::min(surveyors, {}, &Surveyor::begin_ns).begin_ns + base_ns;
+    out.end_ns = std::ranges::max(surveyors, {}, &Surveyor::end_ns).end_ns + base_ns;
   }
 
   const auto memory = ColumnMemory::allocate(SliceColumns::bytes_of(count));

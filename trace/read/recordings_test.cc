@@ -100,6 +100,21 @@ TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
   EXPECT_THAT(more_notes, IsEmpty());
 }
 
+TEST(Recordings, WhatIsLeftOutIsOfTheSameProcessOrOfAnother) {
+  const std::string folder = ::testing::TempDir() + "processes_test." + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"node_7.100", "node_7.200", "mode_7.150", "latest"}) {
+    std::ofstream(folder + "/" + name + ".pt.trace.json") << redline::testing::TraceText().str();
+  }
+  const auto notes = notes_on_left_out({folder}, {folder + "/node_7.200.pt.trace.json"});
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(
+      notes,
+      ElementsAre(
+          folder + ": of each process the last seconds at its end; 1 trace of before left out",
+          folder + ": the latest recording; 2 traces of earlier ones left out"));
+}
+
 // What is kept of flight recorders' traces of one rank, by the begin of each.
 std::vector<int64_t> kept_rings(const std::vector<std::pair<Interval, int>>& spans_of_processes) {
   std::vector<std::shared_ptr<const Trace>> traces;

@@ -75,6 +75,16 @@ TEST(TolerantEventParser, LosesOnlyTheBrokenEvent) {
   }
 }
 
+TEST(TolerantEventParser, CountsWhatIsNoEventButNoPiecesOfABrokenOne) {
+  const std::string broken = R"({"ph" "X", "args": {"l": [{"m": 1}, {"m": 2}], "n": 3}})";
+  EXPECT_THAT(parse(event("a") + ", 5, " + event("b") + "]").issues,
+              ElementsAre(Pair("not_an_event", 1)));
+  EXPECT_THAT(parse(broken + ", 5, " + event("b") + "]").issues,
+              ElementsAre(Pair("event_malformed", 1)));
+  EXPECT_THAT(parse(broken + ", " + event("b") + ", 5, 6]").issues,
+              ElementsAre(Pair("event_malformed", 1), Pair("not_an_event", 2)));
+}
+
 TEST(TolerantEventParser, FindsTheEndOfANameWithBareQuotes) {
   for (const char* name : {"a\"b", "a\"b\"c", "outer \"q\"", "\"q\" inner", "a\", b", "\"", "\"\"",
                            "f(\"x\", \"y\")", "{\"k\"}", "a\": 1"}) {

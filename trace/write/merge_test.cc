@@ -248,8 +248,8 @@ TEST_F(Merge, SaysWhatEachFileSaidOfItself) {
   std::ofstream(path("none.json.gz"));
   ASSERT_TRUE(merge_traces(Traces{rank(1, 0), rank(2, 5'000)}, path("all.json"), {.align = false}));
   std::ifstream again(path("all.json"));
-  for (const json& each : json::parse(again)["redline_merge"]["ranks"])
-    EXPECT_EQ(each["clock"], nullptr);
+  const json unmoved = json::parse(again);
+  for (const json& each : unmoved["redline_merge"]["ranks"]) EXPECT_EQ(each["clock"], nullptr);
 }
 
 TEST_F(Merge, TellsItsProgressAndStopsWhenItIsCancelled) {

@@ -89,7 +89,7 @@ class DocumentReader {
   // otherwise the events may stand further on. Returns where to go on.
   size_t read_no_member(size_t at) {
     part_ = source_.at_least(SIZE_MAX);
-    if (document_.has_events && part_.text[at] == '{') {
+    if (document_.has_events && part_.text.substr(at).starts_with('{')) {
       issues_.add(Issue::kArrayEndedEarly, at);
       return read_events(at);
     }

@@ -18,7 +18,11 @@ std::string much_of_everything(uint32_t seed) {
   const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
   std::string text = R"({"traceEvents": [)";
   for (uint32_t i = 0; i < 60'000; ++i) {
-    const uint32_t piece = i / 6000, pid = below(3 + piece), tid = below(5 + piece);
+    const uint32_t piece = i / 6000, pid = below(3 + piece), thread = below(5 + piece);
+    // Threads without a number stand in the order in which the text names them.
+    const std::string tid = pid % 2 == 0
+                                ? fmt::to_string(thread)
+                                : fmt::format("\"{}\"", static_cast<char>('a' + 7 * thread % 26));
     const std::string place = fmt::format(R"("pid": {}, "tid": {}, "ts": {}.5)", pid, tid, i);
     const std::string name = fmt::format(R"("name": "event {} of piece {}")", below(9), piece);
     switch (below(9)) {

@@ -20,8 +20,8 @@ class WritePace {
   [[nodiscard]] size_t take(size_t wanted);
   /// The same, but sleeps until it can give at least one.
   [[nodiscard]] size_t wait_and_take(size_t wanted);
-  /// Takes the bound away until the next set(). Called when the process is told to end, or when
-  /// nobody wants the trace.
+  /// Takes the bound away until the next set(). The recorder calls it when the process is told to
+  /// end, or when nobody wants the trace.
   void lift() { is_lifted_ = true; }
 
  private:

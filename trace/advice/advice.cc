@@ -1,5 +1,7 @@
 #include "trace/advice/advice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -35,6 +37,14 @@ void rank_by_gain(std::vector<Finding>& findings) {
   });
 }
 
+// autotune sets the batch size in the DataLoader, or where the command names it.
+void ask_for_placeholders(const Activity& activity, std::vector<Finding>& findings) {
+  if (!activity.lacks_dataloader()) return;
+  for (Finding& finding : findings) {
+    if (finding.knob.starts_with("batch_size=")) finding.placeholder = "{batch_size}";
+  }
+}
+
 }  // namespace
 
 const char* severity_name(Severity severity) {
@@ -46,6 +56,14 @@ const char* severity_name(Severity severity) {
     default:
       return "low";
   }
+}
+
+std::string trial_of(const Finding& finding) {
+  if (finding.knob.empty()) return "";
+  const std::string trial = "autotune --knob " + finding.knob;
+  return finding.placeholder.empty()
+             ? trial
+             : fmt::format("{}, with {} in the command", trial, finding.placeholder);
 }
 
 std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
@@ -65,6 +83,7 @@ std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
   for (auto& finding : found) {
     if (finding) findings.push_back(std::move(*finding));
   }
+  ask_for_placeholders(activity, findings);
   rank_by_gain(findings);
   return findings;
 }

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "trace/analysis/analysis.h"
@@ -15,6 +16,9 @@
 namespace redline::trace {
 
 [[nodiscard]] const char* severity_name(Severity severity);
+
+/// What to try, "autotune --knob amp=off,bf16"; empty if no knob helps.
+[[nodiscard]] std::string trial_of(const Finding& finding);
 
 /// Findings of one rank, the largest possible gain first.
 [[nodiscard]] std::vector<Finding> advise(const Analysis& analysis, unsigned threads = 2);

@@ -88,7 +88,12 @@ TEST(AdviceGpu, PageableCopies) {
   };
   const auto findings = advice_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs));
   EXPECT_NEAR(*only(findings, "pageable_copies").estimated_speedup, 100 / 98.0, 1e-9);
-  EXPECT_EQ(only(findings, "pageable_copies").knob, "pin_memory=off,on");
+  EXPECT_EQ(only(findings, "pageable_copies").knob, "") << "no DataLoader would take a knob";
+  const auto loaded = advice_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs)
+                                    .annotation("enumerate(DataLoader)#_Iter.__next__", 0, kMs));
+  EXPECT_EQ(only(loaded, "pageable_copies").knob, "pin_memory=off,on");
+  EXPECT_THAT(only(loaded, "pageable_copies").detail,
+              HasSubstr(" copying a step: pin_memory=True"));
   EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pageable -> Device)", kMs / 10)),
               Not(HasRule("pageable_copies")));
   EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pinned -> Device)", 2 * kMs)),

@@ -220,12 +220,13 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   Finding finding = finding_on("cpu_oversubscribed", activity, idle_ns);
   finding.headline = fmt::format("Threads that launch kernels lose the CPU: {}{}",
                                  format_ns(part.per_step_ns), activity.a_step());
-  finding.detail = fmt::format(
-      "{} launches took over {} with the GPU idle: fewer DataLoader workers, or OMP_NUM_THREADS",
-      format_count(count), format_ns(kStalledLaunchNs));
+  const bool has_workers = !activity.lacks_dataloader();
+  finding.detail = fmt::format("{} launches took over {} with the GPU idle: {}OMP_NUM_THREADS",
+                               format_count(count), format_ns(kStalledLaunchNs),
+                               has_workers ? "fewer DataLoader workers, or " : "a smaller ");
   finding.evidence.emplace_back("launches", static_cast<double>(count));
   finding.events = longest(trace, stalled);
-  finding.knob = workers_knob(activity);
+  if (has_workers) finding.knob = workers_knob(activity);
   return finding;
 }
 

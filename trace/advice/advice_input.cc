@@ -126,13 +126,14 @@ std::optional<Finding> pageable_copies(const Activity& activity) {
   finding.headline = fmt::format("Pageable host-to-device copies: {}{}",
                                  format_ns(part.per_step_ns), activity.a_step());
   finding.detail = fmt::format(
-      "the host waits for each of {} copies, {} of copying{}: pin_memory=True and "
-      "non_blocking=True copy beside kernels",
-      format_count(copies.size()), format_ns(copy_ns), activity.a_step());
+      "the host waits for each of {} copies, {} of copying{}: {} and non_blocking=True copy beside "
+      "kernels",
+      format_count(copies.size()), format_ns(copy_ns), activity.a_step(),
+      activity.lacks_dataloader() ? "tensor.pin_memory()" : "pin_memory=True");
   finding.evidence.emplace_back("copy_ns", static_cast<double>(copy_ns));
   finding.evidence.emplace_back("copies", static_cast<double>(copies.size()));
   finding.events = longest(activity.trace(), copies);
-  finding.knob = "pin_memory=off,on";
+  if (!activity.lacks_dataloader()) finding.knob = "pin_memory=off,on";
   return finding;
 }
 

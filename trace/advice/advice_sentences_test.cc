@@ -213,10 +213,10 @@ removable_ns 3.75e+07, step_share 0.375
 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 0..15000 us
 enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 16000..31000 us
 )" + short_waits(38)},
-      {"pageable_copies", copying(20 * kMs), R"(pageable_copies high x 1.25 [pin_memory=off,on]
+      {"pageable_copies", copying(20 * kMs), R"(pageable_copies high x 1.25 []
 Pageable host-to-device copies: 20.0 ms a step
 the host waits for each of 1 copies, 20.0 ms of copying a step:
-  pin_memory=True and non_blocking=True copy beside kernels
+  tensor.pin_memory() and non_blocking=True copy beside kernels
 removable_ns 2e+07, step_share 0.2, copy_ns 2e+07, copies 1
 Memcpy HtoD (Pageable -> Device) 70000..90000 us
 )"},

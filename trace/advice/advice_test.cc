@@ -16,6 +16,7 @@ using redline::testing::advice_on;
 using redline::testing::HasRule;
 using redline::testing::kMs;
 using redline::testing::one_step;
+using redline::testing::only;
 using redline::testing::TraceText;
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -52,6 +53,22 @@ TEST(Advice, InferenceOfOneSampleAtATimeIsToldOfBatches) {
   EXPECT_EQ(findings[0].knob, "batch_size=1..16");
   EXPECT_THAT(advice(R"("inference": true, "samples_per_step": 4)"), Not(HasRule("batch_of_one")));
   EXPECT_THAT(advice(R"("samples_per_step": 2)"), Not(HasRule("batch_of_one")));
+}
+
+TEST(Advice, AJobWithoutADataLoaderIsToldToNameTheBatchSizeInItsCommand) {
+  const auto trial = [](const TraceText& text) {
+    return trial_of(only(advice_on(text), "batch_of_one"));
+  };
+  auto inference =
+      one_step().rank(0, 1).top(R"("redline": {"inference": true, "samples_per_step": 1})");
+  const std::string plain = "autotune --knob batch_size=1..16";
+  EXPECT_EQ(trial(inference), plain) << "no operators, so nothing is known of a DataLoader";
+  inference.cpu_op("aten::relu", 0, 99 * kMs);
+  EXPECT_EQ(trial(inference), plain + ", with {batch_size} in the command");
+  // Outside the step, as where a batch is fetched before the step's mark.
+  inference.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 200 * kMs,
+                       kMs);
+  EXPECT_EQ(trial(inference), plain);
 }
 
 TEST(Advice, DataLoaderWait) {

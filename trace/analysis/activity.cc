@@ -146,6 +146,8 @@ void Activity::sort_slices() {
   IntervalCursor steps(steps_);
   for_each_slice(trace(), [&](SliceId slice, Category category) {
     const WorkKind kind = kinds_.of(category, names[slice.value]);
+    has_operators_ |= category == Category::kCpuOp;
+    has_dataloader_ |= kind == WorkKind::kDataLoader;
     if (kind == WorkKind::kNone || !steps.touches(interval_of(trace(), slice))) return;
     slices_[static_cast<size_t>(kind)].push_back(slice);
   });

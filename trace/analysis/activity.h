@@ -74,6 +74,9 @@ class Activity {
     return slices_[static_cast<size_t>(kind)];
   }
   [[nodiscard]] int64_t kernel_count() const;
+  /// Operators were recorded, also outside the steps, but no DataLoader: the job has nothing that
+  /// would take a DataLoader's knobs.
+  [[nodiscard]] bool lacks_dataloader() const { return has_operators_ && !has_dataloader_; }
 
   /// The times inside the steps in which any of `slices` runs; overlapping times are united.
   [[nodiscard]] Intervals time_of(std::span<const SliceId> slices) const;
@@ -104,6 +107,7 @@ class Activity {
   WorkKinds kinds_;
   Intervals steps_;
   int64_t steps_ns_ = 0;
+  bool has_operators_ = false, has_dataloader_ = false;
   std::array<std::vector<SliceId>, static_cast<size_t>(WorkKind::kCount)> slices_;
   std::array<Intervals, static_cast<size_t>(WorkKind::kCount)> device_times_;
   Intervals device_time_;

@@ -31,6 +31,9 @@ struct Finding {
   std::vector<EvidenceEvent> events;                     ///< where to look, the most telling first
   std::optional<double> estimated_speedup;  ///< an upper bound; nullopt if it cannot be known
   std::string knob;  ///< argument for autotune --knob, e.g. "amp=off,bf16"; empty if no knob helps
+  /// "{batch_size}" if the command must say where the knob's value goes, because the recorded job
+  /// has no DataLoader that would take it; else empty.
+  std::string placeholder;
   /// Index of the rank (in a report: of Report::traces) that `events` belong to.
   size_t trace = 0;
 };

@@ -67,10 +67,8 @@ std::string links_html(const Finding& finding, size_t index, bool is_shown) {
     links += fmt::format("<button data-evidence={}>show in the timeline</button>", index);
   }
   if (!finding.knob.empty()) {
-    links += fmt::format(
-        "<code>autotune --knob {0}</code><button data-copy=\"--knob {0}\">copy"
-        "</button>",
-        escape(finding.knob));
+    links += fmt::format("<code>{}</code><button data-copy=\"--knob {}\">copy</button>",
+                         escape(trial_of(finding)), escape(finding.knob));
   }
   return links.empty() ? "" : "<div class=links>" + links + "</div>";
 }

@@ -244,12 +244,14 @@ json advice_json(const std::vector<Finding>& findings, size_t first_trace = 0) {
     for (const EvidenceEvent& event : finding.events) {
       evidence["events"].push_back(event_json(event));
     }
-    list.push_back({{"rule", finding.rule},
-                    {"severity", severity_name(finding.severity)},
-                    {"message", finding.headline + ": " + finding.detail},
-                    {"evidence", evidence},
-                    {"estimated_speedup", or_null(finding.estimated_speedup)},
-                    {"knob", finding.knob.empty() ? json() : json(finding.knob)}});
+    list.push_back(
+        {{"rule", finding.rule},
+         {"severity", severity_name(finding.severity)},
+         {"message", finding.headline + ": " + finding.detail},
+         {"evidence", evidence},
+         {"estimated_speedup", or_null(finding.estimated_speedup)},
+         {"knob", finding.knob.empty() ? json() : json(finding.knob)},
+         {"placeholder", finding.placeholder.empty() ? json() : json(finding.placeholder)}});
   }
   return list;
 }

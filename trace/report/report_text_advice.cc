@@ -43,7 +43,7 @@ void write_findings(TextPage& page) {
       canvas.left("", kIndent).left(elide(line, kWidth)).end_line();
     }
     if (finding.knob.empty()) continue;
-    canvas.left("     -> autotune --knob " + finding.knob, 0, Hue::kGreen).end_line();
+    canvas.left("     -> " + trial_of(finding), 0, Hue::kGreen).end_line();
   }
   canvas.end_line();
 }

@@ -109,7 +109,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankCollectives, groups, calls, has_seqs, has
                                    clock)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EvidenceEvent, slice, begin_ns, end_ns, name)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, rule, severity, headline, detail, evidence, events,
-                                   estimated_speedup, knob)
+                                   estimated_speedup, knob, placeholder)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepBreakdown, part_ns)
 

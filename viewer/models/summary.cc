@@ -98,7 +98,7 @@ SummaryCard card_of(const trace::Finding& finding, const trace::Report& report) 
   card.headline = typeset(finding.headline);
   card.detail = typeset(finding.detail);
   card.gain = gain_text(finding.estimated_speedup);
-  card.knob = finding.knob;
+  card.trial = trial_of(finding);
   card.severity = finding.severity;
   card.trace = finding.trace;
   for (const trace::EvidenceEvent& event : finding.events) {

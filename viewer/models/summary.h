@@ -26,7 +26,7 @@ struct SummaryCard {
   std::string headline;
   std::string detail;
   std::string gain;      ///< "1.50 ×" at most, if cured; empty where unknown
-  std::string knob;      ///< for autotune --knob; may be empty
+  std::string trial;     ///< "autotune --knob amp=off,bf16"; may be empty
   std::string evidence;  ///< the figures it follows from, one a line
   trace::Severity severity = trace::Severity::kLow;
   size_t trace = 0;      ///< index of the report's trace that has the evidence

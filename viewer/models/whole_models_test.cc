@@ -190,7 +190,7 @@ class Whole : public ::testing::Test {
     for (const SummaryFigure& figure : summary.figures) say("{}: {}", figure.label, figure.value);
     for (const SummaryCard& card : summary.cards) {
       say("* {}\n{}\n{} | {} | {} | trace {} slice {} time {} {} {}\n{}", card.headline,
-          card.detail, card.gain, card.knob, int(card.severity), card.trace,
+          card.detail, card.gain, card.trial, int(card.severity), card.trace,
           card.slice ? std::to_string(card.slice.value) : "-", card.time.begin_ns, card.time.end_ns,
           card.is_idle, card.evidence);
     }

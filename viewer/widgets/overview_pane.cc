@@ -170,8 +170,8 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
   detail->setWordWrap(true);
   words->addWidget(headline);
   words->addWidget(detail);
-  if (!card.knob.empty()) {
-    auto* knob = make_label(tr("autotune --knob %1").arg(text(card.knob)), ui_font(11));
+  if (!card.trial.empty()) {
+    auto* knob = make_label(text(card.trial), ui_font(11));
     knob->setWordWrap(true);
     knob->setTextInteractionFlags(Qt::TextSelectableByMouse);
     words->addWidget(knob);

@@ -174,8 +174,9 @@ uint64_t NcclPlugin::begin(const Event& event) {
   if (is_recorded && event.type == kColl) {
     profiler::note_collective_choice(kept.step, event.algorithm, event.protocol);
   }
-  // A call that goes into a CUDA graph enters nothing yet.
-  const bool enters = event.type == kColl && event.communicator != nullptr && !event.is_captured;
+  // Of a call in a CUDA graph NCCL makes this event each time that the graph runs, not when the
+  // call is captured (hostStreamPlanTask() in its enqueue.cc). So each of them enters.
+  const bool enters = event.type == kColl && event.communicator != nullptr;
   open->ticket = is_listing_ && enters ? entered_.enter(event) : 0;
   open->is_recorded = !is_recorded;
   open->begin_ns = now;

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "base/file.h"
 #include "machine/kernel_text.h"
 #include "machine/resources.h"
+#include "machine/thread_times.h"
 
 namespace redline::machine {
 
@@ -37,13 +37,9 @@ std::optional<CoreUseReader::Times> CoreUseReader::waits_of_threads() const {
   const std::string folder = root_ + "/proc/self/task";
   for (std::filesystem::directory_iterator thread(folder, error), end; !error && thread != end;
        thread.increment(error)) {
-    // "time on a core, time of waiting for one, turns"
-    const std::string text = read_file(thread->path() / "schedstat");
-    std::string_view columns = text;
-    take_word(columns);
-    const auto wait_ns = number_of<int64_t>(take_word(columns));
     const auto id = number_of<pid_t>(thread->path().filename().native());
-    if (wait_ns && id) times[*id] = *wait_ns;
+    if (!id) continue;
+    if (const auto its = thread_times("self", *id, root_)) times[*id] = its->wait_ns;
   }
   if (times.empty()) return std::nullopt;
   return times;

@@ -11,10 +11,10 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "base/quiet_thread.h"
-#include "machine/kernel_text.h"
 #include "machine/launch/process_tree.h"
 #include "machine/oom_kills.h"
 #include "machine/resources.h"
+#include "machine/thread_times.h"
 #include "machine/thread_wait.h"
 #include "profiler/request/logged_jobs.h"
 #include "profiler/request/record_request.h"
@@ -65,9 +65,8 @@ void say_verdict(const Hang& hang, int64_t now_ns) {
 
 // How long the thread has had a core.
 int64_t core_time_ns(int64_t process, int64_t thread) {
-  const std::string path =
-      "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/schedstat";
-  return machine::number_of<int64_t>(read_file(path)).value_or(0);
+  const auto times = machine::thread_times(std::to_string(process), thread);
+  return times ? times->run_ns : 0;
 }
 
 void send(const std::vector<launch::JobProcess>& processes, int signal) {

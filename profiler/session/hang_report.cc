@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/quiet_thread.h"
-#include "machine/kernel_text.h"
 #include "machine/resources.h"
+#include "machine/thread_times.h"
 #include "machine/thread_wait.h"
 #include "profiler/session/abort_watch.h"
 #include "profiler/session/step_log.h"
@@ -102,8 +102,8 @@ int64_t add_lists(const json& told, json& lists) {
 }
 
 int64_t core_time_ns(int64_t thread) {
-  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/schedstat";
-  return machine::number_of<int64_t>(read_file(path)).value_or(0);
+  const auto times = machine::thread_times("self", thread);
+  return times ? times->run_ns : 0;
 }
 
 int64_t median(std::vector<int64_t> values) {

@@ -1,5 +1,7 @@
 #include "profiler/write/window.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -10,7 +12,6 @@ namespace redline::profiler {
 namespace {
 
 constexpr auto kLookInterval = std::chrono::milliseconds(20);
-constexpr int64_t kRoundIntervalNs = 50'000'000;
 constexpr int64_t kFlushIntervalNs = 1'000'000'000;  // a kill -9 loses at most this much
 
 }  // namespace
@@ -59,7 +60,10 @@ void Window::run() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kLookInterval, [this] { return closing_; })) {
       lock.unlock();
-      if (pool_.is_quarter_used() || monotonic_ns() >= round_ns_ + kRoundIntervalNs) round();
+      if (pool_.is_quarter_used() || plan_.is_due(monotonic_ns(), is_short_of_texts())) {
+        round();
+        plan_.end(machine::thread_times("self", gettid()));
+      }
       lock.lock();
     }
     const bool keep = keep_;
@@ -71,14 +75,18 @@ void Window::run() {
   }
 }
 
+/// A new generation of texts has begun, and the one before it is not released yet.
+bool Window::is_short_of_texts() const {
+  return are_older_texts_needed_ || texts_.began_ns() >= plan_.begun_ns();
+}
+
 void Window::round() {
-  const int64_t now_ns = monotonic_ns();
-  const int64_t last_round_ns = std::exchange(round_ns_, now_ns);
+  const int64_t last_round_ns = plan_.begin(monotonic_ns());
   const bool begun = begin_ns_.load(std::memory_order_acquire) != kNotBegun;
   if (begun && !assembler_) open();
   const uint32_t texts_generation = texts_.generation();
   // Events that were open when the generation of texts changed have had a round's time to end.
-  const bool older_texts_needed = texts_.began_ns() >= last_round_ns;
+  are_older_texts_needed_ = texts_.began_ns() >= last_round_ns;
   if (assembler_) {
     // If this thread is too slow, threads of the job lose records.
     const bool is_behind = pool_.is_quarter_used();
@@ -91,11 +99,11 @@ void Window::round() {
     if (finished) threads_.recycle(log);
   }
   if (assembler_) assembler_->end_round();
-  if (!older_texts_needed) texts_.release_before(texts_generation);
+  if (!are_older_texts_needed_) texts_.release_before(texts_generation);
   if (!assembler_) return;
-  if (const int64_t now = monotonic_ns(); now >= next_flush_ns_) {
+  if (monotonic_ns() >= next_flush_ns_) {
     assembler_->flush();
-    next_flush_ns_ = now + kFlushIntervalNs;
+    next_flush_ns_ = plan_.begun_ns() + kFlushIntervalNs;
     check_disk();
   }
   bytes_ = assembler_->bytes_written();

@@ -10,7 +10,7 @@
 //
 // The writer thread must disturb training as little as possible. So full chunks do not wake it,
 // which would cost the training thread a system call each; it looks every 20 ms how full the memory
-// is, and drains the logs if a quarter is in use or 50 ms have passed.
+// is, and drains the logs if a quarter is in use, or when its plan says so.
 #pragma once
 
 #include <atomic>
@@ -29,6 +29,7 @@
 #include "profiler/log/open_slices.h"
 #include "profiler/log/thread_log.h"
 #include "profiler/write/assembler.h"
+#include "profiler/write/round_plan.h"
 
 namespace redline::profiler {
 
@@ -74,6 +75,7 @@ class Window {
   void run();
   void close(bool keep);
   void round();
+  [[nodiscard]] bool is_short_of_texts() const;
   void open();
   void drain(ThreadLog& log);
   void add(const Record& record, const ThreadLog& log);
@@ -107,7 +109,8 @@ class Window {
   std::optional<Assembler> assembler_;
   std::string error_;
   uint64_t on_disk_ = 0;  ///< events that are surely on the disk
-  int64_t round_ns_ = 0;  ///< when the last round began
+  RoundPlan plan_;
+  bool are_older_texts_needed_ = false;  ///< by slices that were open when their generation ended
   int64_t next_flush_ns_ = 0;
   std::vector<ThreadLog*> logs_;
   std::map<uint64_t, std::string> seen_threads_;  ///< tid and name of threads with events

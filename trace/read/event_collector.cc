@@ -162,9 +162,8 @@ StringId EventCollector::name_of(const RawEvent& event) {
   }
   const StringId name = intern_token(event, event.name);
   next_name_.resize(strings_.size());
-  // Only a text without escapes and repairs can be compared as it stands.
-  const bool is_plain = strings_[name] == content && content.find('\\') == kTextEnds;
-  if (last_name_ && is_plain) next_name_[last_name_.value] = name;
+  // A text whose escapes or repairs make another name cannot be compared as it stands.
+  if (last_name_ && strings_[name] == content) next_name_[last_name_.value] = name;
   return last_name_ = name;
 }
 

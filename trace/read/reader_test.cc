@@ -102,6 +102,16 @@ TEST(Reader, ReadsTopLevelKeysBeforeAndBehindTheEvents) {
   EXPECT_THAT(trace->issues(), IsEmpty());
 }
 
+// The reader expects the name that followed last time, and compares it with the text as it stands.
+TEST(Reader, ANameThatReadsLikeTheTextOfAnotherIsNotThatOne) {
+  const auto at = [](int ts) { return "\"ts\": " + std::to_string(ts) + ", \"dur\": 1"; };
+  const auto trace = parsed("[" + x("k", at(1)) + "," + x(R"(a\\n)", at(2)) + "," + x("k", at(3)) +
+                            "," + x(R"(a\n)", at(4)) + "]");
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(describe(*trace),
+              ElementsAre("k 1000 2000 0", "a\\n 2000 3000 0", "k 3000 4000 0", "a\n 4000 5000 0"));
+}
+
 TEST(Reader, PairsBeginsWithEnds) {
   const std::string row = R"("pid": 0, "tid": 0)";
   const auto trace = parsed("[{" + row + R"(, "ph": "B", "ts": 1, "name": "B"}, {)" + row +

@@ -137,6 +137,7 @@ TEST(Recordings, OfTracesThatHoldTheSameTimeOfAProcessTheLaterCounts) {
   EXPECT_THAT(kept_rings({{{1000, 3000}, 7}, {{1000, 2000}, 7}, {{1000, 1500}, 7}}),
               ElementsAre(1000));
   EXPECT_THAT(kept_rings({{{1000, 2000}, 7}, {{2000, 2500}, 7}}), ElementsAre(1000, 2000));
+  EXPECT_THAT(kept_rings({{{1000, 2000}, 7}, {{1500, 2000}, 7}}), ElementsAre(1000));
   EXPECT_THAT(kept_rings({{{1000, 2000}, 7}, {{1500, 2500}, 8}}), ElementsAre(1000, 1500))
       << "another process, which may be the same rank started anew";
 }

@@ -18,13 +18,16 @@ class RoundPlan {
  public:
   /// `is_pressed`: the memory of records or texts becomes short.
   [[nodiscard]] bool is_due(int64_t now_ns, bool is_pressed) const {
-    const int64_t interval_ns = is_crowded_ && !is_pressed ? kCrowdedIntervalNs : kIntervalNs;
-    return now_ns - begun_ns_ >= interval_ns;
+    return now_ns >= (is_pressed ? begun_ns_ + kIntervalNs : next_ns());
+  }
+  /// When the next round is due if nothing presses.
+  [[nodiscard]] int64_t next_ns() const {
+    return begun_ns_ + (is_crowded_ ? kCrowdedIntervalNs : kIntervalNs);
   }
   /// A round begins. Returns when the one before it began.
   int64_t begin(int64_t now_ns) { return std::exchange(begun_ns_, now_ns); }
   [[nodiscard]] int64_t begun_ns() const { return begun_ns_; }
-  /// A round ends. `times` are those of the writer thread.
+  /// The logs are empty. `times` are those of the writer thread.
   void end(const std::optional<machine::ThreadTimes>& times) {
     if (!times) return;
     // A wait of half the time on a core is no accident: more threads are ready than there are
@@ -35,7 +38,7 @@ class RoundPlan {
 
  private:
   static constexpr int64_t kIntervalNs = 50'000'000;
-  static constexpr int64_t kCrowdedIntervalNs = 1'000'000'000;  // what a kill -9 may lose
+  static constexpr int64_t kCrowdedIntervalNs = 1'000'000'000;
 
   int64_t begun_ns_ = 0;
   machine::ThreadTimes times_;

@@ -12,7 +12,9 @@ TEST(RoundPlan, RecordsWaitForASecondWhereOthersHaveTheCores) {
   EXPECT_EQ(plan.begin(1000 * kMs), 0);
   EXPECT_FALSE(plan.is_due(1049 * kMs, false));
   EXPECT_TRUE(plan.is_due(1050 * kMs, false));
+  EXPECT_EQ(plan.next_ns(), 1050 * kMs);
   plan.end(machine::ThreadTimes{.run_ns = 100, .wait_ns = 51});
+  EXPECT_EQ(plan.next_ns(), 2000 * kMs);
   EXPECT_FALSE(plan.is_due(1999 * kMs, false));
   EXPECT_TRUE(plan.is_due(2000 * kMs, false));
   EXPECT_FALSE(plan.is_due(1049 * kMs, true));

@@ -60,10 +60,7 @@ void Window::run() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kLookInterval, [this] { return closing_; })) {
       lock.unlock();
-      if (pool_.is_quarter_used() || plan_.is_due(monotonic_ns(), is_short_of_texts())) {
-        round();
-        plan_.end(machine::thread_times("self", gettid()));
-      }
+      if (pool_.is_quarter_used() || plan_.is_due(monotonic_ns(), is_short_of_texts())) round();
       lock.lock();
     }
     const bool keep = keep_;
@@ -100,10 +97,11 @@ void Window::round() {
   }
   if (assembler_) assembler_->end_round();
   if (!are_older_texts_needed_) texts_.release_before(texts_generation);
+  plan_.end(machine::thread_times("self", gettid()));
   if (!assembler_) return;
-  if (monotonic_ns() >= next_flush_ns_) {
+  if (plan_.next_ns() > flushed_ns_ + kFlushIntervalNs) {
     assembler_->flush();
-    next_flush_ns_ = plan_.begun_ns() + kFlushIntervalNs;
+    flushed_ns_ = plan_.begun_ns();
     check_disk();
   }
   bytes_ = assembler_->bytes_written();
@@ -112,7 +110,7 @@ void Window::round() {
 
 void Window::open() {
   assembler_.emplace(texts_, options_);
-  next_flush_ns_ = options_.begin_ns + kFlushIntervalNs;
+  flushed_ns_ = options_.begin_ns;
 }
 
 void Window::drain(ThreadLog& log) {

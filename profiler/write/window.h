@@ -111,7 +111,7 @@ class Window {
   uint64_t on_disk_ = 0;  ///< events that are surely on the disk
   RoundPlan plan_;
   bool are_older_texts_needed_ = false;  ///< by slices that were open when their generation ended
-  int64_t next_flush_ns_ = 0;
+  int64_t flushed_ns_ = 0;               ///< what ended before is in the file
   std::vector<ThreadLog*> logs_;
   std::map<uint64_t, std::string> seen_threads_;  ///< tid and name of threads with events
   std::unordered_map<const ThreadLog*, Record> last_read_;

@@ -63,12 +63,6 @@ void say_verdict(const Hang& hang, int64_t now_ns) {
   say(text);
 }
 
-// How long the thread has had a core.
-int64_t core_time_ns(int64_t process, int64_t thread) {
-  const auto times = machine::thread_times(std::to_string(process), thread);
-  return times ? times->run_ns : 0;
-}
-
 void send(const std::vector<launch::JobProcess>& processes, int signal) {
   for (const auto& process : processes) kill(process.pid, signal);
 }
@@ -335,7 +329,8 @@ void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>
       continue;
     table.state =
         trace::thread_state_of(machine::thread_wait(std::to_string(table.process), table.thread));
-    const int64_t core_ns = core_time_ns(table.process, table.thread);
+    const auto times = machine::thread_times(std::to_string(table.process), table.thread);
+    const int64_t core_ns = times ? times->run_ns : 0;
     Silent& silent = silent_[table.rank];
     if (silent.written_ns != table.written_ns) {
       silent = {table.written_ns, core_ns, ask_stack(table)};

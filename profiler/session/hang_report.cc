@@ -101,11 +101,6 @@ int64_t add_lists(const json& told, json& lists) {
   return entered;
 }
 
-int64_t core_time_ns(int64_t thread) {
-  const auto times = machine::thread_times("self", thread);
-  return times ? times->run_ns : 0;
-}
-
 int64_t median(std::vector<int64_t> values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -254,7 +249,8 @@ json HangReport::owner(const Progress& now) const {
 
 // What the training thread does, which is the first one.
 void HangReport::add_thread(json& table, int64_t now_ns) {
-  const int64_t core_ns = core_time_ns(process_);
+  const auto times = machine::thread_times("self", process_);
+  const int64_t core_ns = times ? times->run_ns : 0;
   int64_t operators = 0;
   for (EnteredCollectives* source : sources_) operators += source->count_operators(true);
   const bool is_first = operators_ < 0;

@@ -171,10 +171,10 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
   words->addWidget(headline);
   words->addWidget(detail);
   if (!card.trial.empty()) {
-    auto* knob = make_label(text(card.trial), ui_font(11));
-    knob->setWordWrap(true);
-    knob->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    words->addWidget(knob);
+    auto* trial = make_label(text(card.trial), ui_font(11));
+    trial->setWordWrap(true);
+    trial->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    words->addWidget(trial);
   }
   auto* show = new QPushButton(tr("show evidence"));
   show->setProperty("link", true);

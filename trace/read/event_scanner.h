@@ -168,16 +168,19 @@ class SoundEventScanner {
     return false;
   }
 
-  // A number, true, false or null: whatever ASCII stands here up to the next separator.
+  // A number, true, false or null: whatever ASCII stands here up to the next separator. Where a
+  // separator is missing, this is the next key or value.
   bool scalar() {
     const char* const begin = at_;
-    uint64_t stops = 0, high = 0;
+    uint64_t stops = 0, wrong = 0;
     for (; stops == 0 && at_ < end_; at_ += kBlockBytes) {
       const Block block(at_);
       stops = block.below('!') | block.equal(',') | block.equal('}') | block.equal(']');
-      high |= block.high_bits() & (stops - 1) & ~stops;  // those before the first stop
+      const uint64_t starts =
+          block.equal('"') | block.equal(':') | block.equal('{') | block.equal('[');
+      wrong |= (block.high_bits() | starts) & (stops - 1) & ~stops;  // before the first stop
     }
-    if (stops == 0 || high != 0) return false;
+    if (stops == 0 || wrong != 0) return false;
     at_ -= kBlockBytes - static_cast<size_t>(__builtin_ctzll(stops));
     return at_ > begin && at_ < end_;
   }

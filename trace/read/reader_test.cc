@@ -229,6 +229,7 @@ TEST(Reader, RepairsAndNamesWhatIsWrong) {
       {"[" + x("a", R"("ts": "1", "dur": 1)") + "]", 1, "time_as_string"},
       {R"([{"ph": "X", "ts": 1, "dur": 1, )" + good + "]", 2, "event_without_closing_brace"},
       {R"([{"ph": "X" "ts": 1}, )" + good + "]", 2, "missing_comma"},
+      {R"([{"ph": "X","dur":1"ts":1,"name":"a"},)" + good + "]", 2, "missing_comma"},
       {R"([{"ph": "X", 5: 1}, )" + good + "]", 1, "event_malformed"},
       {"[17, null, [1], " + good + "]", 1, "not_an_event"},
       {R"([{"ph": "Z", "ts": 1}, )" + good + "]", 1, "phase_unknown"},

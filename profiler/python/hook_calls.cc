@@ -223,8 +223,12 @@ void remove(const Object& watch) {
   }
   leave(trace::LogPart::kBackward);  // and the wait for the reducer
   if (watch != nullptr && watch.get() != Py_None) remove(watch);
-  if (PyErr_Occurred() != nullptr || !end_step(hooks().loop.backward_ended())) return nullptr;
-  return result.release();
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  const auto step = hooks().loop.backward_ended();
+  if (!step) return result.release();
+  if (!end_step(step)) return nullptr;
+  tell_recording();
+  return PyErr_Occurred() == nullptr ? result.release() : nullptr;
 }
 
 /// What backward passes and torch.autograd.grad() run.

@@ -55,7 +55,7 @@ PyObject* gradients_are_reduced(PyObject*, PyObject*) {
 /// In a forked child, which has a step log of its own.
 PyObject* begin_anew(PyObject*, PyObject*) {
   Hooks& all = hooks();
-  all.loop = {};
+  all.loop = all.loop.in_child();
   all.reads_sequences = true;
   all.reduces = false;
   all.idle_step = Hooks::kBusy;

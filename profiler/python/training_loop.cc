@@ -44,7 +44,11 @@ void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
 
 [[gnu::hot]] std::optional<TrainingLoop::Step> TrainingLoop::backward_ended() {
   model_trains();  // it may have been in evaluation mode
-  if (stepped_ || ++backwards_ < kBackwardsWithoutStep) return {};
+  if (stepped_) return {};
+  ++backwards_;
+  // An optimizer of torch.optim will step, perhaps after many passes. A job without one updates its
+  // parameters after each, by hand or by an optimizer of its own.
+  if (made_optimizer_ && backwards_ < kBackwardsWithoutStep) return {};
   return end_step();
 }
 

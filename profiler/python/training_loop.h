@@ -26,11 +26,17 @@ class TrainingLoop {
   void model_infers() { inferred_ = true; }
   /// Of the model's input; nullopt where that does not tell.
   void add_tokens(std::optional<int64_t> tokens);
-  /// A step has ended where no optimizer steps, because the script updates parameters by hand.
+  /// A step has ended where no optimizer of torch.optim steps.
   [[nodiscard]] std::optional<Step> backward_ended();
   /// The leading optimizer, whose steps are those of the job.
   [[nodiscard]] Step optimizer_stepped();
   void optimizer_made() { made_optimizer_ = true; }
+  /// What a forked child, which has a loop of its own, begins with.
+  [[nodiscard]] TrainingLoop in_child() const {
+    TrainingLoop loop;
+    loop.made_optimizer_ = made_optimizer_;
+    return loop;
+  }
 
   [[nodiscard]] int64_t samples() const { return step_.samples; }
 

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -45,12 +47,25 @@ std::string value_of(const std::string& file, std::string_view key) {
   return "";
 }
 
+/// Whether the processor has instructions for bf16; nullopt where it lists none at all.
+std::optional<bool> computes_bf16(const std::string& root) {
+  std::string listed;
+  for (const char* key : {"flags", "Features"})
+    listed += " " + value_of(root + "/proc/cpuinfo", key);
+  listed += " ";
+  if (listed.find_first_not_of(' ') == std::string::npos) return {};
+  return std::ranges::any_of(
+      std::array{" avx512_bf16 ", " amx_bf16 ", " bf16 "},
+      [&](const char* name) { return listed.find(name) != std::string::npos; });
+}
+
 OrderedJson machine_json(const std::string& root) {
   OrderedJson json;
   utsname system = {};
   if (uname(&system) == 0) json["kernel"] = system.release;
   const std::string cpu = value_of(root + "/proc/cpuinfo", "model name");
   if (!cpu.empty()) json["cpu"] = cpu;
+  if (const auto bf16 = computes_bf16(root)) json["bf16"] = *bf16;
   json["cores"] = sysconf(_SC_NPROCESSORS_ONLN);
   const machine::Cores cores = machine::cores(root);
   if (!cores.allowed.empty()) json["usable_cores"] = cores.allowed.size();

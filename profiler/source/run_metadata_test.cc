@@ -47,6 +47,17 @@ TEST_F(RunMetadata, ListedVariablesWithoutTheSecretsInTheirValues) {
                   {"PYTORCH_CUDA_ALLOC_CONF", "backend:native,api_key:***"}}));
 }
 
+TEST_F(RunMetadata, SaysWhetherTheProcessorComputesInBf16) {
+  EXPECT_FALSE(run()["machine"].contains("bf16"));
+  for (const char* listed :
+       {"flags\t\t: fpu avx512_bf16 sse", "flags\t\t: fpu amx_bf16", "Features\t: fp bf16 sve"}) {
+    put("/proc/cpuinfo", listed);
+    EXPECT_EQ(run()["machine"]["bf16"], true) << listed;
+  }
+  put("/proc/cpuinfo", "flags\t\t: fpu avx512f not_bf16_at_all");
+  EXPECT_EQ(run()["machine"]["bf16"], false);
+}
+
 TEST_F(RunMetadata, NamesTheRecording) {
   EXPECT_EQ(run({"REDLINE_RECORDING=17.4"})["recording"], "17.4");
   EXPECT_FALSE(run({"REDLINE_RECORDING="}).contains("recording"));

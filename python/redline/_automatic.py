@@ -1,6 +1,6 @@
 """Records one process of a command that knows nothing of Redline.
 
-Until the first optimizer step nobody knows whether the process trains at all. So the whole run is recorded as one
+Until the first training step nobody knows whether the process trains at all. So the whole run is recorded as one
 window, which is discarded when the schedule begins. In inference each batch is a step. If the process trains later,
 this inference was an evaluation before the training, and its steps are forgotten.
 
@@ -27,7 +27,7 @@ from redline._python_library import step_functions
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
-from redline._torch_settings import note_autocast
+from redline._torch_settings import note_model
 from redline._training_signs import TrainingSigns
 
 
@@ -92,6 +92,7 @@ class AutomaticRecording:
         self._unmarked_steps = None
         self._whole_run = False
         self._trains = False
+        self._made_optimizer = False
         self._has_inferred = False  # a model was called on the latest batch, and not to train
         self._infers = False  # the process does inference, so each batch is a step
         self._pass_is_over = False
@@ -129,7 +130,7 @@ class AutomaticRecording:
         if self._marker:
             self._recorder.watch_marker(self._marker, self.marker_seen)
         else:
-            watch_optimizers(self.optimizer_stepped, self.idle_ended)
+            watch_optimizers(self.training_stepped, self.idle_ended)
             watch_script_profiler(
                 self.profiler_started, self.profiler_stepped, self.profiler_stopped
             )
@@ -151,7 +152,7 @@ class AutomaticRecording:
             return
         self._works = True
         self._reads_sequences = module is not None and reads_sequences(module)
-        note_autocast()
+        note_model(module)
         if self._whole_run:
             describe_job(self._recorder)
             self._open_first_step()
@@ -187,6 +188,7 @@ class AutomaticRecording:
     @never_harm
     def optimizer_made(self):
         """The process will train, so the inference so far was an evaluation. The next batch begins the first step."""
+        self._made_optimizer = True
         if self._infers:
             self._forget_inference()
             self._begin_whole_run()
@@ -206,25 +208,28 @@ class AutomaticRecording:
             self._follow({**self._cycles, "skip_first": self._cycles["skip_first"] + 1})
 
     def idle_ended(self, began, step):
-        """The hooks of optimizers have numbered the steps so far."""
+        """The hooks have numbered the steps so far."""
         self._step = step
         if not self._unrecorded_step_began(began):
-            self._optimizer_stepped()
+            self._training_stepped()
 
-    def optimizer_stepped(self):
+    def training_stepped(self):
+        """An optimizer has stepped; where none was made, a backward pass has ended (profiler/python/training_loop.h)."""
         if self.idle and self._begin_unrecorded_step():
             return
         if not self.is_forked:
-            self._optimizer_stepped()
+            self._training_stepped()
         elif not self._told_of_fork:
             self._told_of_fork = True
             self.notes.add("forked", "training in processes that were forked after `import torch` "
                                      "is not recorded: have them spawned")
 
     @never_harm
-    def _optimizer_stepped(self):
+    def _training_stepped(self):
         if not self._trains:
             self.training_seen()
+        if self._step == 0 and not self._made_optimizer:
+            self.notes.add("backward", "no optimizer of torch.optim was made: each backward pass counts as a step")
         self._step_seen()
 
     def _step_seen(self):
@@ -436,7 +441,7 @@ class AutomaticRecording:
             self._recorder.discard()
             return
         self._ready()
-        steps = "no optimizer step was"
+        steps = "no training step was"
         if self._infers:
             steps = f"only {self._step} {'batch of inference was' if self._step == 1 else 'batches of inference were'}"
         self.notes.add("whole_run", f"{steps} seen: the trace holds the whole run")
@@ -457,10 +462,10 @@ class AutomaticRecording:
         if self._action is ProfilerAction.WARMUP:
             self._recorder.discard()
         if not self._written and self._step > 0 and not self._only_on_request:
-            what = "batches of inference" if self._infers else "optimizer steps"
+            one, many = ("batch", "batches") if self._infers else ("step", "steps")
             self.notes.tell(
                 "nothing",
-                f"nothing was recorded: the command made {self._step} {what}, the schedule "
+                f"nothing was recorded: the command made {self._step} {one if self._step == 1 else many}, the schedule "
                 f"records from the {self._first_recorded_step() + 1}th on. Give a shorter --schedule",
             )
 

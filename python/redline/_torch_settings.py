@@ -4,21 +4,31 @@ import functools
 import platform
 
 import torch
+from torch.nn.parameter import is_lazy
 
 _autocast = {}  # the type that autocast was seen to use on each kind of device
+_parameters = {}  # of the model that was seen first: how many numbers of each type
 
 
-def note_autocast():
-    """Call it while a model runs, because autocast is usually off elsewhere."""
+def note_model(module):
+    """`module` is what the job trains; None where only a compilation of it is seen. Call it while it runs."""
+    _note_autocast()
+    if module is not None and not _parameters:
+        for weight in module.parameters():
+            if weight.is_floating_point() and not is_lazy(weight):
+                _parameters[_name(weight.dtype)] = _parameters.get(_name(weight.dtype), 0) + weight.numel()
+
+
+def _note_autocast():  # while a model runs, because it is usually off elsewhere
     for device in ("cpu", "cuda"):
         if torch.is_autocast_enabled(device):
             _autocast[device] = _name(torch.get_autocast_dtype(device))
 
 
 def torch_settings():
-    """The settings now; cheap enough for every window. `autocast` is left out if none was seen, and so is each setting
-    that this torch does not tell."""
-    note_autocast()
+    """The settings now; cheap enough for every window. `autocast` and `parameters` are left out if none were seen, and so
+    is each setting that this torch does not tell."""
+    _note_autocast()
     settings = {}
     for name, read in _FACTS.items():
         try:
@@ -27,6 +37,8 @@ def torch_settings():
             continue
     if _autocast:
         settings["autocast"] = dict(_autocast)
+    if _parameters:
+        settings["parameters"] = dict(_parameters)
     return settings
 
 

@@ -122,7 +122,7 @@ def test_a_job_that_ends_before_the_window_says_so(record, python, script):
     recorded, none = record([python, script(TRAIN), "1", "return"])
     assert recorded.returncode == 0
     assert none == []
-    assert "made 1 optimizer steps, the schedule records from the 3th on" in recorded.stderr
+    assert "made 1 step, the schedule records from the 3th on" in recorded.stderr
 
 
 def test_a_window_that_the_end_cuts_needs_no_further_thread(record, python, script):
@@ -148,6 +148,26 @@ def test_without_wait_the_first_step_is_recorded(record, python, script):
     _, (trace,) = record([python, script(TRAIN), "4", "return"], "--schedule", schedule, "--shapes")
     assert step_numbers(trace) == [0, 1]
     assert trace["record_shapes"] == 1
+
+
+OWN_UPDATES = """
+import torch, torch.utils.data
+loader = torch.utils.data.DataLoader(torch.ones(24, 4), batch_size=3)
+model = torch.nn.Linear(4, 3)
+for batch in loader:
+    model(batch).sum().backward()
+    for weight in model.parameters():
+        weight.data.add_(weight.grad, alpha=-0.1)
+        weight.grad = None
+"""
+
+
+def test_without_an_optimizer_each_backward_pass_is_a_step(record, python, script):
+    recorded, (trace,) = record([python, script(OWN_UPDATES)])
+    assert step_numbers(trace) == [2, 3, 4]
+    assert trace["redline"]["samples_per_step"] == 3
+    assert names(trace, "cpu_op")["aten::add_"] == 6
+    assert "no optimizer of torch.optim was made: each backward pass counts as a step" in recorded.stderr
 
 
 def test_set_up_is_no_part_of_a_first_step_that_is_recorded(record, python, script):
@@ -224,7 +244,7 @@ with torch.no_grad():
     recorded, (trace,) = record([python, script(text)])
     assert names(trace, "cpu_op")["aten::linear"] == 3
     assert step_numbers(trace) == []
-    assert "no optimizer step was seen" in recorded.stderr
+    assert "no training step was seen" in recorded.stderr
 
 
 INFERS = """
@@ -320,7 +340,7 @@ for batch in DataLoader(torch.ones(64, 4), batch_size=8):
 """
     recorded, (trace,) = record([python, script(INFERS + text), "eval"])
     assert step_numbers(trace) == []
-    assert "no optimizer step was seen" in recorded.stderr
+    assert "no training step was seen" in recorded.stderr
 
 
 LOADERS = """

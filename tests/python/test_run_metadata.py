@@ -44,6 +44,7 @@ def test_of_a_python_job(run, program, python, tmp_path):
         "cudnn_deterministic": False,
         "float32_matmul_precision": "high",
         "autocast": {"cpu": "bfloat16"},
+        "parameters": {"float32": 10},
         "num_threads": 1,
     }
     assert {key: settings[key] for key in expected} == expected

@@ -476,3 +476,32 @@ def test_odd_objects_and_errors_of_the_script_are_as_without_a_log(run, program,
     log = step_logs.read(tmp_path / "rank0.steps.redline")
     assert len(log.steps) == 4
     assert all(step["optimizer"] > 0 and step["backward"] > 0 for step in log.steps)
+
+
+BY_HAND = """
+import os, torch
+model = torch.nn.Linear(4, 2)
+{optimizer}
+for step in range(9):
+    {fork}
+    for backward in range(2):
+        model(torch.ones(3, 4)).sum().backward()
+    {update}
+"""
+
+
+@pytest.mark.parametrize(
+    "optimizer, fork, update, steps",
+    [
+        pytest.param("", "", "", 18, id="no optimizer was made"),
+        pytest.param("optimizer = torch.optim.SGD(model.parameters(), 0.1)", "", "optimizer.step()", 9, id="accumulation"),
+        pytest.param("optimizer = torch.optim.SGD(model.parameters(), 0.1)", "if step == 0 and os.fork(): os.wait(); break",
+                     "optimizer.step()", 9, id="accumulation in a child"),
+    ],
+)
+def test_a_backward_pass_is_a_step_where_no_optimizer_will_step(run, program, python, tmp_path, optimizer, fork, update, steps):
+    text = BY_HAND.format(optimizer=optimizer, fork=fork, update=update)
+    done = run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", text])
+    assert done.returncode == 0, done.stderr
+    (log,) = tmp_path.glob("*.steps.redline")
+    assert len(step_logs.read(log).steps) == steps

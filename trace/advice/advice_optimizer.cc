@@ -94,8 +94,8 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
       cure_of(name_of(activity.trace(), annotations.front()), !activity.analysis().gpus.empty());
   if (!cure) return std::nullopt;
   const auto [own, others] = device_work(activity, host);
-  const int64_t exposed_ns =
-      total_ns(subtract(unite(host, activity.time_of(own)), activity.time_of(others)));
+  const int64_t exposed_ns = activity.without_stalls_ns(
+      subtract(unite(host, activity.time_of(own)), activity.time_of(others)));
   const StepShare part(activity, exposed_ns);
   if (part.share <= kOptimizerShare) return std::nullopt;
   Finding finding = finding_on("optimizer_per_parameter", activity, exposed_ns);

@@ -74,6 +74,17 @@ bool uses_autocast(const Activity& activity) {
   });
 }
 
+// The trace has the types of what the operators are given, and no product is of 32 bits.
+bool has_no_float32_products(const Analysis& analysis) {
+  bool has_others = false;
+  for (const OperatorShape& row : analysis.shapes.rows) {
+    if (!row.work.is_product || row.work.type == ElementType::kUnknown) continue;
+    if (row.work.type == ElementType::kFp32) return false;
+    has_others = true;
+  }
+  return has_others;
+}
+
 }  // namespace
 
 std::optional<Finding> tensor_cores_unused(const Activity& activity) {
@@ -128,19 +139,24 @@ std::optional<Finding> tf32_off(const Activity& activity) {
 
 std::optional<Finding> float32_on_cpu(const Activity& activity) {
   if (!activity.analysis().gpus.empty() || uses_autocast(activity)) return std::nullopt;
+  const CpuPrecision precision = cpu_precision(activity.trace());
+  if (precision.uses_autocast || !precision.computes_bf16.value_or(true)) return std::nullopt;
+  const bool is_float32 = precision.parameters.empty() || precision.parameters == "float32";
+  if (!is_float32 || has_no_float32_products(activity.analysis())) return std::nullopt;
   std::vector<SliceId> operators;
   for (const WorkKind kind : {WorkKind::kConvolution, WorkKind::kMatrixOperator}) {
     operators.insert(operators.end(), activity.of(kind).begin(), activity.of(kind).end());
   }
-  const int64_t time_ns = total_ns(activity.time_of(operators));
+  const int64_t time_ns = activity.without_stalls_ns(activity.time_of(operators));
   const StepShare part(activity, time_ns);
   if (part.share <= kMatrixShare) return std::nullopt;
   Finding finding = finding_on("float32_matrix_work", activity, time_ns);
   finding.headline = fmt::format("No autocast: {}{} in matrix work", format_ns(part.per_step_ns),
                                  activity.a_step());
   finding.detail =
-      fmt::format("convolutions and products, {} of it; bf16 helps where the CPU has it",
-                  format_percent(part.share));
+      fmt::format("convolutions and products, {} of it; {}", format_percent(part.share),
+                  precision.computes_bf16 ? "this CPU has instructions for bf16"
+                                          : "bf16 helps where the CPU has it");
   finding.events = longest(activity.trace(), operators);
   finding.knob = "amp=off,bf16";
   return finding;

@@ -226,6 +226,64 @@ TEST(Advice, Float32MatrixWork) {
               Not(HasRule("float32_matrix_work")));
 }
 
+TEST(Advice, Bf16IsOnlyForProcessorsAndJobsThatGainFromIt) {
+  const auto found = [](const char* recorded, const char* types = "") {
+    TraceText text = one_step();
+    const std::string args =
+        fmt::format(R"("Input Dims": [[64, 64], [64, 64]], "Input type": [{}])", types);
+    text.cpu_op("aten::mm", 0, 50 * kMs, {.args = *types == '\0' ? "" : args});
+    if (*recorded != '\0') text.top(recorded);
+    return advice_on(text);
+  };
+  const auto said = HasRule("float32_matrix_work");
+  EXPECT_THAT(found(R"("run": {"machine": {"bf16": true}})"),
+              Contains(Field(&Finding::detail, HasSubstr("this CPU has instructions for bf16"))));
+  EXPECT_THAT(found(R"("run": {"machine": {"bf16": false}})"), Not(said));
+  EXPECT_THAT(found(R"("torch": {"autocast": {"cpu": "bfloat16"}})"), Not(said));
+  EXPECT_THAT(found(R"("torch": {"autocast": {"cuda": "float16"}})"), said);
+  EXPECT_THAT(found(R"("torch": {"parameters": {"float32": 90, "bfloat16": 10}})"), said);
+  EXPECT_THAT(found(R"("torch": {"parameters": {"float32": 10, "bfloat16": 90}})"), Not(said));
+  EXPECT_THAT(found(R"("torch": {"parameters": [1], "autocast": 2}, "run": {"machine": 3})"), said);
+  EXPECT_THAT(found("", R"("float", "float")"), said);
+  EXPECT_THAT(found("", R"("double", "double")"), Not(said));
+}
+
+// Another process had the core, so in one step something stood still.
+TEST(Advice, AStallIsNoCostOfWhatStoodStill) {
+  const auto steps = [](int64_t others_ns, int64_t last_ns) {
+    TraceText text;
+    for (int step = 5; step < 8; ++step) {
+      const int64_t begin_ns = step * 100 * kMs;
+      const int64_t end_ns = begin_ns + (step < 7 ? others_ns : last_ns);
+      text.step(step, begin_ns, begin_ns + 100 * kMs).cpu_op("aten::mm", begin_ns, end_ns);
+    }
+    return advice_on(text);
+  };
+  // The last of the three counts for three times the median.
+  const auto product = only(steps(20 * kMs, 80 * kMs), "float32_matrix_work");
+  EXPECT_EQ(product.headline, "No autocast: 33.3 ms a step in matrix work");
+  EXPECT_DOUBLE_EQ(*product.estimated_speedup, 1.5);
+  EXPECT_THAT(steps(5 * kMs, 80 * kMs), Not(HasRule("float32_matrix_work")));
+}
+
+TEST(Advice, AStallOfTheOptimizerIsNoWorkOfIt) {
+  const auto steps = [](int64_t last_ns) {
+    TraceText text;
+    for (int step = 5; step < 8; ++step) {
+      const int64_t begin_ns = step * 100 * kMs;
+      text.step(step, begin_ns, begin_ns + 100 * kMs);
+      text.annotation("Optimizer.step#AdamW.step", begin_ns,
+                      begin_ns + (step < 7 ? 10 * kMs : last_ns));
+      for (int i = 0; i < 100; ++i) {
+        text.cpu_op("aten::mul_", begin_ns + i * kMs / 10, begin_ns + i * kMs / 10 + kMs / 20);
+      }
+    }
+    return only(advice_on(text), "optimizer_per_parameter").headline;
+  };
+  EXPECT_EQ(steps(10 * kMs), "Optimizer: 10.0 ms a step, one tensor at a time");
+  EXPECT_EQ(steps(70 * kMs), "Optimizer: 16.7 ms a step, one tensor at a time");
+}
+
 TEST(Advice, OptimizerPerParameter) {
   const auto optimizer = [](int operators, const char* name) {
     TraceText text = one_step().annotation("Optimizer.step#AdamW.step", 50 * kMs, 70 * kMs);

@@ -189,6 +189,21 @@ int64_t Activity::alone_ns(Intervals time, std::span<const WorkKind> own) const 
   return total_ns(time);
 }
 
+int64_t Activity::without_stalls_ns(const Intervals& time) const {
+  constexpr int64_t kMostMedians = 3;
+  std::vector<int64_t> of_steps;
+  for (const Step& step : analysis_.steps) {
+    if (const int64_t ns = total_within_ns(time, step.window); ns > 0) of_steps.push_back(ns);
+  }
+  if (of_steps.empty()) return 0;
+  const auto middle = of_steps.begin() + std::ssize(of_steps) / 2;
+  std::nth_element(of_steps.begin(), middle, of_steps.end());
+  const int64_t most = kMostMedians * *middle;
+  int64_t sum_ns = 0;
+  for (const int64_t ns : of_steps) sum_ns += std::min(ns, most);
+  return sum_ns;
+}
+
 SliceId Activity::around(SliceId host_slice, WorkKind kind) const {
   if (!host_slice) return {};
   const auto& slices = trace().slices();

@@ -86,6 +86,10 @@ class Activity {
   /// Nanoseconds of `time` in which no device does work of another kind than `own`.
   [[nodiscard]] int64_t alone_ns(Intervals time, std::span<const WorkKind> own) const;
   [[nodiscard]] const Intervals& device_time() const { return device_time_; }
+  /// Nanoseconds of `time` in all steps, where a step counts for three times the median of those
+  /// that have any, at most: on a machine with other work, a call of microseconds may stand still
+  /// for milliseconds, and no cure of the call would change that.
+  [[nodiscard]] int64_t without_stalls_ns(const Intervals& time) const;
 
   /// The call that launched a piece of device work; none() if the trace does not say.
   [[nodiscard]] SliceId launcher(SliceId device_work) const {

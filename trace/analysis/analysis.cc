@@ -256,6 +256,24 @@ std::optional<int64_t> usable_cores(const Trace& trace) {
   return cores->get<int64_t>();
 }
 
+CpuPrecision cpu_precision(const Trace& trace) {
+  const auto machine = recorder_value(trace, "run", "machine");
+  const auto autocast = recorder_value(trace, "torch", "autocast");
+  const auto parameters = recorder_value(trace, "torch", "parameters");
+  CpuPrecision precision;
+  if (machine.is_object() && machine.contains("bf16") && machine["bf16"].is_boolean()) {
+    precision.computes_bf16 = machine["bf16"].get<bool>();
+  }
+  precision.uses_autocast = autocast.is_object() && autocast.contains("cpu");
+  double most = 0;
+  for (const auto& [type, count] : parameters.items()) {
+    if (!parameters.is_object() || !count.is_number() || count.get<double>() <= most) continue;
+    precision.parameters = type;
+    most = count.get<double>();
+  }
+  return precision;
+}
+
 int64_t dropped_events(const Trace& trace) {
   const double lost = recorder_number(trace, "redline", "dropped").value_or(0);
   const double beyond_limit =

@@ -49,6 +49,15 @@ struct Analysis : RankSummary {
 /// Cores that the recorded process could run on ("run": {"machine": {"usable_cores": N}}).
 [[nodiscard]] std::optional<int64_t> usable_cores(const Trace& trace);
 
+/// What the recorder saw of a job on the CPU that decides what bf16 would bring.
+struct CpuPrecision {
+  std::optional<bool> computes_bf16;  ///< ("run": {"machine": {"bf16": true}})
+  bool uses_autocast = false;         ///< ("torch": {"autocast": {"cpu": "bfloat16"}})
+  /// Most parameters are of this type ("torch": {"parameters": {"float32": N}}).
+  std::string parameters;
+};
+[[nodiscard]] CpuPrecision cpu_precision(const Trace& trace);
+
 /// Events that the recorder or the writer's size limit dropped, as the trace itself says
 /// ("redline": {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
 [[nodiscard]] int64_t dropped_events(const Trace& trace);

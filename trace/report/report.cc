@@ -254,6 +254,14 @@ std::vector<std::string> rate_lines(const Report& report) {
   return lines;
 }
 
+std::string_view phase_title(const PhaseTimes& phases, size_t index) {
+  const auto host_ns = [&](Phase phase) { return phases[static_cast<size_t>(phase)].host_ns; };
+  const bool is_update_in_forward =
+      host_ns(Phase::kBackward) > 0 && host_ns(Phase::kOptimizer) == 0;
+  if (index == static_cast<size_t>(Phase::kForward) && is_update_in_forward) return "fwd, update";
+  return kPhaseNames[index];
+}
+
 std::optional<PhaseTimes> mean_phases(const Report& report) {
   PhaseTimes mean{};
   int64_t count = 0;

@@ -116,5 +116,8 @@ struct MeanStep {
 
 /// Means over the traces in which phases can be told apart.
 [[nodiscard]] std::optional<PhaseTimes> mean_phases(const Report& report);
+/// What pages call the phase of that index. Where no optimizer of torch.optim steps, the update of
+/// the parameters is among the operators that count as forward.
+[[nodiscard]] std::string_view phase_title(const PhaseTimes& phases, size_t index);
 
 }  // namespace redline::trace

@@ -119,7 +119,7 @@ std::string phases_html(const Report& report) {
   for (size_t i = 0; i < kPhaseCount; ++i) {
     const PhaseTime& phase = (*phases)[i];
     rows += fmt::format(
-        "<tr><td>{}</td>{}{}{}</tr>", kPhaseNames[i],
+        "<tr><td>{}</td>{}{}{}</tr>", phase_title(*phases, i),
         html::bar_cell(html::share(on_gpu ? phase.device_ns : phase.host_ns, longest_ns),
                        on_gpu ? "kernel" : "cpu"),
         html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));

@@ -14,7 +14,9 @@ void write_phases(TextPage& page) {
   if (!phases) return;
   page.canvas.left(page.report.traces.front().has_marked_steps() ? "PARTS of a step" : "PARTS", 26,
                    Hue::kBold);
-  for (const std::string_view name : kPhaseNames) page.canvas.right(name, 12, Hue::kDim);
+  for (size_t i = 0; i < kPhaseCount; ++i) {
+    page.canvas.right(phase_title(*phases, i), 12, Hue::kDim);
+  }
   page.canvas.end_line();
   const auto line = [&](const char* title, int64_t PhaseTime::*time) {
     page.canvas.left("  ").left(title, 24);

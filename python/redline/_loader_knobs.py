@@ -26,6 +26,7 @@ from torch.utils.data import (
 )
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+from redline._after_import import after_import
 from redline._batch_samples import StreamBatches, given_batch_size, samples_by_shape, shapes_text
 from redline._knob_values import at_least, on_or_off
 
@@ -36,6 +37,7 @@ KNOBS = {
     "prefetch_factor": at_least(1),
     "persistent_workers": on_or_off,
 }
+STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
 # Arguments that DataLoader refuses without worker processes.
 FOR_WORKERS_ONLY = {
     "prefetch_factor": None,
@@ -79,7 +81,9 @@ def samples_an_epoch(loader):
 
 
 def batch_size_of(loader):
-    return loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
+    """None if nothing tells it: what torch's iterators read may be no DataLoader (fastai makes its batches itself)."""
+    size = getattr(loader, "batch_size", None)
+    return size or getattr(getattr(loader, "batch_sampler", None), "batch_size", None)
 
 
 class LoaderKnobs:
@@ -100,25 +104,41 @@ class LoaderKnobs:
         self.effective = {}
 
     def install(self):
-        self._signature = inspect.signature(DataLoader.__init__)
-        self._make = DataLoader.__init__
-        original_iter = DataLoader.__iter__
+        self._watch(DataLoader)
+        # torchtitan and accelerate use it. It derives from DataLoader, but sets everything itself.
+        after_import(STATEFUL, lambda module: self._watch(module.StatefulDataLoader))
+        self._count_batches()
 
-        @functools.wraps(self._make)
-        def init(loader, *args, **kwargs):
-            bound = self._signature.bind(loader, *args, **kwargs)
+    def _watch(self, kind):
+        make, original_iter = kind.__init__, kind.__iter__
+        signature = inspect.signature(make)
+
+        def bind(loader, args, kwargs):
+            bound = signature.bind(loader, *args, **kwargs)
             bound.apply_defaults()
+            return bound
+
+        def make_anew(loader, args, kwargs):
+            bound = bind(loader, args, kwargs)
+            self._apply(bound.arguments)
+            if self.values:
+                loader._DataLoader__initialized = False  # otherwise it refuses to set its attributes again
+                make(*bound.args, **bound.kwargs)
+
+        @functools.wraps(make)
+        def init(loader, *args, **kwargs):
+            bound = bind(loader, args, kwargs)
             training = shuffles(bound.arguments)
             if training:
                 self.shuffling_loaders += 1
                 self._apply(bound.arguments)
-            self._make(*bound.args, **bound.kwargs)
+            make(*bound.args, **bound.kwargs)
             loader._redline_training = training
             if training:
                 self.training_loaders += 1
                 self._keep_effective(loader)
             else:
-                loader._redline_made = (_place_of_caller(), bound.args[1:], bound.kwargs)
+                loader._redline_made = (_place_of_caller(), make_anew, bound.args[1:], bound.kwargs)
 
         @functools.wraps(original_iter)
         def begin(loader):
@@ -126,9 +146,8 @@ class LoaderKnobs:
                 self._take_for_training(loader)
             return original_iter(loader)
 
-        DataLoader.__init__ = init
-        DataLoader.__iter__ = begin
-        self._count_batches()
+        kind.__init__ = init
+        kind.__iter__ = begin
 
     def missing(self):
         """All knobs of this class if there was no training loader, so that none could be applied."""
@@ -165,13 +184,8 @@ class LoaderKnobs:
     def _take_for_training(self, loader):
         loader._redline_training = True
         self.training_loaders += 1
-        _, args, kwargs = loader._redline_made
-        bound = self._signature.bind(loader, *args, **kwargs)
-        bound.apply_defaults()
-        self._apply(bound.arguments)
-        if self.values:
-            loader._DataLoader__initialized = False  # otherwise DataLoader refuses to set its attributes again
-            self._make(*bound.args, **bound.kwargs)
+        _, make_anew, args, kwargs = loader._redline_made
+        make_anew(loader, args, kwargs)
 
     def _apply(self, arguments):
         values = dict(self.values)

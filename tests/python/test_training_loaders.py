@@ -51,6 +51,16 @@ def test_a_data_set_that_batches_is_counted_by_its_shape_alone_where_that_is_sur
     assert (last["steps"], last["samples"]) == (steps, samples)
 
 
+@pytest.mark.parametrize("trial", [False, True])
+def test_what_torchs_iterator_reads_may_be_no_loader(with_knobs, trial):
+    done = with_knobs({"batch_size": 32}, SCRIPTS / "own_loader.py", trial=trial)
+    assert done.stdout == "steps 120\n"
+    if trial:
+        last = of_type(done, "step")[-1]
+        assert (last["steps"], last["samples"]) == (120, 16 * 120)
+        assert unused(done, "batch_size") == ["no DataLoader feeds the training"]
+
+
 @pytest.mark.parametrize("given", [None, 12])
 def test_without_a_loader_samples_are_never_guessed(with_knobs, monkeypatch, given):
     """word_language_model's batches are time x batch, nanoGPT's are batch x time, and only the command tells which."""

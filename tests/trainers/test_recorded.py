@@ -37,6 +37,7 @@ PROGRAMS = [
     pytest.param("odd_data", ["--kind", "batch_sampler"], 1, 16, id="batch-sampler"),
     pytest.param("odd_data", ["--kind", "dict"], 1, 16, id="dict-batches"),
     pytest.param("odd_data", ["--kind", "nested"], 1, 16, id="nested-batches"),
+    pytest.param("odd_data", ["--kind", "stateful"], 1, 16, id="stateful"),
 ]
 EIGHT_STEPS = ["--schedule", "active=8"]  # from the third on; the programs make 12
 

@@ -22,6 +22,7 @@ PROGRAMS = [
     pytest.param("odd_data", ["--kind", "dict"], 1, ["batch_size=8,16"], id="dict-batches"),
     pytest.param("odd_data", ["--kind", "nested"], 1, ["batch_size=8,16"], id="nested-batches"),
     pytest.param("odd_data", ["--kind", "iterable"], 1, ["batch_size=8,16"], id="iterable"),
+    pytest.param("odd_data", ["--kind", "stateful"], 1, ["batch_size=8,16"], marks=fast, id="stateful"),
     pytest.param("closure", ["--optimizer", "AdamW"], 1, ["batch_size=16,32"], id="closure"),
     pytest.param("inference", [], 1, ["batch_size=8,16"], id="inference"),
     pytest.param("lightning_fit", [], 1, ["batch_size=8,16"], id="lightning"),

@@ -1,4 +1,6 @@
-"""Trains on data of the kinds that tutorials and repositories have: --kind iterable, batch_sampler, dict, nested."""
+"""Trains on data of the kinds that tutorials and repositories have: --kind iterable, batch_sampler, dict, nested.
+
+With --kind stateful, torchdata's StatefulDataLoader reads them in order, as torchtitan does."""
 
 import argparse
 
@@ -9,7 +11,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset,
 from outcome import Outcome, loader_knobs
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--kind", choices=("iterable", "batch_sampler", "dict", "nested"), required=True)
+parser.add_argument("--kind", choices=("iterable", "batch_sampler", "dict", "nested", "stateful"), required=True)
 parser.add_argument("--batch_size", type=int, default=16)
 parser.add_argument("--steps", type=int, default=12)
 arguments = parser.parse_args()
@@ -45,6 +47,10 @@ def make_loader():
     if arguments.kind == "batch_sampler":
         batches = BatchSampler(RandomSampler(data), arguments.batch_size, drop_last=True)
         return DataLoader(data, batch_sampler=batches)
+    if arguments.kind == "stateful":
+        from torchdata.stateful_dataloader import StatefulDataLoader
+
+        return StatefulDataLoader(data, batch_size=arguments.batch_size, drop_last=True)
     return DataLoader(data, batch_size=arguments.batch_size, shuffle=True, drop_last=True)
 
 

@@ -11,6 +11,13 @@ _TOKEN_TYPES = (torch.int64, torch.int32)
 DEEPEST_NEST = 3
 
 
+def made_by(batch_sampler):
+    """How many samples its batches have; None if nothing tells it. One that a script wrote may repeat another one
+    without end, which it holds as `sampler`: timm's and ultralytics' _RepeatSampler do."""
+    sizes = (getattr(sampler, "batch_size", None) for sampler in (batch_sampler, getattr(batch_sampler, "sampler", None)))
+    return next((size for size in sizes if isinstance(size, int)), None)
+
+
 def given_batch_size():
     """The value that the trial put for {batch_size} into the command; None if the command has no such placeholder."""
     text = os.environ.get("REDLINE_BATCH_SIZE", "")

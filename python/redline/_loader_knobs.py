@@ -27,7 +27,7 @@ from torch.utils.data import (
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from redline._after_import import after_import
-from redline._batch_samples import StreamBatches, given_batch_size, samples_by_shape, shapes_text
+from redline._batch_samples import StreamBatches, given_batch_size, made_by, samples_by_shape, shapes_text
 from redline._knob_values import at_least, on_or_off
 
 KNOBS = {
@@ -75,6 +75,8 @@ def samples_an_epoch(loader):
         if hasattr(batches, "batch_sampler"):
             return len(batches) * batches.batch_size
         sampler = getattr(batches, "sampler", None)
+        if isinstance(sampler, BatchSampler):  # whose batches are repeated
+            sampler = sampler.sampler
         return len(loader.sampler if sampler is None else sampler)
     except Exception:  # streams have no length, and a script's own sampler may raise anything
         return None
@@ -82,8 +84,7 @@ def samples_an_epoch(loader):
 
 def batch_size_of(loader):
     """None if nothing tells it: what torch's iterators read may be no DataLoader (fastai makes its batches itself)."""
-    size = getattr(loader, "batch_size", None)
-    return size or getattr(getattr(loader, "batch_sampler", None), "batch_size", None)
+    return getattr(loader, "batch_size", None) or made_by(getattr(loader, "batch_sampler", None))
 
 
 class LoaderKnobs:
@@ -138,7 +139,8 @@ class LoaderKnobs:
                 self.training_loaders += 1
                 self._keep_effective(loader)
             else:
-                loader._redline_made = (_place_of_caller(), make_anew, bound.args[1:], bound.kwargs)
+                made = (make_anew, bound.args[1:], bound.kwargs)
+                loader._redline_made = (_place_of_caller(), loader.batch_sampler, made)
 
         @functools.wraps(original_iter)
         def begin(loader):
@@ -184,8 +186,11 @@ class LoaderKnobs:
     def _take_for_training(self, loader):
         loader._redline_training = True
         self.training_loaders += 1
-        _, make_anew, args, kwargs = loader._redline_made
-        make_anew(loader, args, kwargs)
+        _, batch_sampler, (make_anew, args, kwargs) = loader._redline_made
+        if loader.batch_sampler is batch_sampler:
+            make_anew(loader, args, kwargs)
+        else:
+            self.refuse(list(KNOBS), "the script gave its DataLoader another batch sampler after it had made it")
 
     def _apply(self, arguments):
         values = dict(self.values)

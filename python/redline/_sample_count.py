@@ -7,6 +7,7 @@ import weakref
 
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from redline._batch_samples import made_by
 from redline._stand_in import call_through
 
 _TYPICAL_OF = 16  # typical() is the median of so many steps
@@ -112,5 +113,4 @@ def watch_data_loaders(watcher):
 def _batch_size(iterator):
     """The sampler's batch size. The shape of a tensor does not tell it, because the first dimension may be time.
     0 if the data set makes the batches itself, or if a sampler that the user wrote has no batch_size."""
-    size = getattr(getattr(iterator, "_index_sampler", None), "batch_size", None)
-    return size if isinstance(size, int) else 0
+    return made_by(getattr(iterator, "_index_sampler", None)) or 0

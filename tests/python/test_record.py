@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -168,6 +169,13 @@ def test_without_an_optimizer_each_backward_pass_is_a_step(record, python, scrip
     assert trace["redline"]["samples_per_step"] == 3
     assert names(trace, "cpu_op")["aten::add_"] == 6
     assert "no optimizer of torch.optim was made: each backward pass counts as a step" in recorded.stderr
+
+
+def test_samples_are_counted_where_a_sampler_repeats_the_batches_of_another(record, python, script):
+    path = script((pathlib.Path(__file__).with_name("scripts") / "loaders.py").read_text())
+    _, (trace,) = record([python, path, "repeated"])
+    assert step_numbers(trace) == [2, 3, 4]
+    assert trace["redline"]["samples_per_step"] == 16
 
 
 def test_set_up_is_no_part_of_a_first_step_that_is_recorded(record, python, script):

@@ -51,6 +51,18 @@ def test_a_data_set_that_batches_is_counted_by_its_shape_alone_where_that_is_sur
     assert (last["steps"], last["samples"]) == (steps, samples)
 
 
+@pytest.mark.parametrize(("how", "batch"), [("repeated", 32), ("repeated_in_order", 16)])
+def test_a_loader_that_repeats_its_batches_has_the_epochs_of_its_sampler(with_knobs, how, batch):
+    """In order, the script has changed the loader before anybody saw that it is for training: it stays as it is."""
+    done = with_knobs({"batch_size": 32}, LOADERS, how, trial=True)
+    _, samples, _, steps = said(done)
+    assert (samples, steps) == (3 * (70 // batch) * batch, 3 * (70 // batch))
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"], last["epoch"]) == (steps, samples, 70)
+    why = "the script gave its DataLoader another batch sampler after it had made it"
+    assert unused(done, "batch_size") == ([] if batch == 32 else [why])
+
+
 @pytest.mark.parametrize("trial", [False, True])
 def test_what_torchs_iterator_reads_may_be_no_loader(with_knobs, trial):
     done = with_knobs({"batch_size": 32}, SCRIPTS / "own_loader.py", trial=trial)

@@ -54,8 +54,8 @@ std::string epoch_cost_text(const Best& best, std::optional<double> cost_per_hou
   std::string text;
   const double samples = static_cast<double>(best.epoch_samples.value_or(0));
   if (samples > 0) {
-    text += fmt::format("{}an epoch of {} samples takes {}\n", indent, format_number(samples),
-                        compared(best, samples, seconds_text));
+    text += fmt::format("{}an epoch of {} samples takes {}\n", indent,
+                        format_count(*best.epoch_samples), compared(best, samples, seconds_text));
   }
   if (!cost_per_hour) return text;
   const auto cost = [&](double seconds) {

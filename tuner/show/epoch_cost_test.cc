@@ -23,6 +23,12 @@ TEST(EpochCost, ALongerTimeIsWhatTheDefaultsTake) {
             "and costs 0.0500, with the defaults 0.100\n");
 }
 
+TEST(EpochCost, SamplesAreWholeNumbers) {
+  Best best = twice_as_fast();
+  best.epoch_samples = 12;
+  EXPECT_EQ(epoch_cost_text(best, std::nullopt, "").find("an epoch of 12 samples takes "), 0U);
+}
+
 TEST(EpochCost, WithoutAnEpochAMillionSamplesHaveAPrice) {
   Best best = twice_as_fast();
   EXPECT_EQ(epoch_cost_text(best, std::nullopt, ""), "");

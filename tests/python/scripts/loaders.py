@@ -26,6 +26,32 @@ class Lines(Dataset):
         return torch.full((8,), index % 50)
 
 
+class Repeat:
+    """The batches of a sampler again and again, as in timm and ultralytics."""
+
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def __iter__(self):
+        while True:
+            yield from iter(self.sampler)
+
+
+class InfiniteLoader(DataLoader):
+    """One iterator, and its workers, for all epochs."""
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        object.__setattr__(self, "batch_sampler", Repeat(self.batch_sampler))
+        self.iterator = super().__iter__()
+
+    def __len__(self):
+        return len(self.batch_sampler.sampler)
+
+    def __iter__(self):
+        return (next(self.iterator) for _ in range(len(self)))
+
+
 def sequence_first(lines):
     return torch.stack(lines, dim=1)  # time x batch
 
@@ -42,7 +68,8 @@ class Model(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("how", choices=("mnist", "quickstart", "anew", "sampler", "batches", "sequence", "sharded"))
+    parser.add_argument("how", choices=("mnist", "quickstart", "anew", "sampler", "batches", "sequence", "sharded",
+                                        "repeated", "repeated_in_order"))
     how = parser.parse_args().how
     torch.manual_seed(0)
     inputs = torch.randn(70, 4)
@@ -56,6 +83,8 @@ def main():
         if how == "sampler":
             batches = [list(range(i, min(i + 16, 70))) for i in range(0, 70, 16)]
             return DataLoader(data, batch_sampler=batches)
+        if how in ("repeated", "repeated_in_order"):
+            return InfiniteLoader(data, batch_size=16, shuffle=how == "repeated", drop_last=True)
         if how == "sequence":
             return DataLoader(Lines(), batch_size=16, collate_fn=sequence_first)
         return DataLoader(data, batch_size=16)

@@ -92,7 +92,7 @@ class AutomaticRecording:
         self._unmarked_steps = None
         self._whole_run = False
         self._trains = False
-        self._made_optimizer = False
+        self._made_optimizer = self._steps_by_backward = False
         self._has_inferred = False  # a model was called on the latest batch, and not to train
         self._infers = False  # the process does inference, so each batch is a step
         self._pass_is_over = False
@@ -228,8 +228,7 @@ class AutomaticRecording:
     def _training_stepped(self):
         if not self._trains:
             self.training_seen()
-        if self._step == 0 and not self._made_optimizer:
-            self.notes.add("backward", "no optimizer of torch.optim was made: each backward pass counts as a step")
+        self._steps_by_backward = not self._made_optimizer
         self._step_seen()
 
     def _step_seen(self):
@@ -270,6 +269,8 @@ class AutomaticRecording:
         """Writes what was recorded, because the process ends."""
         self._wait_for_export()
         self._ending = True
+        if self._steps_by_backward:
+            self.notes.add("backward", "no optimizer of torch.optim was made: each backward pass counts as a step")
         if self._whole_run:
             self._finish_whole_run()
         elif records(self._action):

@@ -12,13 +12,13 @@ from redline._model_calls import replace
 
 
 class TrainingSigns:
-    """Until stop(): calls `made()` after each optimizer is made, and `trains()` before a backward pass and before
+    """Calls `made()` after each optimizer is made and, until stop(), `trains()` before a backward pass and before
     gradients of parameters are taken."""
 
     def __init__(self, made, trains):
         self._made, self._trains = made, trains
+        replace(torch.optim.Optimizer, "__init__", self._make)
         self._restore = [
-            replace(torch.optim.Optimizer, "__init__", self._make),
             replace(torch.autograd, "backward", self._backward),
             replace(torch.autograd, "grad", self._grad),
         ]
@@ -26,7 +26,7 @@ class TrainingSigns:
 
     def stop(self):
         # If somebody has wrapped our functions meanwhile, they stay in place, and must do nothing.
-        self._made = self._trains = lambda: None
+        self._trains = lambda: None
         for restore in self._restore:
             restore()
 

@@ -171,6 +171,14 @@ def test_without_an_optimizer_each_backward_pass_is_a_step(record, python, scrip
     assert "no optimizer of torch.optim was made: each backward pass counts as a step" in recorded.stderr
 
 
+def test_an_optimizer_that_is_made_late_marks_the_steps_from_then_on(record, python, script):
+    """Pyro makes its optimizers of torch.optim after the first backward pass."""
+    late = OWN_UPDATES.replace("    for weight", "    torch.optim.SGD(model.parameters(), lr=0.1).step()\n    for weight")
+    recorded, (trace,) = record([python, script(late)])
+    assert step_numbers(trace) == [2, 3, 4]
+    assert "each backward pass counts as a step" not in recorded.stderr
+
+
 def test_samples_are_counted_where_a_sampler_repeats_the_batches_of_another(record, python, script):
     path = script((pathlib.Path(__file__).with_name("scripts") / "loaders.py").read_text())
     _, (trace,) = record([python, path, "repeated"])

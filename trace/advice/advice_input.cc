@@ -102,9 +102,15 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
   finding.headline = fmt::format("DataLoader: training waits {}{}", format_ns(part.per_step_ns),
                                  activity.a_step());
   if (single) {
-    finding.detail =
-        fmt::format("num_workers is 0: batches are made between the steps, {} of the step",
-                    format_percent(part.share));
+    const auto& kinds = activity.analysis().host_tree.kinds_around;
+    const bool in_steps = std::any_of(waits.begin(), waits.end(), [&](SliceId slice) {
+      return (kinds[slice.value] & kStepName) != 0;
+    });
+    const bool ahead = !in_steps && activity.analysis().steps.front().number.has_value();
+    finding.detail = fmt::format("num_workers is 0: {}, {} of the step",
+                                 ahead ? "a thread makes the batches beside the steps"
+                                       : "batches are made between the steps",
+                                 format_percent(part.share));
   } else {
     explain_workers(activity.trace(), part.share, finding);
   }

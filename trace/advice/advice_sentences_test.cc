@@ -149,6 +149,17 @@ removable_ns 1.9e+07, step_share 0.19
 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 0..12000 us
 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 50000..57000 us
 )"},
+      {"dataloader_wait",
+       one_step()
+           .cpu_op("aten::mm", 0, 10 * kMs)
+           .slice("user_annotation", kSingle, 0, 25 * kMs, {.tid = "3"}),
+       R"(dataloader_wait medium x 1.17647 [num_workers=0..4]
+DataLoader: training waits 15.0 ms a step
+num_workers is 0:
+  a thread makes the batches beside the steps, 15.0 % of the step
+removable_ns 1.5e+07, step_share 0.15
+enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 0..25000 us
+)"},
       {"dataloader_wait", counters(one_step().annotation(kMulti, 0, 12 * kMs), "80", "90"),
        R"(dataloader_wait medium x 1.13636 [num_workers=0..4]
 DataLoader: training waits 12.0 ms a step

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/intervals.h"
+#include "trace/analysis/loader_waits.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
@@ -37,14 +38,14 @@ std::optional<BreakdownPart> host_part_of(const Trace& trace, const NameKinds& n
   return host_part_of(names.of(trace.slices().name[slice.value]));
 }
 
-// Adds runtime calls, collectives and DataLoaders.
+// Adds runtime calls and collectives.
 void gather_host(const Trace& trace, const NameKinds& names, PartTimes& times) {
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (is_launch(category)) {
       times.add(BreakdownPart::kRuntime, interval_of(trace, slice));
     } else if (is_host_node(category)) {
       const auto part = host_part_of(trace, names, slice);
-      if (part && part != BreakdownPart::kCpu) times.add(*part, interval_of(trace, slice));
+      if (part == BreakdownPart::kCommunication) times.add(*part, interval_of(trace, slice));
     }
   });
 }
@@ -115,10 +116,10 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
   for (const Interval& call : on_device.take(BreakdownPart::kCommunication)) {
     on_host.add(BreakdownPart::kCommunication, call);
   }
-  for (const BreakdownPart part :
-       {BreakdownPart::kCommunication, BreakdownPart::kRuntime, BreakdownPart::kDataLoader}) {
+  for (const BreakdownPart part : {BreakdownPart::kCommunication, BreakdownPart::kRuntime}) {
     give(part, subtract(left, on_host.take(part)));
   }
+  give(BreakdownPart::kDataLoader, subtract(left, loader_waits(trace, tree, beside_device)));
   give(BreakdownPart::kCpu, without_operators(trace, names, tree, left));
   give(BreakdownPart::kOther, {});
   return breakdown;

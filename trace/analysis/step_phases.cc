@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "trace/analysis/loader_waits.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -49,16 +50,6 @@ Gathered gather_phases(const Trace& trace, const HostTree& tree, const Intervals
     }
   });
   return host;
-}
-
-Intervals gather_dataloader(const Trace& trace, const HostTree& tree, const Intervals& steps) {
-  Coverage times(steps);
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (!is_host_node(category)) return;
-    if ((tree.kinds_around[slice.value] & kDataLoaderName) == 0) return;
-    times.add(interval_of(trace, slice));
-  });
-  return times.take();
 }
 
 Gathered gather_launched(const DeviceWorkTable& table, const HostTree& tree,
@@ -136,7 +127,7 @@ std::vector<HostPhases> host_phases(const Trace& trace, const HostTree& tree,
   Gathered gathered = gather_phases(trace, tree, windows);
   std::array<Intervals, kPhaseCount> times;
   for (size_t i = 0; i < kPhaseCount; ++i) times[i] = gathered[i].take();
-  const Intervals dataloader = gather_dataloader(trace, tree, windows);
+  const Intervals dataloader = loader_waits(trace, tree, windows);
   std::vector<HostPhases> phases;
   phases.reserve(steps.size());
   for (const Step& step : steps) {
@@ -182,7 +173,7 @@ OwnWork own_work(const Trace& trace, const DeviceWorkTable& table, const HostTre
     give(part_of(phase), launched[static_cast<size_t>(phase)].take());
     times[index(part_of(phase))] = host[static_cast<size_t>(phase)].take();
   }
-  times[index(WorkPart::kDataLoader)] = gather_dataloader(trace, tree, own);
+  times[index(WorkPart::kDataLoader)] = loader_waits(trace, tree, own);
   for (const TimesByPart& covered : {times, gaps_within(times)}) {
     for (size_t part = 0; part < covered.size(); ++part) {
       give(static_cast<WorkPart>(part), covered[part]);

@@ -28,6 +28,13 @@ _enter_autocast = autocast.__enter__  # PyTorch's own, for the regions that are 
 _exit_autocast = autocast.__exit__
 
 
+def device_of(module):
+    """The kind of device on which the model runs; None where autocast knows it not: Keras first calls a model on "meta",
+    to see what it returns."""
+    device = next(module.parameters()).device.type
+    return device if torch.amp.is_autocast_available(device) else None
+
+
 class AmpKnob:
     """install() once; enter_model and leave_model around each outermost forward."""
 
@@ -51,8 +58,8 @@ class AmpKnob:
     def enter_model(self, module):
         if self.type is None or self.region is not None:
             return
-        device = next(module.parameters()).device.type
-        if torch.is_autocast_enabled(device):  # the script's own region, already set to the knob
+        device = device_of(module)
+        if device is None or torch.is_autocast_enabled(device):  # the script's own region, already set to the knob
             return
         self.opener = id(module)
         self.region = autocast(device, dtype=self.type)

@@ -19,7 +19,7 @@ from torch.nn.parameter import is_lazy
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from redline._accumulation_knob import AccumulationKnob
-from redline._amp_knob import TYPES, AmpKnob
+from redline._amp_knob import TYPES, AmpKnob, device_of
 from redline._checkpointing_knob import CheckpointingKnob
 from redline._compilation_time import CompilationTime
 from redline._ddp_knobs import KNOBS as DDP_KNOBS
@@ -254,10 +254,10 @@ class Knobs:
             self._see_model(module)
 
     def _see_model(self, module):
-        device = next(module.parameters()).device.type
+        device = device_of(module)
         if type(module).__name__ == "OptimizedModule":  # the script's own torch.compile
             self.seen["compile"] = True
-        if torch.is_autocast_enabled(device):
+        if device is not None and torch.is_autocast_enabled(device):
             kinds = {kind: name for name, kind in TYPES.items()}
             self.seen["amp"] = kinds.get(torch.get_autocast_dtype(device), "off")
         self.seen["channels_last"] = any(

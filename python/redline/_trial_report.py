@@ -288,6 +288,7 @@ class TrialReporter:
             if not self.is_inference:
                 self.is_inference = True
                 self.may_train = may_train()
+            elif self.steps == 1:  # a first batch alone may be there to build the model, as in Keras
                 self.note("no optimizer was made: this is inference, and a batch is a step")
             if self.batch_began is not None and len(self.batches_ns) < MOST_BATCHES:
                 self.batches_ns.append(now_ns - self.batch_began)

@@ -101,7 +101,10 @@ std::string speedup_text(const Best& best) {
       fmt::format("{}{:.2f} x {}", best.proven() ? "" : "not proven faster: ", best.speedup->value,
                   best.default_name());
   if (!best.has_interval()) return text;
-  text += fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high);
+  constexpr double kSaysNothing = 100;
+  text += best.speedup->high < kSaysNothing
+              ? fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high)
+              : " (too few runs to say how sure that is)";
   return text + (best.is_confirmed() ? "" : ", not confirmed: it ran once");
 }
 

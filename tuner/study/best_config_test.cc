@@ -138,6 +138,10 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
   results_.back().result.throughput = Throughput{100.5, 98, 103};
   EXPECT_EQ(speedup_text(best()),
             "not proven faster: 1.00 x the default (0.98 to 1.03), not confirmed: it ran once");
+  results_.back().result.throughput = Throughput{100.5, 0, 100'000};
+  EXPECT_EQ(speedup_text(best()),
+            "not proven faster: 1.00 x the default (too few runs to say how sure that is), "
+            "not confirmed: it ran once");
   space_.first = {{"batch_size", "32"}};
   EXPECT_STREQ(best().default_name(), "the first trial");
 }

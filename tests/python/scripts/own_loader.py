@@ -1,5 +1,7 @@
-"""As fastai does: torch's iterator reads a loader that is no DataLoader, and an optimizer of its own updates the model."""
+"""As fastai does: torch's iterator reads a loader that is no DataLoader, and an optimizer of its own updates the model.
+As Keras does, the model is first called on the device "meta", with a batch that serves nothing else."""
 
+import copy
 import itertools
 
 import torch
@@ -33,6 +35,9 @@ def main():
     torch.manual_seed(0)
     loader = Loader(list(torch.randn(10, 16, 4)))
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    for batch in _SingleProcessDataLoaderIter(loader):
+        copy.deepcopy(model).to("meta")(batch.to("meta"))
+        break
     steps = 0
     for _ in range(12):
         for batch in _SingleProcessDataLoaderIter(loader):

@@ -8,12 +8,14 @@ import atexit
 import contextlib
 import errno
 import faulthandler
+import functools
 import json
 import os
 import signal
 import socket
 import sys
 import time
+from multiprocessing.process import BaseProcess
 
 import torch
 
@@ -468,8 +470,9 @@ class TrialReporter:
         self.channel.send("seen", patience=1.0, knobs=texts)
 
     def watch_exceptions(self):
-        """Reports the exception that ends this process, then calls the excepthook that was set before."""
-        before = sys.excepthook
+        """Reports the exception that ends this process, then calls the excepthook that was set before. That of a process
+        which multiprocessing started reaches no excepthook; it counts if the process trains."""
+        before, run = sys.excepthook, BaseProcess.run
 
         def excepthook(error_type, error, traceback):
             try:
@@ -477,7 +480,16 @@ class TrialReporter:
             finally:
                 before(error_type, error, traceback)
 
-        sys.excepthook = excepthook
+        @functools.wraps(run)
+        def run_watched(process):
+            try:
+                run(process)
+            except Exception as error:
+                if self.all_forwards > 0:
+                    self._report_exception(type(error), error)
+                raise
+
+        sys.excepthook, BaseProcess.run = excepthook, run_watched
 
     def _report_exception(self, error_type, error):
         # ChildFailedError is torchrun's summary of its ranks: each rank reports its own failure.

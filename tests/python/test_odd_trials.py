@@ -40,6 +40,32 @@ def test_steps_are_backward_passes_where_no_optimizer_is_seen(with_knobs, how):
     assert "_check_loss" not in done.stderr, "what reports is not compiled itself"
 
 
+FAILING_CHILD = """
+import torch
+from torch import nn
+
+def train(trains):
+    model = nn.Linear(4, 2)
+    if trains:
+        model(torch.ones(3, 4))
+    raise ValueError("from the child")
+
+if __name__ == "__main__":
+    child = torch.multiprocessing.get_context("spawn").Process(target=train, args=(%s,))
+    child.start()
+    child.join()
+"""
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_what_a_child_that_trains_raises_is_the_trials_failure(with_knobs, tmp_path, trains):
+    """multiprocessing prints it, and the script that started the child goes on."""
+    (tmp_path / "job.py").write_text(FAILING_CHILD % trains)
+    done = with_knobs({}, tmp_path / "job.py", trial=True)
+    assert "ValueError: from the child" in done.stderr
+    assert ["from the child" in failure["message"] for failure in of_type(done, "failure")] == ([True] if trains else [])
+
+
 def test_what_runs_without_a_step_is_told(with_knobs):
     done = with_knobs({}, SCRIPTS / "no_optimizer.py", "only_forward", trial=True)
     assert not of_type(done, "step")

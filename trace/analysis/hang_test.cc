@@ -414,6 +414,7 @@ TEST(HangTables, AreReadOfTheLatestRunWhateverElseLiesThere) {
   put("rank2.hang.redline", head + R"("1.1", "rank": 2})");
   put("rank3.hang.redline", R"({"schema": "redline.hang/1", "run": "2.1", )");
   put("rank4.hang.redline", R"([1])");
+  put("rank7.hang.redline", R"({"schema": "redline.hang/2", "run": "2.1", "rank": 7})");
   ASSERT_EQ(mkfifo((folder / "rank6.hang.redline").c_str(), 0600), 0);
   put("rank5.hang.redline", head + R"("2.1", "rank": 5, "written_ns": 3, "sealed_ns": 2})");
   const auto tables = read_hang_tables(folder);

@@ -344,6 +344,7 @@ TEST(Reader, SaysWhatIsNoTraceOfOursAndNamesEightKeys) {
   };
   const std::pair<std::string, bool> rows[] = {
       {packet(3) + packet(5), true},
+      {packet(3) + packet(5) + "zz", true},
       {packet(3) + packet(5).substr(0, 4), true},  // the second may be cut
       {packet(3), true},
       {packet(3).substr(0, 4), false},

@@ -70,7 +70,7 @@ class RunPage {
     }
     if (verdict_.earlier_logs > 0) {
       line(format_plural(verdict_.earlier_logs, "log") +
-               " of earlier runs in the same place: left out",
+               " of earlier starts or of other processes of the same rank: left out",
            Hue::kDim);
     }
   }

@@ -239,9 +239,9 @@ std::string detail_of(const RunFinding& finding) {
       return "It still grew at the end: something keeps what it no longer needs, or a cache still "
              "fills.";
     case RunCause::kWarmUp:
-      return finding.by_others.value_or(false)
-                 ? "Other processes had the cores then."
-                 : "Models compile then, cuDNN tries its algorithms, and loaders start.";
+      return finding.by_others.value_or(false) ? "Other processes had the cores then."
+                                               : "Models compile, caches fill and loaders start "
+                                                 "then; on a GPU, cuDNN tries its algorithms.";
     case RunCause::kOutOfMemory:
       return "What torch could not allocate, the program tried again or left out.";
     case RunCause::kOtherProcesses:

@@ -88,7 +88,8 @@ struct RunVerdict {
   std::string run;
   std::vector<RankRow> ranks;  ///< at least one
   int world_size = 1;          ///< how many ranks the job has, also those without a log
-  /// Logs of earlier runs or starts in the same folder, which are left out.
+  /// Logs of earlier runs or starts in the same folder, and of further processes that are the same
+  /// rank, which are left out.
   int64_t earlier_logs = 0;
   /// For each log that could not be read, and was left out: its path and why.
   std::vector<std::string> unreadable_logs;

@@ -102,7 +102,8 @@ std::string left_out_of(const trace::RunVerdict& verdict) {
   }
   if (verdict.damaged_bytes > 0) add(format_bytes(verdict.damaged_bytes) + " of the logs damaged");
   if (verdict.earlier_logs > 0) {
-    add(format_plural(verdict.earlier_logs, "log") + " of earlier runs left out");
+    add(format_plural(verdict.earlier_logs, "log") +
+        " of earlier starts, or of other processes of a rank, left out");
   }
   return words;
 }

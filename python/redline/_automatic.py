@@ -37,6 +37,7 @@ _UNSCHEDULED = {"skip_first": 0, "wait": 0, "warmup": 0, "active": 1, "repeat": 
 _DEFAULT_SCHEDULE = {"skip_first": 0, "wait": 1, "warmup": 1, "active": 3, "repeat": 1}
 _MOST_BATCHES = 100
 _SECONDS_OF_BATCHES = 3.0
+_FEW_BACKWARDS = 64  # without an optimizer; as many as profiler/python/training_loop.cc waits for one
 _FEW_BATCHES = 2  # inference that is shorter has a trace of the whole run
 
 
@@ -187,25 +188,24 @@ class AutomaticRecording:
 
     @never_harm
     def optimizer_made(self):
-        """The process will train, so the inference so far was an evaluation. The next batch begins the first step."""
+        """The process will train, so the inference so far was an evaluation, and a few backward passes that counted as
+        steps prepared the training. The next batch begins the first step."""
         self._made_optimizer = True
         if self._infers:
-            self._forget_inference()
+            self._forget_steps()
             self._begin_whole_run()
             self._action = self._action_of(0)
+        elif self._steps_by_backward and self._step < _FEW_BACKWARDS:
+            self._begin_within_a_step()
 
     @never_harm
     def training_seen(self):
-        """The process trains; this comes in the middle of a training step. If batches counted as steps before, nobody
-        saw where this step began, and it is not recorded."""
+        """The process trains; this comes in the middle of a training step."""
         self._trains = True
         self._signs.stop()
         self._model_calls.stop()
-        if not self._infers:
-            return
-        self._forget_inference()
-        if records(self._action_of(0)):
-            self._follow({**self._cycles, "skip_first": self._cycles["skip_first"] + 1})
+        if self._infers:
+            self._begin_within_a_step()
 
     def idle_ended(self, began, step):
         """The hooks have numbered the steps so far."""
@@ -344,7 +344,15 @@ class AutomaticRecording:
         active = int(min(max(of_time, self._cycles["active"]), _MOST_BATCHES))
         self._follow({**self._cycles, "active": active})
 
-    def _forget_inference(self):
+    def _begin_within_a_step(self):
+        """Other things counted as steps before, so nobody saw where this step began, and it is not recorded."""
+        self._forget_steps()
+        if records(self._action_of(0)):
+            self._follow({**self._cycles, "skip_first": self._cycles["skip_first"] + 1})
+
+    def _forget_steps(self):
+        if self.idle:
+            self._be_idle(False)
         self._close_step()
         self._wait_for_export()
         if self._whole_run or self._action is not ProfilerAction.NONE:
@@ -354,7 +362,7 @@ class AutomaticRecording:
                 os.unlink(path)
         self._written = []
         self._samples = SampleCount()
-        self._infers = self._whole_run = self._first_step_is_open = False
+        self._infers = self._steps_by_backward = self._whole_run = self._first_step_is_open = False
         self._step = 0
         self._follow(self._cycles)
         self._action = ProfilerAction.NONE

@@ -35,9 +35,9 @@ class FlightRecording(AutomaticRecording):
         self._step += 1
         self._open_step()
 
-    def _forget_inference(self):
+    def _forget_steps(self):
         """The ring keeps what it holds."""
-        self._infers = False
+        self._infers = self._steps_by_backward = False
 
     def _begin_whole_run(self):
         if not self._whole_run:

@@ -1,5 +1,6 @@
 """Describes torch in a trace: its versions, and the settings that decide how fast it runs."""
 
+import contextlib
 import functools
 import platform
 
@@ -14,9 +15,10 @@ def note_model(module):
     """`module` is what the job trains; None where only a compilation of it is seen. Call it while it runs."""
     _note_autocast()
     if module is not None and not _parameters:
-        for weight in module.parameters():
-            if weight.is_floating_point() and not is_lazy(weight):
-                _parameters[_name(weight.dtype)] = _parameters.get(_name(weight.dtype), 0) + weight.numel()
+        with contextlib.suppress(Exception):  # scripts may define what their modules and parameters do
+            for weight in module.parameters():
+                if not is_lazy(weight) and weight.is_floating_point():
+                    _parameters[_name(weight.dtype)] = _parameters.get(_name(weight.dtype), 0) + weight.numel()
 
 
 def _note_autocast():  # while a model runs, because it is usually off elsewhere

@@ -179,6 +179,31 @@ def test_an_optimizer_that_is_made_late_marks_the_steps_from_then_on(record, pyt
     assert "each backward pass counts as a step" not in recorded.stderr
 
 
+PRUNED_FIRST = """
+import sys, torch
+model = torch.nn.Linear(4, 3)
+for i in range(int(sys.argv[1])):
+    with torch.profiler.record_function("score"):
+        model(torch.ones(2, 4)).sum().backward()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(8):
+    with torch.profiler.record_function("train"):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("schedule", [[], ["--schedule", "wait=0,warmup=0,active=2"]])
+@pytest.mark.parametrize("passes", [1, 4, 30])
+def test_backward_passes_before_an_optimizer_is_made_are_no_steps(record, python, script, passes, schedule):
+    """As where weights are scored by their gradients before the training."""
+    recorded, (trace,) = record([python, script(PRUNED_FIRST), passes], *schedule)
+    assert step_numbers(trace) == ([1, 2] if schedule else [2, 3, 4])
+    assert set(names(trace, "user_annotation")) >= {"train", "Optimizer.step#SGD.step"}
+    assert "score" not in names(trace, "user_annotation")
+    assert "each backward pass counts as a step" not in recorded.stderr
+
+
 def test_samples_are_counted_where_a_sampler_repeats_the_batches_of_another(record, python, script):
     path = script((pathlib.Path(__file__).with_name("scripts") / "loaders.py").read_text())
     _, (trace,) = record([python, path, "repeated"])

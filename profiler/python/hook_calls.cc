@@ -130,9 +130,11 @@ void remove(const Object& watch) {
   return leader != nullptr;
 }
 
-/// A step of the job has ended. Steps that nobody records are only numbered.
+/// A step of the job has ended. Steps that nobody records are only numbered; where no recording
+/// asked for them (begin_recording()), something else marks the steps, and numbers them.
 [[gnu::hot]] void tell_recording() {
   Hooks& all = hooks();
+  if (all.step_ended == nullptr) return;
   if (all.idle_step == Hooks::kBusy) {
     ask(all.step_ended, nullptr, 0);
     return;

@@ -73,3 +73,34 @@ def test_a_marker_without_a_name_is_refused(run, program):
     for name in ("--", ""):
         done = run([program("redline"), "record", "--step-marker", name, "--", "true"])
         assert done.returncode == 2 and "needs the name of a range or mark" in done.stderr
+
+
+TRIGGERED = """
+import os, select, sys, torch
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+number = 0
+while not select.select([sys.stdin], [], [], 0.001)[0]:
+    with torch.profiler.record_function("my step"), torch.profiler.record_function(f"number {number}"):
+        for _ in range(2):
+            model(torch.ones(3, 4)).sum().backward()
+            optimizer.step()
+    number += 1
+    if number == 20:
+        print(os.getpid(), flush=True)
+"""
+
+
+def test_a_trigger_captures_marked_steps_under_their_numbers(start, run, program, python, tmp_path):
+    """Long after the schedule: the optimizer, which steps twice in each of them, numbers nothing."""
+    words = [program("redline"), "record", "--step-marker", "my step", "-o", "traces", "--", python, "-c", TRIGGERED]
+    with start(words, cwd=tmp_path, stdin=-1) as process:
+        pid = process.stdout.readline().strip()
+        done = run([program("redline"), "trigger", pid, "-o", "now"], cwd=tmp_path, timeout=60)
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0, process.stderr.read()
+    assert done.returncode == 0, done.stderr
+    (trace,) = traces(tmp_path / "now")
+    numbers = [int(name.split()[1]) for name in names(trace, "user_annotation") if name.startswith("number ")]
+    assert step_numbers(trace) == [number + 1 for number in sorted(numbers)], "step 0 is what precedes the first marker"
+    assert min(numbers) >= 20

@@ -10,7 +10,7 @@
 namespace redline::profiler {
 namespace {
 
-constexpr int kBackwardsWithoutStep = 64;  // as in python/redline/_trial_report.py
+constexpr int kBackwardsWithoutStep = 64;  // as in python/redline/_training_signs.py
 constexpr int kEpoch = static_cast<int>(trace::LogMarkKind::kEpoch);
 
 int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + more; }

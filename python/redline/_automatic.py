@@ -28,7 +28,7 @@ from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
 from redline._torch_settings import note_model
-from redline._training_signs import TrainingSigns
+from redline._training_signs import BACKWARDS_WITHOUT_STEP, TrainingSigns
 
 
 _USAGE_ERROR = 2  # the exit status of argparse and click
@@ -37,7 +37,6 @@ _UNSCHEDULED = {"skip_first": 0, "wait": 0, "warmup": 0, "active": 1, "repeat": 
 _DEFAULT_SCHEDULE = {"skip_first": 0, "wait": 1, "warmup": 1, "active": 3, "repeat": 1}
 _MOST_BATCHES = 100
 _SECONDS_OF_BATCHES = 3.0
-_FEW_BACKWARDS = 64  # without an optimizer; as many as profiler/python/training_loop.cc waits for one
 _FEW_BATCHES = 2  # inference that is shorter has a trace of the whole run
 
 
@@ -195,7 +194,7 @@ class AutomaticRecording:
             self._forget_steps()
             self._begin_whole_run()
             self._action = self._action_of(0)
-        elif self._steps_by_backward and self._step < _FEW_BACKWARDS:
+        elif self._steps_by_backward and self._step < BACKWARDS_WITHOUT_STEP:
             self._begin_within_a_step()
 
     @never_harm

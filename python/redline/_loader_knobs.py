@@ -103,6 +103,7 @@ class LoaderKnobs:
         self.model = lambda: None  # gives the model that trains
         self.last_read = None  # the loader of the latest batch that may be for training
         self.effective = {}
+        self._makers = {}  # __init__ of each kind of loader, as it was
 
     def install(self):
         self._watch(DataLoader)
@@ -112,23 +113,11 @@ class LoaderKnobs:
 
     def _watch(self, kind):
         make, original_iter = kind.__init__, kind.__iter__
-        signature = inspect.signature(make)
-
-        def bind(loader, args, kwargs):
-            bound = signature.bind(loader, *args, **kwargs)
-            bound.apply_defaults()
-            return bound
-
-        def make_anew(loader, args, kwargs):
-            bound = bind(loader, args, kwargs)
-            self._apply(bound.arguments)
-            if self.values:
-                loader._DataLoader__initialized = False  # otherwise it refuses to set its attributes again
-                make(*bound.args, **bound.kwargs)
+        self._makers[kind] = make
 
         @functools.wraps(make)
         def init(loader, *args, **kwargs):
-            bound = bind(loader, args, kwargs)
+            bound = _bound(make, loader, args, kwargs)
             training = shuffles(bound.arguments)
             if training:
                 self.shuffling_loaders += 1
@@ -139,7 +128,8 @@ class LoaderKnobs:
                 self.training_loaders += 1
                 self._keep_effective(loader)
             else:
-                made = (make_anew, bound.args[1:], bound.kwargs)
+                # No function: a script may pickle its loader, for a rank that it spawns.
+                made = (kind, bound.args[1:], bound.kwargs)
                 loader._redline_made = (_place_of_caller(), loader.batch_sampler, made)
 
         @functools.wraps(original_iter)
@@ -186,11 +176,15 @@ class LoaderKnobs:
     def _take_for_training(self, loader):
         loader._redline_training = True
         self.training_loaders += 1
-        _, batch_sampler, (make_anew, args, kwargs) = loader._redline_made
-        if loader.batch_sampler is batch_sampler:
-            make_anew(loader, args, kwargs)
-        else:
+        _, batch_sampler, (kind, args, kwargs) = loader._redline_made
+        if loader.batch_sampler is not batch_sampler:
             self.refuse(list(KNOBS), "the script gave its DataLoader another batch sampler after it had made it")
+            return
+        bound = _bound(self._makers[kind], loader, args, kwargs)
+        self._apply(bound.arguments)
+        if self.values:
+            loader._DataLoader__initialized = False  # otherwise DataLoader refuses to set its attributes again
+            self._makers[kind](*bound.args, **bound.kwargs)
 
     def _apply(self, arguments):
         values = dict(self.values)
@@ -316,6 +310,12 @@ class BatchCounter:
             return self.stream.samples_in(batch)
         known = self.asked_for.popleft() if self.asked_for else None
         return samples_by_shape(batch, given_batch_size()) if known is None else known
+
+
+def _bound(make, loader, args, kwargs):
+    bound = inspect.signature(make).bind(loader, *args, **kwargs)
+    bound.apply_defaults()
+    return bound
 
 
 def _place_of_caller():

@@ -10,6 +10,10 @@ from torch import nn
 from redline._hidden_code import hide_from_compiler
 from redline._model_calls import replace
 
+# After so many backward passes without an optimizer step, each backward pass counts as a step. Few scripts accumulate
+# over more; they are counted rightly once their optimizer steps. profiler/python/training_loop.cc has the same.
+BACKWARDS_WITHOUT_STEP = 64
+
 
 class TrainingSigns:
     """Calls `made()` after each optimizer is made and, until stop(), `trains()` before a backward pass and before

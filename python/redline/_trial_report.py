@@ -24,15 +24,13 @@ from redline._evaluation_time import EvaluationTime
 from redline._rank import launched_rank, rank_and_world_size
 from redline._step_log import OUT_OF_MEMORY, UNKNOWN, step_log
 from redline._training_code import may_train
+from redline._training_signs import BACKWARDS_WITHOUT_STEP
 
 LONGEST_LINE = 4000  # bytes; PIPE_BUF is 4096
 MOST_BATCHES = 200  # the times of so many batches fit into a line beside its other fields
 SECONDS_BETWEEN_LINES = 0.005
 SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 SECONDS_BETWEEN_CHECKS = 0.5  # the checks of device memory and of the loss are rare, because each may wait for the GPU
-# After so many backward passes without an optimizer step, each backward pass counts as a step. Few scripts accumulate
-# over more; they are counted rightly once their optimizer steps.
-BACKWARDS_WITHOUT_STEP = 64
 SECONDS_WITHOUT_STEP = 5.0
 NAN_CHECKS = 2  # so many NaN losses in a row are a failure; a single one may come from a GradScaler finding its scale
 THRASHING_CHECKS = 2

@@ -1,4 +1,6 @@
-"""redline record --ranks decides who is recorded, and --step-marker where its steps begin."""
+"""redline record --ranks decides who is recorded; --step-marker, optimizers or backward passes where steps begin."""
+
+import pathlib
 
 import pytest
 from recording import SPAWNED_RANKS, names, step_numbers, traces
@@ -104,3 +106,63 @@ def test_a_trigger_captures_marked_steps_under_their_numbers(start, run, program
     numbers = [int(name.split()[1]) for name in names(trace, "user_annotation") if name.startswith("number ")]
     assert step_numbers(trace) == [number + 1 for number in sorted(numbers)], "step 0 is what precedes the first marker"
     assert min(numbers) >= 20
+
+
+OWN_UPDATES = """
+import torch, torch.utils.data
+loader = torch.utils.data.DataLoader(torch.ones(24, 4), batch_size=3)
+model = torch.nn.Linear(4, 3)
+for batch in loader:
+    model(batch).sum().backward()
+    for weight in model.parameters():
+        weight.data.add_(weight.grad, alpha=-0.1)
+        weight.grad = None
+"""
+
+
+def test_without_an_optimizer_each_backward_pass_is_a_step(record):
+    recorded, (trace,) = record(OWN_UPDATES)
+    assert step_numbers(trace) == [2, 3, 4]
+    assert trace["redline"]["samples_per_step"] == 3
+    assert names(trace, "cpu_op")["aten::add_"] == 6
+    assert "no optimizer of torch.optim was made: each backward pass counts as a step" in recorded.stderr
+
+
+def test_an_optimizer_that_is_made_late_marks_the_steps_from_then_on(record):
+    """Pyro makes its optimizers of torch.optim after the first backward pass."""
+    late = OWN_UPDATES.replace("    for weight", "    torch.optim.SGD(model.parameters(), lr=0.1).step()\n    for weight")
+    recorded, (trace,) = record(late)
+    assert step_numbers(trace) == [2, 3, 4]
+    assert "each backward pass counts as a step" not in recorded.stderr
+
+
+PRUNED_FIRST = """
+import torch
+model = torch.nn.Linear(4, 3)
+for i in range(%d):
+    with torch.profiler.record_function("score"):
+        model(torch.ones(2, 4)).sum().backward()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(8):
+    with torch.profiler.record_function("train"):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("schedule", [[], ["--schedule", "wait=0,warmup=0,active=2"]])
+@pytest.mark.parametrize("passes", [1, 4, 30])
+def test_backward_passes_before_an_optimizer_is_made_are_no_steps(record, passes, schedule):
+    """As where weights are scored by their gradients before the training."""
+    recorded, (trace,) = record(PRUNED_FIRST % passes, *schedule)
+    assert step_numbers(trace) == ([1, 2] if schedule else [2, 3, 4])
+    assert set(names(trace, "user_annotation")) >= {"train", "Optimizer.step#SGD.step"}
+    assert "score" not in names(trace, "user_annotation")
+    assert "each backward pass counts as a step" not in recorded.stderr
+
+
+def test_samples_are_counted_where_a_sampler_repeats_the_batches_of_another(record):
+    path = pathlib.Path(__file__).with_name("scripts") / "loaders.py"
+    _, (trace,) = record(f"import runpy, sys; sys.argv.append('repeated'); runpy.run_path({str(path)!r}, run_name='__main__')")
+    assert step_numbers(trace) == [2, 3, 4]
+    assert trace["redline"]["samples_per_step"] == 16

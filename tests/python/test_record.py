@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
 
@@ -149,66 +148,6 @@ def test_without_wait_the_first_step_is_recorded(record, python, script):
     _, (trace,) = record([python, script(TRAIN), "4", "return"], "--schedule", schedule, "--shapes")
     assert step_numbers(trace) == [0, 1]
     assert trace["record_shapes"] == 1
-
-
-OWN_UPDATES = """
-import torch, torch.utils.data
-loader = torch.utils.data.DataLoader(torch.ones(24, 4), batch_size=3)
-model = torch.nn.Linear(4, 3)
-for batch in loader:
-    model(batch).sum().backward()
-    for weight in model.parameters():
-        weight.data.add_(weight.grad, alpha=-0.1)
-        weight.grad = None
-"""
-
-
-def test_without_an_optimizer_each_backward_pass_is_a_step(record, python, script):
-    recorded, (trace,) = record([python, script(OWN_UPDATES)])
-    assert step_numbers(trace) == [2, 3, 4]
-    assert trace["redline"]["samples_per_step"] == 3
-    assert names(trace, "cpu_op")["aten::add_"] == 6
-    assert "no optimizer of torch.optim was made: each backward pass counts as a step" in recorded.stderr
-
-
-def test_an_optimizer_that_is_made_late_marks_the_steps_from_then_on(record, python, script):
-    """Pyro makes its optimizers of torch.optim after the first backward pass."""
-    late = OWN_UPDATES.replace("    for weight", "    torch.optim.SGD(model.parameters(), lr=0.1).step()\n    for weight")
-    recorded, (trace,) = record([python, script(late)])
-    assert step_numbers(trace) == [2, 3, 4]
-    assert "each backward pass counts as a step" not in recorded.stderr
-
-
-PRUNED_FIRST = """
-import sys, torch
-model = torch.nn.Linear(4, 3)
-for i in range(int(sys.argv[1])):
-    with torch.profiler.record_function("score"):
-        model(torch.ones(2, 4)).sum().backward()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for i in range(8):
-    with torch.profiler.record_function("train"):
-        model(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-"""
-
-
-@pytest.mark.parametrize("schedule", [[], ["--schedule", "wait=0,warmup=0,active=2"]])
-@pytest.mark.parametrize("passes", [1, 4, 30])
-def test_backward_passes_before_an_optimizer_is_made_are_no_steps(record, python, script, passes, schedule):
-    """As where weights are scored by their gradients before the training."""
-    recorded, (trace,) = record([python, script(PRUNED_FIRST), passes], *schedule)
-    assert step_numbers(trace) == ([1, 2] if schedule else [2, 3, 4])
-    assert set(names(trace, "user_annotation")) >= {"train", "Optimizer.step#SGD.step"}
-    assert "score" not in names(trace, "user_annotation")
-    assert "each backward pass counts as a step" not in recorded.stderr
-
-
-def test_samples_are_counted_where_a_sampler_repeats_the_batches_of_another(record, python, script):
-    path = script((pathlib.Path(__file__).with_name("scripts") / "loaders.py").read_text())
-    _, (trace,) = record([python, path, "repeated"])
-    assert step_numbers(trace) == [2, 3, 4]
-    assert trace["redline"]["samples_per_step"] == 16
 
 
 def test_set_up_is_no_part_of_a_first_step_that_is_recorded(record, python, script):

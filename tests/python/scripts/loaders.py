@@ -2,6 +2,7 @@
 of the batches with which it trained and evaluated."""
 
 import argparse
+import pickle
 
 import torch
 from torch import nn
@@ -91,6 +92,7 @@ def main():
 
     loader = train_loader(0)
     test = DataLoader(Lines() if how == "sequence" else data, batch_size=10)
+    pickle.dumps(test)  # as it is given to spawned ranks
     if how == "quickstart":
         for (values,) in test:
             print(f"Shape of X: {values.shape}")

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "machine/processor.h"
 #include "machine/resources.h"
 
 #if defined(__x86_64__)
@@ -113,10 +114,10 @@ double measured(int cores) {
 }
 
 // Processors with AMX compute BF16 there, which is not measured.
-std::optional<double> measured_bf16(int cores, const std::string& flags) {
-  if (flags.find(" amx_bf16") != std::string::npos) return std::nullopt;
+std::optional<double> measured_bf16(int cores, const Processor& processor) {
+  if (processor.has("amx_bf16")) return std::nullopt;
 #if defined(__x86_64__)
-  if (has_avx512() && flags.find(" avx512_bf16") != std::string::npos) {
+  if (has_avx512() && processor.has("avx512_bf16")) {
     return best_rate(cores, [] { return bf16_avx512; });
   }
 #endif
@@ -139,14 +140,6 @@ Work triad() {
   };
 }
 
-// The value of the first line "KEY\t: VALUE".
-std::string value_of(const std::string& text, const std::string& key) {
-  const size_t at = text.find("\n" + key + "\t");
-  if (at == std::string::npos) return "";
-  const size_t colon = text.find(": ", at);
-  return text.substr(colon + 2, text.find('\n', colon) - colon - 2);
-}
-
 template <typename Json>
 bool is_ours(const Json& all) {
   return all.is_object() && all.contains("schema") && all["schema"] == "redline.cpu-peaks/1" &&
@@ -156,15 +149,15 @@ bool is_ours(const Json& all) {
 }  // namespace
 
 CpuPeaks measure_cpu_peaks() {
-  const std::string about = "\n" + read_file("/proc/cpuinfo");
+  const Processor about = processor();
   CpuPeaks peaks;
   peaks.host = host_name();
-  peaks.model = value_of(about, "model name");
+  peaks.model = about.model;
   peaks.cores = cores().usable();
   constexpr double kTera = 1e12, kGiga = 1e9;
   peaks.fp32 = measured<float>(peaks.cores) / kTera;
   peaks.fp64 = measured<double>(peaks.cores) / kTera;
-  const auto bf16 = measured_bf16(peaks.cores, value_of(about, "flags") + " ");
+  const auto bf16 = measured_bf16(peaks.cores, about);
   if (bf16) peaks.bf16 = *bf16 / kTera;
   peaks.gb_per_s = best_rate(peaks.cores, triad) / kGiga;
   const auto now = std::chrono::system_clock::now().time_since_epoch();

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/secrets.h"
+#include "machine/processor.h"
 #include "machine/resources.h"
 #include "machine/shown_environment.h"
 
@@ -36,36 +35,19 @@ std::vector<std::string> command_line(const std::string& root) {
   return words;
 }
 
-/// The text after the colon in the first line that begins with `key`.
-std::string value_of(const std::string& file, std::string_view key) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(key)) continue;
-    const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
 /// Whether the processor has instructions for bf16; nullopt where it lists none at all.
-std::optional<bool> computes_bf16(const std::string& root) {
-  std::string listed;
-  for (const char* key : {"flags", "Features"})
-    listed += " " + value_of(root + "/proc/cpuinfo", key);
-  listed += " ";
-  if (listed.find_first_not_of(' ') == std::string::npos) return {};
-  return std::ranges::any_of(
-      std::array{" avx512_bf16 ", " amx_bf16 ", " bf16 "},
-      [&](const char* name) { return listed.find(name) != std::string::npos; });
+std::optional<bool> computes_bf16(const machine::Processor& processor) {
+  if (processor.instructions.empty()) return {};
+  return processor.has("avx512_bf16") || processor.has("amx_bf16") || processor.has("bf16");
 }
 
 OrderedJson machine_json(const std::string& root) {
   OrderedJson json;
   utsname system = {};
   if (uname(&system) == 0) json["kernel"] = system.release;
-  const std::string cpu = value_of(root + "/proc/cpuinfo", "model name");
-  if (!cpu.empty()) json["cpu"] = cpu;
-  if (const auto bf16 = computes_bf16(root)) json["bf16"] = *bf16;
+  const machine::Processor processor = machine::processor(root);
+  if (!processor.model.empty()) json["cpu"] = processor.model;
+  if (const auto bf16 = computes_bf16(processor)) json["bf16"] = *bf16;
   json["cores"] = sysconf(_SC_NPROCESSORS_ONLN);
   const machine::Cores cores = machine::cores(root);
   if (!cores.allowed.empty()) json["usable_cores"] = cores.allowed.size();

@@ -18,7 +18,8 @@ import weakref
 
 import torch
 from torch import is_grad_enabled
-from torch.utils.data import BatchSampler
+from torch.utils.data import (BatchSampler, DistributedSampler, RandomSampler, SequentialSampler, SubsetRandomSampler,
+                              WeightedRandomSampler)
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from redline._after_import import after_import
@@ -42,6 +43,9 @@ EPOCH, WINDOW, OUT_OF_MEMORY, COMPILED, EVALUATED, CHECKPOINTED, EXCEPTION, NOTE
 
 UNKNOWN = -1
 NOT_OPEN = -1  # what redline_log_step() gives
+
+# They give as many samples as their length says.
+_SAMPLERS = (SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler)
 
 _log = None
 
@@ -282,9 +286,12 @@ def _count_batches(iterator, loader):
 
 
 def _batches_of(loader):
-    """(batch size, samples of a pass) where that says the size of each batch; else None."""
+    """(batch size, samples of a pass) where that says the size of each batch; else None. A script's own sampler may give
+    more than its length (mmengine's gives samples without end), so each of its batches is counted."""
     batches = loader.batch_sampler
-    if type(batches) is not BatchSampler or loader._dataset_kind == _DatasetKind.Iterable:
+    if type(batches) is not BatchSampler or type(batches.sampler) not in _SAMPLERS:
+        return None
+    if loader._dataset_kind == _DatasetKind.Iterable:
         return None
     with contextlib.suppress(Exception):  # a sampler need not know how many it gives
         return batches.batch_size, len(batches.sampler)

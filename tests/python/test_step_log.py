@@ -478,6 +478,33 @@ def test_odd_objects_and_errors_of_the_script_are_as_without_a_log(run, program,
     assert all(step["optimizer"] > 0 and step["backward"] > 0 for step in log.steps)
 
 
+SAMPLER_WITHOUT_END = """
+import itertools, torch
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+class Endless(Sampler):
+    def __iter__(self):
+        return itertools.cycle(range(10))
+
+    def __len__(self):  # as that of mmengine: of one turn
+        return 10
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step, (batch,) in enumerate(DataLoader(TensorDataset(torch.ones(10, 2)), batch_size=4, sampler=Endless())):
+    model(batch).sum().backward()
+    optimizer.step()
+    if step == 6:
+        break
+"""
+
+
+def test_a_sampler_that_gives_more_than_its_length_is_counted_batch_by_batch(run, program, python, tmp_path):
+    done = run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", SAMPLER_WITHOUT_END])
+    assert done.returncode == 0, done.stderr
+    assert [step["samples"] for step in step_logs.read(tmp_path / "rank0.steps.redline").steps] == [4] * 7
+
+
 BY_HAND = """
 import os, torch
 model = torch.nn.Linear(4, 2)

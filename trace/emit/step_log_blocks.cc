@@ -28,6 +28,12 @@ enum class Section : uint64_t {
   kCores = 8,
 };
 
+/// A figure as the reader takes it: one that cannot be (a script may claim -3 samples) is unseen,
+/// because the reader would refuse the whole block. Of half the largest number, because columns
+/// are stored as differences.
+int64_t seen(int64_t value) {
+  return value < kUnseen || value > kLargest / 2 ? kUnseen : value;
+}
 int64_t microseconds(int64_t ns) { return ns < 0 ? ns : ns / 1000; }
 int64_t nanoseconds(int64_t us) { return us < 0 ? us : us * 1000; }
 
@@ -131,8 +137,8 @@ Row row_of(const LoggedStep& step, Expected& expected) {
   row[kSteps] = step.steps;
   row[kBeginGap] = begin - expected.begin_us;
   row[kLength] = end - begin;
-  row[kSamples] = step.samples;
-  row[kTokens] = step.tokens;
+  row[kSamples] = seen(step.samples);
+  row[kTokens] = seen(step.tokens);
   const bool is_single = step.steps == 1;
   row[kShortest] = is_single ? kUnseen : microseconds(step.shortest_ns);
   row[kLongest] = is_single ? kUnseen : microseconds(step.longest_ns);
@@ -282,8 +288,8 @@ void put_sections(VarintWriter& out, const LogBlock& block, BlockTime time) {
   for (const LoggedMemory& memory : block.memory) {
     put(Section::kMemory, [&](VarintWriter& to) {
       to.put_signed(time.distance(memory.time_ns));
-      to.put_signed(memory.host_bytes);
-      to.put_signed(memory.device_bytes);
+      to.put_signed(seen(memory.host_bytes));
+      to.put_signed(seen(memory.device_bytes));
     });
   }
   for (const LoggedCores& cores : block.cores) {
@@ -298,7 +304,7 @@ void put_sections(VarintWriter& out, const LogBlock& block, BlockTime time) {
   for (const LogMark& mark : block.marks) {
     put(Section::kMark, [&](VarintWriter& to) {
       to.put_signed(time.distance(mark.time_ns));
-      to.put_signed(microseconds(mark.length_ns));
+      to.put_signed(microseconds(std::max<int64_t>(mark.length_ns, 0)));
       to.put(static_cast<uint64_t>(mark.kind));
       to.put_text(mark.text);
     });

@@ -143,6 +143,33 @@ TEST(StepLog, AnyStepsComeBackAsTheyWereWritten) {
   }
 }
 
+TEST(StepLog, AFigureThatCannotBeIsUnseenAndCostsNoBlock) {
+  LogBlock block;
+  block.owner = LogOwner{"run", 0, 1, "node", "train", 1, 1'000, 0};
+  block.sign_ns = 1'000'000'000;
+  for (const int64_t samples : {int64_t{-3}, INT64_MAX, INT64_MIN, int64_t{32}}) {
+    LoggedStep step;
+    step.step = static_cast<int64_t>(block.steps.size());
+    step.begin_ns = 1'000'000 * (step.step + 1);
+    step.length_ns = 1'000'000;
+    step.samples = step.tokens = samples;
+    block.steps.push_back(step);
+  }
+  block.memory.push_back({1'000'000, -7, INT64_MAX});
+  block.marks.push_back({1'000'000, -5'000, LogMarkKind::kNote, "backwards"});
+  const auto log = parse_step_log("log", encode_block(block));
+  ASSERT_TRUE(log) << log.error().message;
+  ASSERT_EQ(log->steps.size(), 4);
+  for (const size_t impossible : {0U, 1U, 2U}) {
+    EXPECT_EQ(log->steps[impossible].samples, kUnseen);
+    EXPECT_EQ(log->steps[impossible].tokens, kUnseen);
+  }
+  EXPECT_EQ(log->steps[3].samples, 32);
+  EXPECT_EQ(log->memory.at(0).host_bytes, kUnseen);
+  EXPECT_EQ(log->memory.at(0).device_bytes, kUnseen);
+  EXPECT_EQ(log->marks.at(0).length_ns, 0);
+}
+
 TEST(StepLog, AnHourOfTenStepsASecondIsLessThanAMegabyte) {
   LoggedRun steps;
   std::string bytes;

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "tests/kept_sums.h"
-#include "tests/parsed_trace.h"
 #include "tests/random_job.h"
+#include "trace/read/reader.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/area.h"
 #include "viewer/models/chart.h"
@@ -31,14 +31,13 @@
 namespace redline::viewer {
 namespace {
 
-using redline::testing::parsed;
 using redline::testing::RandomRank;
 using redline::testing::Sums;
 
 class Shown {
  public:
-  Shown(Session shown, uint64_t seed)
-      : session_(std::move(shown)), known_(analyse_session(session_)), dice_(seed) {}
+  Shown(Sums& sums, Session shown, uint64_t seed)
+      : sums_(sums), session_(std::move(shown)), known_(analyse_session(session_)), dice_(seed) {}
 
   void add_all() {
     add_session();
@@ -53,19 +52,16 @@ class Shown {
     add_areas();
     add_comparison();
   }
-  [[nodiscard]] static const Sums& sums() { return sums_; }
 
  private:
-  static void add(const std::string& name, const std::string& text) { sums_.add(name, text); }
+  void add(const std::string& name, const std::string& text) { sums_.add(name, text); }
   template <typename Number>
   requires std::is_arithmetic_v<Number>
-  static void add(const std::string& name, Number value) {
-    sums_.add(name, static_cast<double>(value));
-  }
-  static void add(const std::string& name, SliceRef ref) {
+  void add(const std::string& name, Number value) { sums_.add(name, static_cast<double>(value)); }
+  void add(const std::string& name, SliceRef ref) {
     add(name, ref ? 1000.0 * ref.trace + ref.slice.value : -1.0);
   }
-  static void add(const std::string& name, TimeRange range) {
+  void add(const std::string& name, TimeRange range) {
     add(name, range.begin_ns);
     add(name, range.end_ns);
   }
@@ -105,7 +101,7 @@ class Shown {
     }
     add("view", view_json({some_time(), 7, "gemm", {}, {{some_time().begin_ns, "mark"}}}));
   }
-  static void add_column(const std::string& name, const OverviewColumn& column) {
+  void add_column(const std::string& name, const OverviewColumn& column) {
     add(name + ".busy", column.busy);
     add(name + ".dataloader", column.dataloader);
     add(name + ".class", static_cast<int>(column.main_class));
@@ -414,7 +410,7 @@ class Shown {
     add_table("diff's ", tree_rows(*known_.tree));
   }
 
-  static inline Sums sums_;
+  Sums& sums_;
   const Session session_;
   const AnalysedSession known_;
   std::mt19937_64 dice_;
@@ -465,21 +461,25 @@ void add_charts(Sums& sums) {
 
 std::vector<std::shared_ptr<const trace::Trace>> made_up_job(uint64_t seed, int ranks) {
   std::vector<std::shared_ptr<const trace::Trace>> traces;
-  for (int rank = 0; rank < ranks; ++rank)
-    traces.push_back(parsed(RandomRank(seed, rank, ranks).json()));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string path = fmt::format("/data/run/rank{}.pt.trace.json", rank);
+    const auto trace = trace::parse_trace(path, RandomRank(seed, rank, ranks).json());
+    EXPECT_TRUE(trace.has_value());
+    if (trace) traces.push_back(*trace);
+  }
   return traces;
 }
 
 TEST(ShownJobs, StayWhatTheyAre) {
+  Sums sums;
   for (uint64_t seed = 201; seed <= 220; ++seed)
-    Shown(Session(made_up_job(seed, 1 + static_cast<int>(seed % 3))), seed).add_all();
+    Shown(sums, Session(made_up_job(seed, 1 + static_cast<int>(seed % 3))), seed).add_all();
   for (uint64_t seed = 221; seed <= 228; ++seed) {
     const int ranks = 1 + static_cast<int>(seed % 2);
     auto traces = made_up_job(seed, ranks);
     for (auto& trace : made_up_job(seed + 1000, ranks)) traces.push_back(std::move(trace));
-    Shown(Session(std::move(traces), static_cast<size_t>(ranks)), seed).add_all();
+    Shown(sums, Session(std::move(traces), static_cast<size_t>(ranks)), seed).add_all();
   }
-  Sums sums = Shown::sums();
   add_charts(sums);
   for (int64_t ns = 1; ns < INT64_MAX / 7; ns = ns * 6 + 5) {
     for (const int64_t each : {ns, -ns, ns + ns / 3}) {

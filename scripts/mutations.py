@@ -34,7 +34,7 @@ STATEMENT = re.compile(r"^ +(?!return|break|continue|case|default|using|delete|g
 ARGUMENTS = re.compile(r"(?<=\w)\(([\w.]+), ([\w.]+)\)")
 SYMMETRIC = re.compile(r"\b(?:std::(?:min|max|swap)|saturating_sum)$")
 # Source that no test can judge by a value.
-SKIPPED_LINE = re.compile(r"^\s*(?:static_assert|using|namespace|template|case )|\bif constexpr\b|\boperator\b")
+SKIPPED_LINE = re.compile(r"^\s*(?:static_assert|assert\(|using|namespace|template|case )|\bif constexpr\b|\boperator\b")
 QUOTED = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*(?:.|\n)*?\*/'
                     r"|^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.M)
 

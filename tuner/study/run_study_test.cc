@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "base/file.h"
 #include "tuner/study/best_config.h"
@@ -367,6 +368,29 @@ TEST_F(StudyRuns, AProcessThatStoppedBeatingIsTakenForDeadAndItsLateResultDroppe
   ASSERT_TRUE(hung->finish(id, answer(spec)));
   EXPECT_TRUE(hung->finished()->empty());
   EXPECT_EQ(*hung->interrupted_count(), 1);
+}
+
+TEST_F(StudyRuns, BeatsWhileATrialRunsButNotAllTheTime) {
+  const auto heartbeat = [this] {
+    const Result<Database> database = Database::open(path());
+    Statement row = database->prepare("SELECT heartbeat_ns FROM claims");
+    return row.step() ? row.integer(0) : 0;
+  };
+  using Clock = std::chrono::steady_clock;
+  const auto before = Clock::now();
+  std::optional<Clock::duration> beaten_after;
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    const int64_t at_first = heartbeat();
+    while (!beaten_after &&
+           Clock::now() - before < std::chrono::nanoseconds(Claims::kDeadAfterNs)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (heartbeat() != at_first) beaten_after = Clock::now() - before;
+    }
+    return answer(spec);
+  };
+  ASSERT_EQ(*run(runner), StudyEnd::kFinished);
+  ASSERT_TRUE(beaten_after) << "others would have taken it for dead";
+  EXPECT_GE(*beaten_after, std::chrono::nanoseconds(Claims::kBeatEveryNs));
 }
 
 TrialResult answering(const TrialSpec& spec, const std::atomic<StopRequest>&,

@@ -132,6 +132,10 @@ TEST_F(Channel, AnEndlessLineIsForgotten) {
   EXPECT_GT(channel_->garbage(), 1);
 }
 
+TEST_F(Channel, OneThatATrialLeftBehindIsReplaced) {
+  EXPECT_TRUE(ReportChannel::create(folder_ + "/reports"));
+}
+
 TEST(ReportChannel, SaysWhyItCannotBeMade) {
   EXPECT_FALSE(ReportChannel::create("/no/such/folder/reports"));
 }

@@ -30,7 +30,7 @@ std::optional<JobRank> job_rank(
     const std::function<std::optional<std::string>(const char*)>& variable) {
   for (const auto& [rank_name, size_name] : kVariables) {
     const auto rank = number_in(variable(rank_name)), size = number_in(variable(size_name));
-    if (rank && size) return JobRank{*rank, *size};
+    if (rank && size && *rank < *size) return JobRank{*rank, *size};
   }
   return std::nullopt;
 }

@@ -36,8 +36,10 @@ TEST_F(JobRankTest, IsWhatTheInnermostLauncherSays) {
   setenv("RANK", "1", 1);  // torchrun below srun
   setenv("WORLD_SIZE", "16", 1);
   EXPECT_EQ(job_rank()->rank, 1);
-  setenv("RANK", "one", 1);
-  EXPECT_EQ(job_rank()->rank, 2);
+  for (const char* no_rank : {"one", "-1", "16"}) {
+    setenv("RANK", no_rank, 1);
+    EXPECT_EQ(job_rank()->rank, 2) << no_rank;
+  }
 }
 
 TEST_F(JobRankTest, DecidesWhoIsRecorded) {

@@ -15,12 +15,14 @@ _LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch._induc
 
 
 def launched_rank():
-    """(rank, world size) of the first launcher that tells both; None if none does."""
-    for rank, size in _VARIABLES:
+    """(rank, world size) of the first launcher that tells both; None if none does. A script may say -1 for "alone"."""
+    for names in _VARIABLES:
         try:
-            return int(os.environ[rank]), int(os.environ[size])
+            rank, size = (int(os.environ[name]) for name in names)
         except (KeyError, ValueError):
             continue
+        if 0 <= rank < size:
+            return rank, size
     return None
 
 

@@ -52,6 +52,12 @@ def test_a_plain_training_is_logged_step_by_step(logged, run, python, tmp_path):
     assert log.memory[0][0] > 1 << 20
 
 
+def test_a_rank_that_cannot_be_is_none(logged):
+    done, log = logged(environment={"RANK": "-1", "WORLD_SIZE": "-1"})
+    assert done.returncode == 0
+    assert (log.rank, log.world_size, len(log.steps)) == (0, 1, 12)
+
+
 def test_a_slow_loader_shows_in_the_wait(logged):
     _, log = logged("--delay", "0.01")
     for step in log.steps:

@@ -133,13 +133,14 @@ TEST(Phases, AClosureEndsWithTheCollectivesThatItsBackwardPassWaitsFor) {
   EXPECT_EQ(of(*phases, Phase::kOptimizer).host_ns, 2500 - (1900 - 100) - (1950 - 1910));
 }
 
-TEST(Phases, AnOptimizerInBackwardHooksHasNoClosure) {
+TEST(Phases, AnOptimizerInBackwardHooksHasNoClosureAndIsNoPartOfTheBackwardPass) {
   const auto phases = phases_of(TraceText()
                                     .step(0, 0, 1000)
                                     .cpu_op("torch::autograd::AccumulateGrad", 100, 900)
                                     .annotation("Optimizer.step#SGD.step", 200, 800)
                                     .cpu_op("aten::add_", 300, 400, recorded(4)));
   ASSERT_TRUE(phases);
+  EXPECT_EQ(of(*phases, Phase::kBackward).host_ns, 800 - 600);
   EXPECT_EQ(of(*phases, Phase::kOptimizer).host_ns, 600);
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "trace/analysis/loader_waits.h"
 #include "trace/model/slice_view.h"
@@ -25,10 +27,32 @@ std::optional<Phase> phase_of(uint8_t kinds) {
   return Phase::kForward;
 }
 
+// Optimizers that hooks of a backward pass call, by the outermost operator of that pass.
+using Hooked = std::unordered_map<uint32_t, std::vector<Interval>>;
+
+Hooked optimizers_in_backward(const Trace& trace, const HostTree& tree) {
+  Hooked hooked;
+  const auto& categories = trace.slices().category;
+  const auto is_backward = [&](SliceId slice) {
+    return slice && categories[slice.value] == Category::kCpuOp &&
+           phase_of(tree.kinds_around[slice.value]) == Phase::kBackward;
+  };
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_host_node(category)) return;
+    if (phase_of(tree.kinds_around[slice.value]) != Phase::kOptimizer) return;
+    SliceId outermost = tree.parent[slice.value];
+    if (!is_backward(outermost)) return;
+    while (is_backward(tree.parent[outermost.value])) outermost = tree.parent[outermost.value];
+    hooked[outermost.value].push_back(interval_of(trace, slice));
+  });
+  return hooked;
+}
+
 using Gathered = std::vector<Coverage>;  // by phase: times within the steps
 
 Gathered gather_phases(const Trace& trace, const HostTree& tree, const Intervals& steps) {
   Gathered host(kPhaseCount, Coverage(steps));
+  const Hooked hooked = optimizers_in_backward(trace, tree);
   const auto& categories = trace.slices().category;
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (!is_host_node(category)) return;
@@ -41,12 +65,14 @@ Gathered gather_phases(const Trace& trace, const HostTree& tree, const Intervals
     const bool is_inside = parent && categories[parent.value] == Category::kCpuOp &&
                            phase_of(tree.kinds_around[parent.value]) == phase;
     if (is_inside) return;
-    if (*phase != Phase::kOptimizer || tree.closures.empty()) {
-      host[static_cast<size_t>(*phase)].add(interval_of(trace, slice));
-      return;
-    }
-    for (const Interval& part : tree.without_closures(interval_of(trace, slice))) {
-      host[static_cast<size_t>(*phase)].add(part);
+    Coverage& times = host[static_cast<size_t>(*phase)];
+    const Interval whole = interval_of(trace, slice);
+    if (*phase == Phase::kOptimizer && !tree.closures.empty()) {
+      for (const Interval& part : tree.without_closures(whole)) times.add(part);
+    } else if (const auto within = hooked.find(slice.value); within != hooked.end()) {
+      for (const Interval& part : subtract({whole}, merge(within->second))) times.add(part);
+    } else {
+      times.add(whole);
     }
   });
   return host;

@@ -346,6 +346,8 @@ class RandomRank {
       const int64_t inner_ns = at_ns + 100;
       at_ns = call(one_of(kOperators), kBackward, at_ns + 200,
                    fmt::format(R"("Sequence number": {})", i + 1));
+      if (is_again && has_modules_)
+        slice("python_function", "nn.Module: Linear_1", inner_ns + 20, at_ns + 20, kBackward);
       at_ns += 100;
       slice("cpu_op", node, inner_ns, at_ns, kBackward, 0,
             fmt::format(R"("Sequence number": {}, "Fwd thread id": 1)", i + 1));

@@ -21,6 +21,7 @@
 #include "viewer/models/find_results.h"
 #include "viewer/models/flame.h"
 #include "viewer/models/format.h"
+#include "viewer/models/hang_rows.h"
 #include "viewer/models/host_stack.h"
 #include "viewer/models/modules.h"
 #include "viewer/models/step_scope.h"
@@ -51,6 +52,7 @@ class Shown {
     add_search();
     add_areas();
     add_comparison();
+    for (int i = 0; i < 5; ++i) add_table("", hang_rows(session_, made_up_hang()));
   }
 
  private:
@@ -229,6 +231,30 @@ class Shown {
       add("axis.ticks", tick.time_ns);
       add("axis.ticks", tick.label);
     }
+  }
+
+  trace::Report made_up_hang() {
+    trace::Report report;
+    const int64_t ranks = 2 + below(3);
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      trace::HangTable table;
+      table.rank = static_cast<int>(rank);
+      table.world_size = static_cast<int>(ranks);
+      table.host = fmt::format("node{}", rank / 2);
+      for (int64_t group = below(3); group > 0; --group) {
+        const std::string name = std::to_string(group);
+        const int64_t entered = below(3);
+        table.groups.push_back({name, {0, 1}, entered});
+        if (below(4) > 0)
+          table.collectives.push_back(
+              {name, entered, "all_reduce", "[[8]]", "Float", below(2) == 0, 1});
+      }
+      if (below(2) == 0) table.inner = "connection.py:9 poll";
+      if (below(2) == 0) table.stack = {"train.py:31 sync"};
+      report.hang_tables.push_back(std::move(table));
+    }
+    report.hang = trace::find_hang(report.hang_tables);
+    return report;
   }
 
   void add_graphs() {

@@ -264,6 +264,23 @@ TEST(HangRows, TheCulpritComesFirstWithItsOpenFrames) {
   EXPECT_EQ(waiting[5].text(), "all_reduce [[8]]");
 }
 
+TEST(HangRows, TheGroupsAreThatOfTheVerdictAndThoseInWhichSomebodyWaits) {
+  const Session session({training_trace(0).read(), training_trace(1).read()});
+  trace::Report report = hung_report();
+  const auto groups = [&] {
+    std::string names;
+    for (const TableRow& row : hang_rows(session, report).rows) names += row.values[3].text() + ",";
+    return names;
+  };
+  EXPECT_EQ(groups(), "0,0,");
+  report.hang->group = "tp";
+  EXPECT_EQ(groups(), "0,tp,0,tp,");
+  report.hang_tables[0].collectives[0].is_done = true;
+  EXPECT_EQ(groups(), "tp,tp,");
+  report.hang->group.clear();
+  EXPECT_EQ(groups(), ",,");
+}
+
 TEST(HangRows, AJobThatDidNotHangHasNone) {
   const Session session({training_trace(0).read()});
   EXPECT_TRUE(hang_rows(session, {}).rows.empty());

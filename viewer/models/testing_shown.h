@@ -417,6 +417,9 @@ class Shown {
     for (int y = -2; y < std::min(layout.height(), 250); ++y)
       for (const LaneHit& hit : lanes_between(session_, layout, y, y + 1, 29))
         add("area.strips", 1000.0 * y + 100.0 * hit.trace + hit.lane.value);
+    for (int scroll = 0; scroll < 30; ++scroll)
+      for (const LaneHit& hit : lanes_between(session_, layout, 0, 150, scroll))
+        add("area.scrolled", 1000.0 * scroll + 100.0 * hit.trace + hit.lane.value);
     for (int i = 0; i < 4; ++i) {
       const int top = i == 0 ? 0 : static_cast<int>(below(layout.height()));
       const int bottom = i == 0 ? layout.height() : top + static_cast<int>(below(300));

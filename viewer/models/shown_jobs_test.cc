@@ -25,7 +25,7 @@ namespace {
 using redline::testing::RandomRank;
 using redline::testing::Sums;
 
-/// A job with lanes of many slices on streams whose numbers are not those of their threads.
+/// A job with lanes of many slices, and with a stream that has a name.
 Session long_job(uint64_t seed) {
   std::mt19937_64 dice(seed);
   TestTrace trace(0);
@@ -34,10 +34,13 @@ Session long_job(uint64_t seed) {
     for (int i = 0; i < 1500; ++i) {
       const double length = 0.1 + static_cast<double>(dice() % 90) / 10;
       trace.slice("kernel", dice() % 400 == 0 ? "gemm rare" : fmt::format("aten {}", dice() % 9), 0,
-                  lane, at, length, fmt::format(R"({{"device":0,"stream":{}}})", 10 * lane));
+                  lane, at, length, fmt::format(R"({{"device":0,"stream":{}}})", lane));
       at += length + (dice() % 7 == 0 ? static_cast<double>(dice() % 4000) / 10 : 0);
     }
   }
+  trace.raw(
+      R"({"ph":"X","cat":"kernel","name":"named","pid":0,"tid":"stream 9","ts":1000000,"dur":5,)"
+      R"("args":{"device":0,"stream":9}})");
   return Session({trace.read()});
 }
 

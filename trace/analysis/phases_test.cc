@@ -137,6 +137,7 @@ TEST(Phases, AnOptimizerInBackwardHooksHasNoClosureAndIsNoPartOfTheBackwardPass)
   const auto phases = phases_of(TraceText()
                                     .step(0, 0, 1000)
                                     .cpu_op("torch::autograd::AccumulateGrad", 100, 900)
+                                    .slice("python_function", "train.py(7): hook", 150, 850)
                                     .annotation("Optimizer.step#SGD.step", 200, 800)
                                     .cpu_op("aten::add_", 300, 400, recorded(4)));
   ASSERT_TRUE(phases);

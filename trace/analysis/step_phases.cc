@@ -27,15 +27,13 @@ std::optional<Phase> phase_of(uint8_t kinds) {
   return Phase::kForward;
 }
 
-// Optimizers that hooks of a backward pass call, by the outermost operator of that pass.
+// Optimizers that hooks of a backward pass call, by the outermost slice of that pass.
 using Hooked = std::unordered_map<uint32_t, std::vector<Interval>>;
 
 Hooked optimizers_in_backward(const Trace& trace, const HostTree& tree) {
   Hooked hooked;
-  const auto& categories = trace.slices().category;
   const auto is_backward = [&](SliceId slice) {
-    return slice && categories[slice.value] == Category::kCpuOp &&
-           phase_of(tree.kinds_around[slice.value]) == Phase::kBackward;
+    return slice && phase_of(tree.kinds_around[slice.value]) == Phase::kBackward;
   };
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (!is_host_node(category)) return;

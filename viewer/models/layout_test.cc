@@ -73,7 +73,7 @@ TEST(Tracks, AThreadsNoteSaysItsNameAndWhatItIsFor) {
   thread(3, "thread 3 (python)", "autograd::engine::evaluate_function: MmBackward0");
   thread(4, "", "enumerate(DataLoader)#_Iter.__next__");
   thread(5, " Pin_Memory ", "x");
-  thread(6, "thread 6 (", "x");
+  thread(6, "thread 6 (x", "x");
   thread(7, "thread 7 )(", "x");
   thread(8, "thread 8 (a(b))", "x");
   thread(9, "worker", "nccl:all_reduce");

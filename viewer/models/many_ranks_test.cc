@@ -230,6 +230,7 @@ TEST_F(ManyRanksTest, TheReportSaysWhichRanksItHasAnalysed) {
   const AnalysedSession none = analyse_session(*session, &cancelled);
   EXPECT_TRUE(none.report->is_cancelled);
   EXPECT_TRUE(none.tables->ranks.rows.empty());
+  EXPECT_TRUE(analyse_session(*session, &cancelled, analysed.pass).report->is_cancelled);
 }
 
 TEST_F(ManyRanksTest, ARankThatCannotBeReadIsNamed) {

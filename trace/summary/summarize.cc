@@ -86,7 +86,8 @@ class Summarizer {
       read.threads = 1;
       read.text_memory_bytes = kTextMemoryBytes;
     }
-    auto trace = read_trace(input.path, read);
+    const auto known = options_.known.find(input.path);
+    auto trace = known != options_.known.end() ? known->second : read_trace(input.path, read);
     const int64_t read_ns = monotonic_ns();
     if (!trace) {
       const std::lock_guard lock(mutex_);

@@ -23,6 +23,7 @@ struct SummarizeOptions {
   /// Called with each trace before it is dropped, by several threads at a time.
   std::function<void(const std::shared_ptr<const Trace>&)> visit;
   size_t kept_traces = 0;  ///< so many traces stay loaded, those of the lowest ranks
+  std::map<std::string, std::shared_ptr<const Trace>> known = {};  ///< by path: need not be read
   /// Of the files that `paths` stand for, those whose number leaves `part` when divided by `parts`.
   size_t part = 0;
   size_t parts = 1;

@@ -42,14 +42,17 @@ trace::Report report_between(const Session& session, size_t first, size_t end,
   return report;
 }
 
-/// Reads all ranks once and drops them.
+/// Summarizes all ranks. Those that are not loaded are read once and dropped.
 RankPass read_and_drop(const Session& session, const std::atomic<bool>* cancel,
                        const std::function<void(size_t done, size_t total)>& progress) {
-  std::vector<std::string> paths;
-  for (const SessionTrace& item : session.traces()) paths.push_back(item.trace->path());
   std::map<std::string, std::shared_ptr<const RankOutline>> outlines;
   std::mutex mutex;
   trace::SummarizeOptions options;
+  std::vector<std::string> paths;
+  for (const SessionTrace& item : session.traces()) {
+    paths.push_back(item.trace->path());
+    if (item.is_loaded) options.known.emplace(item.trace->path(), item.trace);
+  }
   options.cancel = cancel;
   options.visit = [&](const std::shared_ptr<const trace::Trace>& trace) {
     auto outline = outline_of(trace);

@@ -48,8 +48,8 @@ struct AnalysedSession {
 };
 
 /// Setting `cancel` makes it stop soon; the result is then incomplete. If some ranks are not
-/// loaded, it reads each rank once, keeps the summary and drops the trace, and `progress` hears how
-/// many it has read. It reads none if `known` has the summaries.
+/// loaded, it reads each of these once, keeps the summary and drops the trace, and `progress` hears
+/// how many it has read. It reads none if `known` has the summaries.
 [[nodiscard]] AnalysedSession analyse_session(
     const Session& session, const std::atomic<bool>* cancel = nullptr, RankPass known = {},
     const std::function<void(size_t done, size_t total)>& progress = {});

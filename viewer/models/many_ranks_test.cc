@@ -201,6 +201,16 @@ TEST_F(ManyRanksTest, WhatIsSkippedInARankIsCountedOnce) {
   EXPECT_EQ(some.event_count(), whole()->event_count());
 }
 
+TEST_F(ManyRanksTest, RanksThatAreLoadedAreNotReadAgain) {
+  const auto session = first();
+  // Another file in its place, because the session may still show text of the first.
+  ASSERT_TRUE(QFile::remove(QString::fromStdString(file(0))));
+  std::ofstream(file(0)) << "no trace any more";
+  const AnalysedSession analysed = analyse_session(*session);
+  EXPECT_TRUE(analysed.pass.unreadable.empty());
+  EXPECT_EQ(analysed.pass.summaries->size(), kRanks);
+}
+
 TEST_F(ManyRanksTest, TheReportSaysWhichRanksItHasAnalysed) {
   const auto session = first();
   std::vector<std::pair<size_t, size_t>> heard;

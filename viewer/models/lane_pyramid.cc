@@ -99,10 +99,4 @@ const LanePyramid::Level* LanePyramid::level_for(double ns_per_pixel) const {
   return &levels_[std::min(step, levels_.size() - 1)];
 }
 
-size_t LanePyramid::bytes() const {
-  size_t sum = 0;
-  for (const Level& level : levels_) sum += level.size() * (sizeof(uint32_t) + 2);
-  return sum;
-}
-
 }  // namespace redline::viewer

@@ -47,7 +47,6 @@ class LanePyramid {
 
   [[nodiscard]] int64_t origin_ns() const { return origin_ns_; }
   [[nodiscard]] std::span<const Level> levels() const { return levels_; }
-  [[nodiscard]] size_t bytes() const;
 
  private:
   std::vector<Level> levels_;  ///< finest first

@@ -31,9 +31,7 @@ enum class Section : uint64_t {
 /// A figure as the reader takes it: one that cannot be (a script may claim -3 samples) is unseen,
 /// because the reader would refuse the whole block. Of half the largest number, because columns
 /// are stored as differences.
-int64_t seen(int64_t value) {
-  return value < kUnseen || value > kLargest / 2 ? kUnseen : value;
-}
+int64_t seen(int64_t value) { return value < kUnseen || value > kLargest / 2 ? kUnseen : value; }
 int64_t microseconds(int64_t ns) { return ns < 0 ? ns : ns / 1000; }
 int64_t nanoseconds(int64_t us) { return us < 0 ? us : us * 1000; }
 

@@ -302,7 +302,7 @@ class Shown {
       add("bars", text_of(bar));
       add("bars", bar.time.trace + static_cast<double>(bar.time.begin_ns + bar.length_ns()));
     }
-    for (const size_t most : {1, 2, 3, 100})
+    for (const size_t most : {1U, 2U, 3U, 100U})
       for (const size_t bar : bars_to_draw(known_.step_bars, most)) add("bars.drawn", bar);
     if (known_.step_bars.empty()) return;
     const auto& bar = known_.step_bars[static_cast<size_t>(below(std::ssize(known_.step_bars)))];

@@ -39,6 +39,25 @@ TimeAxis axis_over(const RandomLane& lane, double from, double to, int width) {
   return {begin, std::max<int64_t>(1, static_cast<int64_t>((to - from) * span)), width};
 }
 
+TEST(LanePixels, WhereSliceFollowsSliceEachColumnIsFull) {
+  std::vector<int64_t> begin_ns, end_ns;
+  for (int64_t i = 0; i < 4000; ++i) {
+    begin_ns.push_back(10 * i);
+    end_ns.push_back(10 * i + 10);
+  }
+  const std::vector<uint8_t> classes(begin_ns.size());
+  const LaneColumns lane{begin_ns, end_ns, classes};
+  const LanePyramid pyramid(lane);
+  LanePixels pixels;
+  for (int width = 3; width < 600; ++width) {
+    draw_lane(lane, pyramid, {0, end_ns.back(), width}, pixels);
+    // The last bucket of a level reaches beyond the lane, so the last column may be less.
+    for (size_t x = 0; x + 1 < pixels.cover.size(); ++x) {
+      ASSERT_GE(pixels.cover[x], 250) << "column " << x << " of " << width;
+    }
+  }
+}
+
 TEST(LanePixels, ShowsWhatIsThereAtEveryZoom) {
   for (uint32_t seed = 1; seed <= 5; ++seed) {
     const RandomLane lane(seed, 20'000, 1'790'857'026'000'000'000);

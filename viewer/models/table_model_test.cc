@@ -123,7 +123,14 @@ TEST_F(Hits, SortBesideTheWindow) {
   sort(3, Qt::AscendingOrder);
   EXPECT_EQ(cell(0, 3), "rank 0 · GPU 0 stream 7");
   EXPECT_EQ(cell(3, 3), "rank 1 · GPU 0 stream 7");
-  EXPECT_EQ(model_.table().rows.size(), 4U);
+  const Table exported = model_.table();
+  ASSERT_EQ(exported.rows.size(), 4U);
+  for (size_t row = 0; row < 4; ++row) {
+    for (size_t column = 0; column < exported.columns.size(); ++column) {
+      EXPECT_EQ(value_text(exported.rows[row].values.at(column), exported.columns[column].unit),
+                cell(static_cast<int>(row), static_cast<int>(column)));
+    }
+  }
 }
 
 TEST_F(Hits, TheFirstMillionIsShown) {

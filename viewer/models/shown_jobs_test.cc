@@ -39,8 +39,8 @@ Session long_job(uint64_t seed) {
     }
   }
   trace.raw(
-      R"({"ph":"X","cat":"kernel","name":"named","pid":0,"tid":"stream 9","ts":1000000,"dur":5,)"
-      R"("args":{"device":0,"stream":9}})");
+      R"({"ph":"X","cat":"kernel","name":"named","pid":0,"tid":"stream 0","ts":1000000,"dur":5,)"
+      R"("args":{"device":0,"stream":0}})");
   return Session({trace.read()});
 }
 

@@ -8,8 +8,8 @@
 namespace redline::machine {
 
 struct Processor {
-  std::string model;                      ///< such as "AMD EPYC 7R13"; empty where it is not told
-  std::vector<std::string> instructions;  ///< by the kernel's names; empty where none is told
+  std::string model;  ///< such as "AMD EPYC 7R13"; empty where the kernel does not say
+  std::vector<std::string> instructions;  ///< as the kernel names them; empty where it does not
   [[nodiscard]] bool has(std::string_view instruction) const;
 };
 

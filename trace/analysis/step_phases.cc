@@ -36,8 +36,8 @@ Hooked optimizers_in_backward(const Trace& trace, const HostTree& tree) {
     return slice && phase_of(tree.kinds_around[slice.value]) == Phase::kBackward;
   };
   for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (!is_host_node(category)) return;
-    if (phase_of(tree.kinds_around[slice.value]) != Phase::kOptimizer) return;
+    constexpr uint8_t kBoth = kOptimizerName | kBackwardName;
+    if ((tree.kinds_around[slice.value] & kBoth) != kBoth || !is_host_node(category)) return;
     SliceId outermost = tree.parent[slice.value];
     if (!is_backward(outermost)) return;
     while (is_backward(tree.parent[outermost.value])) outermost = tree.parent[outermost.value];

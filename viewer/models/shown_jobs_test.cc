@@ -1,6 +1,6 @@
 // All that the viewer shows of made-up jobs (tests/random_job.h), as sums: a change that nobody
 // meant shows in one. Whoever means it looks at the lines that differ, and copies the new file.
-// whole_models_test.cc has the same of two small ranks as text.
+// whole_models_test.cc keeps the same for two small ranks, as text.
 #include <gtest/gtest.h>
 
 #include <QTemporaryDir>
@@ -44,7 +44,7 @@ Session long_job(uint64_t seed) {
   return Session({trace.read()});
 }
 
-/// Ranks of which only the first is loaded.
+/// A job of three ranks; only the first is loaded.
 void add_partly_loaded(Sums& sums, uint64_t seed) {
   const QTemporaryDir folder;
   for (int rank = 0; rank < 3; ++rank) {

@@ -48,7 +48,8 @@ std::vector<std::string> with_last_steps(const Knob& knob, const std::vector<std
   for (const std::string& value : values) all.insert(*parse_integer(value));
   const auto add = [&](double batch) {
     const int64_t number = std::llround(batch);
-    if (number <= knob.high) all.insert(number);
+    // The script's own batch size, if it is the best, may lie outside of the range.
+    if (knob.low <= number && number <= knob.high) all.insert(number);
   };
   const double step = std::max(1.0, kLastStep * best);
   for (double at = best; at < kLastSteps * best; at += step) add(at);

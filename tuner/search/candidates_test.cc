@@ -6,9 +6,9 @@ namespace redline::tuner {
 namespace {
 
 /// The batch sizes that are candidates after one trial.
-std::set<int64_t> batches_after(int64_t batch) {
+std::set<int64_t> batches_after(int64_t batch, const std::string& range = "1..1024") {
   const Space space =
-      *make_space({"batch_size=1..1024"}, {"train", "{batch_size}"}, {.gpu = true, .cores = 16});
+      *make_space({"batch_size=" + range}, {"python", "train.py"}, {.gpu = true, .cores = 16});
   const SearchSettings settings{.machine = {.gpu = true, .gpus = 1, .cores = 16},
                                 .memory_limit_bytes = {}};
   History history(space);
@@ -38,6 +38,8 @@ TEST(Candidates, HaveTheLastStepsToALimitAboveTheBest) {
 TEST(Candidates, AreWithinTheRange) {
   const std::set<int64_t> batches = batches_after(1020);
   EXPECT_EQ(*batches.rbegin(), 1024);
+  EXPECT_EQ(*batches_after(32, "64..512").begin(), 64) << "the script's own 32 lies below it";
+  EXPECT_EQ(*batches_after(1000, "64..512").rbegin(), 512);
 }
 
 }  // namespace

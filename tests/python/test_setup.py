@@ -145,6 +145,27 @@ def venv_with_torch(machine, folder):
     machine.tool("ninja", "exit 0")
 
 
+def test_only_who_asks_for_tests_builds_them_and_then_keeps_them(machine):
+    venv_with_torch(machine, machine.clone / ".venv")
+    release = machine.clone / "build/release"
+    cache, ninja = release / "CMakeCache.txt", release / "build.ninja"
+    # A stand-in that keeps what it is told, as cmake does.
+    machine.tool("cmake", f"""
+        mkdir -p {release} && : >{ninja}
+        for word in "$@"; do case $word in
+          -DREDLINE_PYTHON=*) echo "REDLINE_PYTHON:FILEPATH=${{word#*=}}" >{cache} ;;
+          -DREDLINE_TESTS=*) echo "REDLINE_TESTS:BOOL=${{word#*=}}" >>{cache} ;;
+        esac; done""")
+    for arguments, tests, configures in [([], "OFF", True), ([], "OFF", False), (["--tests"], "ON", True),
+                                         ([], "ON", False), (["--tests"], "ON", False)]:
+        done = machine.setup(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert f"REDLINE_TESTS:BOOL={tests}" in cache.read_text().splitlines()
+        assert ("configuring" in done.stdout) == configures, arguments
+    ninja.unlink()  # a configure that was cut off
+    assert "configuring" in machine.setup().stdout and "REDLINE_TESTS:BOOL=ON" in cache.read_text()
+
+
 def test_the_package_and_the_programs_work_in_the_venv(machine):
     venv_with_torch(machine, machine.clone / ".venv")
     (machine.clone / "python").symlink_to(ROOT / "python")

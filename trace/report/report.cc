@@ -237,7 +237,7 @@ std::vector<std::string> rate_lines(const Report& report) {
   const TraceFacts& first = report.traces.front().facts;
   const int64_t step_ns = mean_step(report).mean_ns;
   const auto rate_of = [step_ns](double count) {
-    return format_count(static_cast<int64_t>(count * 1e9 / static_cast<double>(step_ns)));
+    return format_number(count * 1e9 / static_cast<double>(step_ns));
   };
   if (const auto samples = first.samples_per_step; samples && step_ns > 0) {
     const auto tokens = first.tokens_per_step;

@@ -180,6 +180,15 @@ TEST(TextReport, SaysTokensASecondWhereSequencesWereSeen) {
   EXPECT_THAT(text_of({trace}), HasSubstr("  8,000 samples/s, 192,000 tokens/s of all ranks"));
 }
 
+TEST(TextReport, SaysLowRatesWithDecimals) {
+  const std::string trace = TraceText()
+                                .top(R"("redline": {"samples_per_step": 1})")
+                                .step(0, 0, 1'280'000'000)
+                                .cpu_op("aten::mm", 0, 1000)
+                                .str();
+  EXPECT_THAT(text_of({trace}), HasSubstr("  0.781 samples/s of all ranks"));
+}
+
 TEST(JsonReport, OfInferenceHasTheLatencyOfABatch) {
   const auto latency = [](const std::string& text) {
     return nlohmann::json::parse(

@@ -158,15 +158,8 @@ class StepLog:
     # Parts.
 
     def _watch_loaders(self):
-        make = _BaseDataLoaderIter.__init__
-
-        @functools.wraps(make)
-        def begin_pass(iterator, loader):
-            with contextlib.suppress(Exception):  # samplers and data sets of scripts may raise anything
-                _count_batches(iterator, loader)
-            make(iterator, loader)
-
-        _BaseDataLoaderIter.__init__ = begin_pass
+        # Not a function around __init__: a warning there, as torch's on pin_memory, names the line that called it.
+        _BaseDataLoaderIter.__new__ = staticmethod(_begin_pass)
         self._hook(_BaseDataLoaderIter, "__next__", self._hooks.hook_loader, None)
 
     def _tokens_in(self, samples, model, *arguments, **named):
@@ -275,6 +268,13 @@ def _function(function, result, *arguments):
     if arguments:
         function.argtypes = arguments
     return function
+
+
+def _begin_pass(kind, loader=None, *_, **__):
+    iterator = object.__new__(kind)
+    with contextlib.suppress(Exception):  # samplers and data sets of scripts may raise anything
+        _count_batches(iterator, loader)
+    return iterator
 
 
 def _count_batches(iterator, loader):

@@ -484,6 +484,26 @@ def test_odd_objects_and_errors_of_the_script_are_as_without_a_log(run, program,
     assert all(step["optimizer"] > 0 and step["backward"] > 0 for step in log.steps)
 
 
+PINNED = """
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.ones(8, 2), batch_size=4, pin_memory=True):
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_warning_of_the_loader_names_the_line_that_it_names_without_a_log(run, program, python, tmp_path):
+    without_gpu = {"CUDA_VISIBLE_DEVICES": ""}
+    alone = run([python, "-c", PINNED], environment=without_gpu)
+    done = run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", PINNED], environment=without_gpu)
+    assert "'pin_memory' argument is set as true" in alone.stderr
+    assert done.returncode == 0 and done.stderr.startswith(alone.stderr), done.stderr
+    assert [step["samples"] for step in step_logs.read(tmp_path / "rank0.steps.redline").steps] == [4, 4]
+
+
 SAMPLER_WITHOUT_END = """
 import itertools, torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset

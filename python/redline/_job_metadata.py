@@ -23,7 +23,7 @@ def distributed_info():
     if not dist.is_available() or not dist.is_initialized():
         return None
     info = {
-        "backend": dist.get_backend(),
+        "backend": _backend(),
         "rank": dist.get_rank(),
         "world_size": dist.get_world_size(),
         "pg_count": dist.get_pg_count(),
@@ -32,6 +32,16 @@ def distributed_info():
     if info["backend"] == "nccl":
         info["nccl_version"] = ".".join(map(str, torch.cuda.nccl.version()))
     return info
+
+
+def _backend():
+    """The name of the backend; where each type of device has its own, the name of that which this process uses."""
+    name = torch.distributed.get_backend()
+    if name != "undefined":
+        return name
+    by_device = dict(part.split(":") for part in torch.distributed.get_backend_config().split(","))
+    # is_available() would end CUDA in forked children.
+    return by_device.get("cuda" if torch.cuda.is_initialized() else "cpu", name)
 
 
 def world_size():

@@ -50,6 +50,26 @@ def test_of_a_python_job(run, program, python, tmp_path):
     assert {key: settings[key] for key in expected} == expected
 
 
+UNNAMED_BACKEND = """
+import torch
+torch.distributed.init_process_group(init_method="file://{folder}/store", rank=0, world_size=1)  # as DeviceMesh does
+assert torch.distributed.get_backend() == "undefined"
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.ones(3, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_the_backend_is_named_where_each_type_of_device_has_its_own(run, program, python, tmp_path):
+    done = run([program("redline"), "record", "-o", tmp_path / "traces", "--schedule", "wait=0,warmup=0,active=1", "--",
+                python, "-c", UNNAMED_BACKEND.format(folder=tmp_path)])
+    assert done.returncode == 0, done.stderr
+    (trace,) = traces(tmp_path / "traces")
+    assert trace["distributedInfo"]["backend"] == "gloo"
+
+
 def test_of_a_libtorch_program(run, program, tmp_path):
     mnist = program("mnist")
     done = run([program("redline"), "record", "-o", tmp_path, "--", mnist, "--steps", "3"])

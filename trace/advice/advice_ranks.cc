@@ -36,6 +36,28 @@ bool shards_parameters(const Analysis& analysis) {
   return gather_ns > 0 && scatter_ns > 0 && 2 * (gather_ns + scatter_ns) > all_ns;
 }
 
+// Whether most of the communication is sending and receiving, as between the stages of a pipeline.
+// NCCL's all-to-all consists of sends and receives, too, but not of these calls of the program.
+bool is_pipeline(std::span<const Collective> table, bool sends) {
+  int64_t between_two_ns = 0, all_ns = 0;
+  for (const Collective& row : table) {
+    all_ns += row.total_ns;
+    if (row.kind == CollectiveKind::kSendReceive) between_two_ns += row.total_ns;
+  }
+  return sends && 2 * between_two_ns > all_ns;
+}
+
+bool is_pipeline(const Analysis& analysis) {
+  const Trace& trace = *analysis.trace;
+  return is_pipeline(analysis.communication.table,
+                     trace.find_string("c10d::send") || trace.find_string("c10d::recv_"));
+}
+
+bool is_pipeline(const RankSummary& rank) {
+  return is_pipeline(rank.collectives,
+                     rank.names->find("c10d::send") || rank.names->find("c10d::recv_"));
+}
+
 bool makes_small_calls(int64_t calls_a_step, int64_t mean_ns) {
   return calls_a_step >= kManyCalls && mean_ns < kShortCallNs;
 }
@@ -45,6 +67,10 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
   const Analysis& analysis = activity.analysis();
   const Collective& longest = analysis.communication.table.front();
   const std::string_view name = longest.name;
+  if (is_pipeline(analysis)) {
+    return "most in send and receive, where stages of a pipeline wait for each other: more "
+           "microbatches a step, a schedule with smaller bubbles, or stages of equal length";
+  }
   if (contains(name, "SendRecv") || contains(name, "AllToAll") || contains(name, "all_to_all")) {
     return "exchange the next batch's data while this one is computed";
   }
@@ -119,7 +145,7 @@ std::vector<SliceId> calls_of(const Activity& activity, const Collective& collec
   return calls;
 }
 
-std::string why_late(std::optional<WorkPart> part) {
+std::string why_late(std::optional<WorkPart> part, bool is_stage) {
   const std::string most =
       part ? fmt::format(", most of the difference {}", place_of(*part)) : std::string();
   if (part == WorkPart::kDataLoader) {
@@ -128,6 +154,7 @@ std::string why_late(std::optional<WorkPart> part) {
   if (part == WorkPart::kHost) {
     return most + ": look for other work or a slower clock there, and for what only it does";
   }
+  if (is_stage) return most + ": if ranks are stages of a pipeline, give its stage fewer layers";
   return most +
          ": give each rank as much data of the same lengths (DistributedSampler), or look "
          "for what only this rank does";
@@ -158,6 +185,7 @@ std::optional<Finding> communication(const Activity& activity) {
   finding.evidence.emplace_back("calls", static_cast<double>(count));
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
+  if (is_pipeline(analysis)) return finding;  // a larger batch makes its bubbles as much larger
   const bool has_ddp = bool{activity.trace().find_string(kDdpForward)};
   finding.knob = has_ddp && makes_small_calls(calls_a_step, mean_ns) ? "bucket_cap_mb=5,25,100"
                                                                      : larger_batch_knob(activity);
@@ -227,8 +255,8 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   finding.estimated_speedup = speedup_without(late_ns, step_ns);
   finding.headline = fmt::format("Rank {} is late: others wait {}{}", *comparison.straggler,
                                  format_ns(late_ns), ranks.front()->a_step());
-  finding.detail =
-      fmt::format("{} of the step{}", format_percent(late_share), why_late(comparison.late_in));
+  finding.detail = fmt::format("{} of the step{}", format_percent(late_share),
+                               why_late(comparison.late_in, is_pipeline(*ranks.front())));
   finding.evidence = {{"rank", static_cast<double>(*comparison.straggler)},
                       {"removable_ns", static_cast<double>(late_ns)},
                       {"skew_ns", static_cast<double>(comparison.skew_ns)},

@@ -460,6 +460,25 @@ removable_ns 1.7e+07, step_share 0.17, communication_ns 1.7e+07, calls 2
 ncclDevKernel_SendRecv 20000..32000 us
 )"},
       {"communication",
+       collectives({{"ncclDevKernel_SendRecv", 12 * kMs}, {kReduce, 11 * kMs}})
+           .cpu_op("c10d::send", 0, 10),
+       R"(communication high x 1.2987 []
+Exposed communication: 23.0 ms a step
+most in send and receive, where stages of a pipeline wait for each other:
+  more microbatches a step, a schedule with smaller bubbles, or stages of equal length
+removable_ns 2.3e+07, step_share 0.23, communication_ns 2.3e+07, calls 2
+ncclDevKernel_SendRecv 20000..32000 us
+)"},
+      {"communication",
+       collectives({{kReduce, 12 * kMs}, {"ncclDevKernel_SendRecv", 12 * kMs}})
+           .cpu_op("c10d::recv_", 0, 10),
+       R"(communication high x 1.31579 [batch_size=1..4096]
+Exposed communication: 24.0 ms a step
+larger batches, or accumulation under no_sync(), make it rarer
+removable_ns 2.4e+07, step_share 0.24, communication_ns 2.4e+07, calls 2
+ncclDevKernel_AllReduce_Sum_f32_RING_LL 20000..32000 us
+)"},
+      {"communication",
        collectives({{"ncclDevKernel_AllGather_RING_LL", 15 * kMs},
                     {"ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", 5 * kMs},
                     {kReduce, 12 * kMs},

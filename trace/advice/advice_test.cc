@@ -345,13 +345,14 @@ TEST(Advice, WhatAClosureDoesIsNoUpdate) {
 }
 
 TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
-  const auto report_of = [](int64_t first_wait_ns, int64_t second_wait_ns) {
+  const auto report_of = [](int64_t first_wait_ns, int64_t second_wait_ns,
+                            const std::string& waits_in = "gloo:all_reduce") {
     std::vector<std::shared_ptr<const Trace>> traces;
     int rank = 0;
     for (const int64_t wait_ns : {first_wait_ns, second_wait_ns}) {
       TraceText text = one_step().rank(rank++, 2).cpu_op("aten::relu", 0, 100 * kMs - wait_ns);
-      text.slice("user_annotation", "gloo:all_reduce", 100 * kMs - wait_ns, 100 * kMs,
-                 {.tid = "2"});
+      text.slice("user_annotation", waits_in, 100 * kMs - wait_ns, 100 * kMs, {.tid = "2"});
+      text.cpu_op("c10d::recv_", 100 * kMs - wait_ns, 100 * kMs - wait_ns + 1000);
       traces.push_back(*parse_trace("test", text.str()));
     }
     return make_report(traces);
@@ -366,6 +367,12 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
   EXPECT_EQ(skewed.comparison->clocks.at(1)->offset_ns, 0);
   EXPECT_EQ(skewed.comparison->waits->ns[0][1], 25 * kMs);
   EXPECT_THAT(report_of(8 * kMs, 5 * kMs).findings, Not(HasRule("straggler")));
+  const auto detail = [](const Report& report) {
+    return std::ranges::find(report.findings, "straggler", &Finding::rule)->detail;
+  };
+  EXPECT_THAT(detail(skewed), HasSubstr("give each rank as much data"));
+  EXPECT_THAT(detail(report_of(30 * kMs, 5 * kMs, "gloo:recv")),
+              HasSubstr("if ranks are stages of a pipeline, give its stage fewer layers"));
 }
 
 TEST(Advice, RanksThatWaitForNobodyHaveNoStraggler) {

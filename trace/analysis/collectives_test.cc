@@ -170,5 +170,18 @@ TEST(Collectives, ComputationOnEveryStreamHidesThem) {
   EXPECT_EQ(total_ns(found.communication.exposed), 500);
 }
 
+// DTensor's operators are called within others, which wait for them.
+TEST(Collectives, OperatorsThatWaitForThemHideNothing) {
+  const Found found =
+      find(TraceText()
+               .rank(0, 2)
+               .cpu_op("PythonSubclass", 0, 1000)
+               .cpu_op("_c10d_functional::wait_tensor", 200, 700)
+               .cpu_op("aten::mm", 0, 300, {.tid = "3"})
+               .slice("user_annotation", "gloo:all_reduce", 100, 600, {.tid = "2"}));
+  EXPECT_EQ(found.communication.table.at(0).exposed_ns, 300);
+  EXPECT_EQ(total_ns(found.communication.exposed), 300);
+}
+
 }  // namespace
 }  // namespace redline::trace

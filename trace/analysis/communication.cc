@@ -22,6 +22,21 @@ std::vector<bool> computing_names(const Trace& trace, bool on_device) {
   return computes;
 }
 
+// When each host thread waits in an operator that returns once a collective is done. DTensor calls
+// it inside operators of its own, which do not compute then.
+std::map<TrackId, Intervals> waits_by_track(const Trace& trace) {
+  std::map<TrackId, Intervals> waits;
+  const StringId name = trace.find_string("_c10d_functional::wait_tensor");
+  if (!name) return waits;
+  for (const Lane& lane : trace.lanes()) {
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      if (trace.slices().name[i] == name) waits[lane.track].push_back(interval_of(trace, {i}));
+    }
+  }
+  for (auto& [track, intervals] : waits) intervals = merge(std::move(intervals));
+  return waits;
+}
+
 // The part of `within` in which the device computes or, on the host, an operator does. Operators
 // inside another computing operator are skipped, because they add nothing.
 Intervals computation(const Trace& trace, const HostTree& tree, int32_t device,
@@ -34,13 +49,24 @@ Intervals computation(const Trace& trace, const HostTree& tree, int32_t device,
     const StringId name = slices.name[slice.value];
     return slices.category[slice.value] == wanted && (!name || computes[name.value]);
   };
+  const auto waits = on_device ? std::map<TrackId, Intervals>() : waits_by_track(trace);
   Coverage busy(within);
   for (const Lane& lane : trace.lanes()) {
     if (on_device && trace.tracks()[lane.track.value].device != device) continue;
+    const auto waiting = waits.find(lane.track);
+    std::vector<Interval> beside_waits;
     for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
       if (!counts({i})) continue;
       if (!on_device && tree.parent[i] && counts(tree.parent[i])) continue;
-      busy.add({slices.begin_ns[i], slices.end_ns[i]});
+      if (waiting == waits.end()) {
+        busy.add(interval_of(trace, {i}));
+      } else {
+        beside_waits.push_back(interval_of(trace, {i}));
+      }
+    }
+    if (waiting == waits.end()) continue;
+    for (const Interval& work : subtract(merge(std::move(beside_waits)), waiting->second)) {
+      busy.add(work);
     }
   }
   return busy.take();

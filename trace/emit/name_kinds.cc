@@ -12,7 +12,7 @@ struct PrefixKind {
 };
 
 // Some of these are whole names; no longer name begins with them.
-constexpr std::array<PrefixKind, 12> kPrefixes = {{
+constexpr std::array<PrefixKind, 13> kPrefixes = {{
     {"ProfilerStep#", kStepName},
     {"enumerate(DataPipe)#", kDataLoaderName},
     {"nccl:", kCommunicationOpName},
@@ -21,6 +21,7 @@ constexpr std::array<PrefixKind, 12> kPrefixes = {{
     {"mpi:", kCommunicationOpName},
     {"ucc:", kCommunicationOpName},
     {"c10d::", kCommunicationCallName},
+    {"_c10d_functional::", kCommunicationCallName},  // DTensor's, and those of compiled code
     {"record_param_comms", kCommunicationCallName},
     {"Optimizer.", kOptimizerName},
     {"autograd::engine::evaluate_function: ", kBackwardName},

@@ -16,6 +16,7 @@ TEST(NameKinds, EachNameHasItsKind) {
       {"xccl:all_reduce", kCommunicationOpName},
       {"ucc:barrier", kCommunicationOpName},
       {"c10d::allreduce_", kCommunicationCallName},
+      {"_c10d_functional::wait_tensor", kCommunicationCallName},
       {"record_param_comms", kCommunicationCallName},
       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", kCommunicationKernelName},
       {"ncclKernel_SendRecv", kCommunicationKernelName},

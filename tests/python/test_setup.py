@@ -149,7 +149,7 @@ def test_only_who_asks_for_tests_builds_them_and_then_keeps_them(machine):
     venv_with_torch(machine, machine.clone / ".venv")
     release = machine.clone / "build/release"
     cache, ninja = release / "CMakeCache.txt", release / "build.ninja"
-    # A stand-in that keeps what it is told, as cmake does.
+    # cmake keeps its options in the cache, and so does this stand-in.
     machine.tool("cmake", f"""
         mkdir -p {release} && : >{ninja}
         for word in "$@"; do case $word in

@@ -38,24 +38,14 @@ bool shards_parameters(const Analysis& analysis) {
 
 // Whether most of the communication is sending and receiving, as between the stages of a pipeline.
 // NCCL's all-to-all consists of sends and receives, too, but not of these calls of the program.
-bool is_pipeline(std::span<const Collective> table, bool sends) {
+bool is_pipeline(const RankSummary& rank) {
+  if (!rank.names->find("c10d::send") && !rank.names->find("c10d::recv_")) return false;
   int64_t between_two_ns = 0, all_ns = 0;
-  for (const Collective& row : table) {
+  for (const Collective& row : rank.collectives) {
     all_ns += row.total_ns;
     if (row.kind == CollectiveKind::kSendReceive) between_two_ns += row.total_ns;
   }
-  return sends && 2 * between_two_ns > all_ns;
-}
-
-bool is_pipeline(const Analysis& analysis) {
-  const Trace& trace = *analysis.trace;
-  return is_pipeline(analysis.communication.table,
-                     trace.find_string("c10d::send") || trace.find_string("c10d::recv_"));
-}
-
-bool is_pipeline(const RankSummary& rank) {
-  return is_pipeline(rank.collectives,
-                     rank.names->find("c10d::send") || rank.names->find("c10d::recv_"));
+  return 2 * between_two_ns > all_ns;
 }
 
 bool makes_small_calls(int64_t calls_a_step, int64_t mean_ns) {

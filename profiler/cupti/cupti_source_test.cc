@@ -184,8 +184,9 @@ TEST_F(FreshSource, AStartThatFailedIsTriedAgain) {
   source_.enable({});
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("one tool at a time"));
   EXPECT_FALSE(profiler::wants_external_ids());
+  const int calls_of_a_try = stub::cupti_calls("cuptiActivityEnable");
   shared_state().pool.wake();  // ends the pause before the next try
-  while (stub::cupti_calls("cuptiActivityRegisterCallbacks") < 2) std::this_thread::yield();
+  while (stub::cupti_calls("cuptiActivityEnable") < 2 * calls_of_a_try) std::this_thread::yield();
   stub::fail_cupti("cuptiActivityEnable", 0);
   shared_state().pool.wake();
   while (!profiler::wants_external_ids()) std::this_thread::yield();

@@ -5,8 +5,8 @@ import re
 FOLDERS = ("profiler", "cli", "tuner", "trace", "viewer", "python", "scripts")
 ENDINGS = {".cc", ".h", ".py", ""}
 # Finds "REDLINE_X" of C++ and Python, and ${REDLINE_X… and $REDLINE_X of shell scripts. A name
-# before a single colon ("REDLINE_X:BOOL=ON") is an entry of CMake's cache, not of the environment.
-READ = re.compile(r'(?:"|\$\{?)(REDLINE_[A-Z_]+)(?![A-Z_]|:[A-Z])')
+# before its type ("REDLINE_X:BOOL=ON") is an entry of CMake's cache, not of the environment.
+READ = re.compile(r'(?:"|\$\{?)(REDLINE_[A-Z_]+)(?![A-Z_]|:[A-Z]+=)')
 
 
 def test_every_name_of_ours_is_listed(repo_root):

@@ -52,7 +52,7 @@ Config config_of(const Json& object) {
 
 TrialResult result_of(const Json& run, const Sweep& sweep) {
   TrialResult result;
-  result.ranks = sweep.ranks;
+  result.ranks = result.readers = sweep.ranks;
   result.wall = std::chrono::nanoseconds(
       std::llround(1e9 * (sweep.start_up_s + run.at("wall_s").get<double>())));
   result.outcome = outcome_from_string(run.at("outcome")).value_or(Outcome::kCrash);

@@ -147,7 +147,7 @@ REDLINE_API int redline_log_step(int64_t samples, int64_t tokens);
  * thread, each second. `run` is the same for all ranks. A forked child has no open log. */
 REDLINE_API int redline_log_open(const char* directory, const char* run, int rank, int world_size);
 /* Something that ends now, of trace::LogMarkKind: 0 epoch, 1 window, 2 out of memory, 3 compile, 4
- * evaluation, 5 checkpoint, 6 exception, 7 note. */
+ * evaluation, 5 checkpoint, 6 exception, 7 note, 8 batches. */
 REDLINE_API void redline_log_mark(int kind, int64_t length_ns, const char* text);
 REDLINE_API void redline_log_device_memory(int64_t bytes);
 /* The process is about to end with this status, by something else than exit(). */

@@ -266,7 +266,7 @@ int redline_log_open(const char* directory, const char* run, int rank, int world
 }
 
 void redline_log_mark(int kind, int64_t length_ns, const char* text) {
-  if (kind < 0 || kind > static_cast<int>(LogMarkKind::kNote)) return;
+  if (kind < 0 || kind > static_cast<int>(LogMarkKind::kBatches)) return;
   guarded_log([&](StepLog& log) -> Result {
     log.mark(static_cast<LogMarkKind>(kind), length_ns, text != nullptr ? text : "");
     return {};

@@ -130,6 +130,14 @@ void remove(const Object& watch) {
   return leader != nullptr;
 }
 
+/// False where something is raised that belongs to the script.
+bool tell_of_batches(Arguments batch, size_t count) {
+  PyObject*& watch = hooks().watch_batches;
+  const Object answer = ask(watch, batch, count);
+  if (answer == nullptr || answer.get() == Py_True) watch = nullptr;
+  return PyErr_Occurred() == nullptr;
+}
+
 /// A step of the job has ended. Steps that nobody records are only numbered; where no recording
 /// asked for them (begin_recording()), something else marks the steps, and numbers them.
 [[gnu::hot]] void tell_recording() {
@@ -163,6 +171,7 @@ void remove(const Object& watch) {
 
 [[gnu::hot]] bool log_step(TrainingLoop::Step step) {
   const int outcome = redline_log_step(step.samples, step.tokens);
+  if (hooks().watch_batches != nullptr && !tell_of_batches(nullptr, 0)) return false;
   if (outcome == 0) return true;
   const Object what(PyLong_FromLong(outcome));
   const Object samples(PyLong_FromLongLong(step.samples));
@@ -185,6 +194,10 @@ void remove(const Object& watch) {
       number ? samples_in(batch.get(), arguments[0], *number) : std::optional<int64_t>();
   if (PyErr_Occurred() != nullptr) return nullptr;
   all.loop.batch_came(samples, number == 1);
+  if (all.watch_batches != nullptr) {
+    PyObject* const its_batch = batch.get();
+    if (!tell_of_batches(&its_batch, 1)) return nullptr;
+  }
   return batch.release();
 }
 

@@ -40,7 +40,9 @@ struct Hooks {
   PyObject* is_model = nullptr;    // by id
   PyObject* find_model = nullptr;  // helper that fills it
   PyObject* takes_gradients = nullptr;  // function of torch
-  int engines = 0;                      // of autograd that run
+  // Helper: (batch) or, at a step's end, (); it answers True once it has seen enough.
+  PyObject* watch_batches = nullptr;
+  int engines = 0;  // of autograd that run
   // There is one of each, so they need not be told which they are: see call_at_once().
   Hook* loader = nullptr;
   Hook* model = nullptr;

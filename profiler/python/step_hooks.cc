@@ -153,6 +153,12 @@ PyObject* begin_log(PyObject*, Arguments arguments, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
+/// For Hooks::watch_batches, from now on.
+PyObject* watch_batches(PyObject*, PyObject* helper) {
+  hooks().watch_batches = keep(helper).release();
+  Py_RETURN_NONE;
+}
+
 /// (helper at the end of each step of the job, helper at the end of the first that is not idle)
 PyObject* begin_recording(PyObject*, Arguments arguments, Py_ssize_t count) {
   if (count != 2) return PyErr_Format(PyExc_TypeError, "begin_recording(step_ended, idle_ended)");
@@ -206,6 +212,7 @@ PyMethodDef g_functions[] = {
     {"next_step", next_step, METH_O, nullptr},
     {"optimizer_made", optimizer_made, METH_NOARGS, nullptr},
     {"step", as_method(step), METH_FASTCALL, nullptr},
+    {"watch_batches", watch_batches, METH_O, nullptr},
 };
 
 /// A function of Python that has another way past it. Python objects that are kept for ever.

@@ -27,7 +27,7 @@ def given_batch_size():
 def samples_by_shape(batch, batch_size=None):
     """With `batch_size`, that number if some tensor has a dimension of this size. Without it, the leading dimension of
     images (4 or 5 dimensions) and of tables (2), where all layers expect the batch. None if this does not tell."""
-    tensors = list(_tensors(batch, DEEPEST_NEST))[:MOST_TENSORS]
+    tensors = tensors_in(batch)
     if batch_size is not None:
         return batch_size if any(batch_size in tensor.shape for tensor in tensors) else None
     first = next((tensor for tensor in tensors if tensor.dim() > 0), None)
@@ -38,7 +38,7 @@ def samples_by_shape(batch, batch_size=None):
 
 def ids_in(batch, batch_sizes):
     """The tensor of token ids: it has the dimensions samples and sequence, in either order. None if there is none."""
-    for tensor in list(_tensors(batch, DEEPEST_NEST))[:MOST_TENSORS]:
+    for tensor in tensors_in(batch):
         if tensor.dim() != 2 or tensor.dtype not in _TOKEN_TYPES:
             continue
         one, other = tensor.shape
@@ -80,6 +80,11 @@ class StreamBatches:
         # The stream is shorter than one batch, or its samples cannot be stacked into tensors.
         leading = next((shape[0] for shape in shapes if shape), self.batch_size)
         return min(leading, self.batch_size)
+
+
+def tensors_in(batch):
+    """The first ones, also of dicts and lists in it."""
+    return list(_tensors(batch, DEEPEST_NEST))[:MOST_TENSORS]
 
 
 def _tensors(batch, depth):

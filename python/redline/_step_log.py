@@ -25,6 +25,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 from redline._after_import import after_import
 from redline._batch_samples import ids_in, reads_sequences
 from redline._compilation_time import CompilationTime
+from redline._data_parallel import watch_data_parallel
 from redline._hang_table import end_watch, note_out_of_memory, watch_for_hangs
 from redline._library import core_path
 from redline._loader_knobs import BatchCounter
@@ -34,12 +35,13 @@ from redline._optimizer_steps import hook_optimizers
 from redline._outermost import is_model, models
 from redline._python_library import step_functions
 from redline._rank import is_excluded, is_launcher, rank_and_world_size
+from redline._read_batches import ReadBatches
 from redline._stand_in import stand_in
 
 # trace/emit/step_log_terms.h has the same.
 (DATA_WAIT, FORWARD, BACKWARD, OPTIMIZER, COMMUNICATION_WAIT, EVALUATION, CHECKPOINT, GARBAGE_COLLECTION,
  COMPILE) = range(9)
-EPOCH, WINDOW, OUT_OF_MEMORY, COMPILED, EVALUATED, CHECKPOINTED, EXCEPTION, NOTE = range(8)
+EPOCH, WINDOW, OUT_OF_MEMORY, COMPILED, EVALUATED, CHECKPOINTED, EXCEPTION, NOTE, BATCHES = range(9)
 
 UNKNOWN = -1
 NOT_OPEN = -1  # what redline_log_step() gives
@@ -85,6 +87,7 @@ class StepLog:
         self._close = _function(waiting.redline_log_close, None, ctypes.c_int)
         self._last_error = _function(library.redline_last_error, ctypes.c_char_p)
         self._directory, self._run = os.path.abspath(directory), run
+        self._is_data_parallel = False
         self._begin()
 
     def _begin(self):
@@ -93,6 +96,8 @@ class StepLog:
         self._reads_sequences = False
         self._since = {}  # by part, for marks
         self._hooks.begin_anew()
+        self._batches = ReadBatches(self._batches_decided)
+        self._hooks.watch_batches(self._batches)
 
     def install(self, finds_steps):
         self._hooks.begin_log(finds_steps, self._help_step, models, is_model, is_grad_enabled)
@@ -114,7 +119,7 @@ class StepLog:
         after_import("safetensors.torch", lambda module: self._watch_saving(module, "save_file"))
         if torch.distributed.is_available():
             self._hook(torch.distributed.Work, "wait", self._hooks.hook_part, COMMUNICATION_WAIT)
-            replace(torch.nn.parallel.DistributedDataParallel, "__init__", self._make_data_parallel)
+            watch_data_parallel(self._make_data_parallel)
             replace(torch.distributed, "init_process_group", self._make_process_group)
         gc.callbacks.append(self._hooks.collect_garbage)
         CompilationTime(self._compile).install()
@@ -125,6 +130,16 @@ class StepLog:
 
     def mark(self, kind, text="", seconds=0.0):
         self._mark(kind, int(seconds * 1e9), text.encode("utf-8", errors="replace"))
+
+    @property
+    def batches_digest(self):
+        """A digest of what this rank reads. Ranks with the same one read the same samples, which count once. "" where
+        that is unknown, or where each rank trains a copy of the model and so its samples count in any case."""
+        return "" if self._is_data_parallel else self._batches.digest
+
+    def _batches_decided(self, digest):
+        # trace/emit/step_log_terms.cc reads it.
+        self.mark(BATCHES, digest + (" data parallel" if self._is_data_parallel else ""))
 
     def _hook(self, owner, name, make_hook, helper):
         """From now on owner.name is called through a hook."""
@@ -188,9 +203,10 @@ class StepLog:
     def _begin_reducer_wait(self):
         self._enter(COMMUNICATION_WAIT)
 
-    def _make_data_parallel(self, make, *arguments, **named):
-        make(*arguments, **named)
-        if torch.distributed.get_world_size() > 1:
+    def _make_data_parallel(self, wrapper, ranks):
+        world_size = torch.distributed.get_world_size()
+        self._is_data_parallel = self._is_data_parallel or ranks == world_size
+        if world_size > 1 and isinstance(wrapper, torch.nn.parallel.DistributedDataParallel):
             self._hooks.gradients_are_reduced()
 
     def _make_process_group(self, make, *arguments, **named):

@@ -382,6 +382,8 @@ class TrialReporter:
             fields["epoch"] = self.epoch
         if self.tokens:
             fields["tokens"] = self.tokens
+        if (log := step_log()) is not None and log.batches_digest:
+            fields["batches_digest"] = log.batches_digest
         _, world_size = rank_and_world_size()
         self.channel.send(
             "step",

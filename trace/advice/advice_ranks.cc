@@ -135,7 +135,14 @@ std::vector<SliceId> calls_of(const Activity& activity, const Collective& collec
   return calls;
 }
 
-std::string why_late(std::optional<WorkPart> part, bool is_stage) {
+bool read_the_same(std::span<const RankSummary* const> ranks) {
+  const std::string& digest = ranks.front()->facts.batches_digest;
+  return !digest.empty() && std::ranges::all_of(ranks, [&](const RankSummary* rank) {
+    return rank->facts.batches_digest == digest;
+  });
+}
+
+std::string why_late(std::optional<WorkPart> part, std::span<const RankSummary* const> ranks) {
   const std::string most =
       part ? fmt::format(", most of the difference {}", place_of(*part)) : std::string();
   if (part == WorkPart::kDataLoader) {
@@ -144,7 +151,12 @@ std::string why_late(std::optional<WorkPart> part, bool is_stage) {
   if (part == WorkPart::kHost) {
     return most + ": look for other work or a slower clock there, and for what only it does";
   }
-  if (is_stage) return most + ": if ranks are stages of a pipeline, give its stage fewer layers";
+  if (is_pipeline(*ranks.front())) {
+    return most + ": if ranks are stages of a pipeline, give its stage fewer layers";
+  }
+  if (read_the_same(ranks)) {
+    return most + ": all ranks read the same samples, so look for what only this rank does";
+  }
   return most +
          ": give each rank as much data of the same lengths (DistributedSampler), or look "
          "for what only this rank does";
@@ -246,7 +258,7 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   finding.headline = fmt::format("Rank {} is late: others wait {}{}", *comparison.straggler,
                                  format_ns(late_ns), ranks.front()->a_step());
   finding.detail = fmt::format("{} of the step{}", format_percent(late_share),
-                               why_late(comparison.late_in, is_pipeline(*ranks.front())));
+                               why_late(comparison.late_in, ranks));
   finding.evidence = {{"rank", static_cast<double>(*comparison.straggler)},
                       {"removable_ns", static_cast<double>(late_ns)},
                       {"skew_ns", static_cast<double>(comparison.skew_ns)},

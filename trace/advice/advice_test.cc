@@ -346,13 +346,15 @@ TEST(Advice, WhatAClosureDoesIsNoUpdate) {
 
 TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
   const auto report_of = [](int64_t first_wait_ns, int64_t second_wait_ns,
-                            const std::string& waits_in = "gloo:all_reduce") {
+                            const std::string& waits_in = "gloo:all_reduce",
+                            const std::string& digest = "") {
     std::vector<std::shared_ptr<const Trace>> traces;
     int rank = 0;
     for (const int64_t wait_ns : {first_wait_ns, second_wait_ns}) {
       TraceText text = one_step().rank(rank++, 2).cpu_op("aten::relu", 0, 100 * kMs - wait_ns);
       text.slice("user_annotation", waits_in, 100 * kMs - wait_ns, 100 * kMs, {.tid = "2"});
       text.cpu_op("c10d::recv_", 100 * kMs - wait_ns, 100 * kMs - wait_ns + 1000);
+      text.top(R"("redline": {"batches_digest": ")" + digest + R"("})");
       traces.push_back(*parse_trace("test", text.str()));
     }
     return make_report(traces);
@@ -373,6 +375,8 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
   EXPECT_THAT(detail(skewed), HasSubstr("give each rank as much data"));
   EXPECT_THAT(detail(report_of(30 * kMs, 5 * kMs, "gloo:recv")),
               HasSubstr("if ranks are stages of a pipeline, give its stage fewer layers"));
+  EXPECT_THAT(detail(report_of(30 * kMs, 5 * kMs, "gloo:all_reduce", "same")),
+              HasSubstr("all ranks read the same samples, so look for what only this rank does"));
 }
 
 TEST(Advice, RanksThatWaitForNobodyHaveNoStraggler) {

@@ -75,6 +75,8 @@ TraceFacts facts_of(const Trace& trace) {
   facts.reason = recording_reason(trace);
   facts.samples_per_step = samples_per_step(trace);
   facts.tokens_per_step = tokens_per_step(trace);
+  const auto digest = recorder_value(trace, "redline", "batches_digest");
+  if (digest.is_string()) facts.batches_digest = digest.get<std::string>();
   facts.is_inference = is_inference(trace);
   facts.is_amd = is_amd(trace);
   return facts;

@@ -54,6 +54,7 @@ struct TraceFacts {
   std::string reason;        ///< recording_reason()
   std::optional<double> samples_per_step;
   std::optional<double> tokens_per_step;
+  std::string batches_digest;  ///< of what the rank reads, for sample_shares()
   bool is_inference = false;
   bool is_amd = false;
 };

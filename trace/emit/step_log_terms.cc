@@ -32,6 +32,15 @@ void append(LoggedStep& minute, const LoggedStep& step) {
 
 }  // namespace
 
+ReadBatches read_batches_in(std::string_view text) {
+  constexpr std::string_view kDataParallel = " data parallel";
+  ReadBatches read;
+  read.is_data_parallel = text.ends_with(kDataParallel);
+  if (read.is_data_parallel) text.remove_suffix(kDataParallel.size());
+  read.digest = text;
+  return read;
+}
+
 void append_in_order(std::vector<LoggedStep>& steps, const std::vector<LoggedStep>& more) {
   for (const LoggedStep& step : more) {
     const bool follows = steps.empty() || (step.begin_ns >= steps.back().end_ns() &&

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redline::trace {
@@ -35,7 +36,21 @@ enum class LogMarkKind : uint8_t {
   kCheckpoint,  ///< text: the file's name, if it is known
   kException,   ///< an exception that ends the process; text: its type and message
   kNote,        ///< text: a note for people
+  kBatches,     ///< text: read_batches_in() has it; a reader keeps it apart from the other marks
 };
+
+/// Which samples a rank reads.
+struct ReadBatches {
+  std::string digest;             ///< of its first batches; "": unknown
+  bool is_data_parallel = false;  ///< all ranks average gradients, each of a batch of its own
+
+  /// What sample_shares() wants: samples of data parallel ranks count, whichever they are.
+  [[nodiscard]] std::string counted_digest() const { return is_data_parallel ? "" : digest; }
+  bool operator==(const ReadBatches&) const = default;
+};
+
+/// `text` of a mark: the digest, and " data parallel" behind it where that is so.
+[[nodiscard]] ReadBatches read_batches_in(std::string_view text);
 
 /// Stands for a quantity that no hook saw, which is not the same as 0.
 inline constexpr int64_t kUnseen = -1;

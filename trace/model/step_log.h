@@ -31,6 +31,7 @@ struct StepLog {
   std::vector<LoggedMemory> memory;
   std::vector<LoggedCores> cores;
   std::vector<LogMark> marks;
+  ReadBatches batches;
 
   int64_t thinned_before_ns = 0;  ///< before this time steps are joined to minutes; 0: none are
   int64_t lost_steps = 0;         ///< not written, for example because the disk was full

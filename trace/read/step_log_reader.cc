@@ -29,7 +29,13 @@ void take_block(StepLog& log, LogBlock block) {
   append_in_order(log.steps, block.steps);
   log.memory.insert(log.memory.end(), block.memory.begin(), block.memory.end());
   log.cores.insert(log.cores.end(), block.cores.begin(), block.cores.end());
-  std::move(block.marks.begin(), block.marks.end(), std::back_inserter(log.marks));
+  for (LogMark& mark : block.marks) {
+    if (mark.kind == LogMarkKind::kBatches) {
+      log.batches = read_batches_in(mark.text);
+    } else {
+      log.marks.push_back(std::move(mark));
+    }
+  }
   log.thinned_before_ns = std::max(log.thinned_before_ns, block.thinned_before_ns);
   log.lost_steps = std::max(log.lost_steps, block.lost_steps);
   log.lost_marks = std::max(log.lost_marks, block.lost_marks);

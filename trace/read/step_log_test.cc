@@ -217,6 +217,23 @@ TEST(StepLog, AFlippedBitCostsNoMoreThanItsBlock) {
   }
 }
 
+TEST(StepLog, WhatARankReadsIsNoMarkOfTheRun) {
+  LoggedRun steps;
+  LogBlock block = some_block(steps, 5);
+  block.owner = some_owner();
+  const auto read = [&](const std::string& text) {
+    block.marks = {{kBegin, 0, LogMarkKind::kBatches, text},
+                   {kBegin, 0, LogMarkKind::kNote, "a note"}};
+    return *parse_step_log("log", encode_block(block));
+  };
+  const StepLog log = read("0123abcd");
+  EXPECT_EQ(log.batches, (ReadBatches{.digest = "0123abcd", .is_data_parallel = false}));
+  ASSERT_EQ(log.marks.size(), 1U);
+  EXPECT_EQ(log.marks[0].kind, LogMarkKind::kNote);
+  EXPECT_EQ(read("0123abcd data parallel").batches,
+            (ReadBatches{.digest = "0123abcd", .is_data_parallel = true}));
+}
+
 /// The checksum fits, as if an attacker had made it so.
 TEST(StepLog, PayloadsOfAnyBytesAreReadWithoutHarm) {
   std::mt19937_64 random(11);

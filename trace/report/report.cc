@@ -7,11 +7,13 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/sample_shares.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/report/report_roofline.h"
 
@@ -55,9 +57,26 @@ std::string title_of(const Report& report) {
 
 namespace {
 
+// Each rank recorded its own samples times the number of ranks.
+void count_shared_samples_once(Report& report, const std::vector<const RankSummary*>& ranks) {
+  std::vector<std::string> digests;
+  for (const RankSummary* rank : ranks) digests.push_back(rank->facts.batches_digest);
+  const std::vector<double> shares = sample_shares(digests);
+  const double share =
+      std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
+  report.shares_samples = share < 1;
+  for (RankSummary& trace : report.traces) {
+    for (std::optional<double>* count :
+         {&trace.facts.samples_per_step, &trace.facts.tokens_per_step}) {
+      if (*count) **count *= share;
+    }
+  }
+}
+
 // Compares the ranks of report.traces and takes their findings.
 void compare(Report& report, const std::atomic<bool>* cancel) {
   const auto ranks = last_of_each_rank(report.traces);
+  count_shared_samples_once(report, ranks);
   report.rank_count = static_cast<int64_t>(ranks.size());
   StopWatch watch(cancel);
   watch.run("compare", [&] {
@@ -242,8 +261,9 @@ std::vector<std::string> rate_lines(const Report& report) {
   if (const auto samples = first.samples_per_step; samples && step_ns > 0) {
     const auto tokens = first.tokens_per_step;
     lines.push_back(rate_of(*samples) + " samples/s" +
-                    (tokens ? ", " + rate_of(*tokens) + " tokens/s" : "") +
-                    " of all ranks, by the steps recorded");
+                    (tokens ? ", " + rate_of(*tokens) + " tokens/s" : "") + " of all ranks, " +
+                    (report.shares_samples ? "shared ones counted once, " : "") +
+                    "by the steps recorded");
   }
   if (std::string use = model_use_line(report.traces); !use.empty()) {
     lines.push_back(std::move(use));

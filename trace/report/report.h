@@ -38,9 +38,11 @@ struct Report {
   std::vector<std::string> unreadable;  ///< files that are left out, each with the reason
   int64_t rank_count = 1;
   std::optional<RankComparison> comparison;  ///< of the last trace of each rank
-  std::optional<RankSpread> spread;          ///< the same, if there are more than kManyRanks
-  std::vector<Finding> findings;             ///< of the run
-  double load_seconds = 0;                   ///< how long reading the files took; 0 if not measured
+  /// Whether some ranks read the same samples. The figures in `traces` count these once.
+  bool shares_samples = false;
+  std::optional<RankSpread> spread;  ///< the same, if there are more than kManyRanks
+  std::vector<Finding> findings;     ///< of the run
+  double load_seconds = 0;           ///< how long reading the files took; 0 if not measured
   /// Of the parts that compare ranks; RankSummary::times has the others.
   std::vector<AnalysisTime> times;
   bool is_cancelled = false;  ///< if so, other fields may be missing

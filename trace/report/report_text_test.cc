@@ -180,6 +180,24 @@ TEST(TextReport, SaysTokensASecondWhereSequencesWereSeen) {
   EXPECT_THAT(text_of({trace}), HasSubstr("  8,000 samples/s, 192,000 tokens/s of all ranks"));
 }
 
+TEST(TextReport, CountsSamplesThatRanksShareOnce) {
+  const auto reads = [](int number, const std::string& digest) {
+    return TraceText()
+        .rank(number, 4)
+        .top(R"("redline": {"samples_per_step": 32, "tokens_per_step": 320, "batches_digest": ")" +
+             digest + R"("})")
+        .step(0, 0, 1'000'000)
+        .cpu_op("aten::mm", 0, 1000)
+        .str();
+  };
+  EXPECT_THAT(
+      text_of({reads(0, "a"), reads(1, "a"), reads(2, "b"), reads(3, "b")}),
+      HasSubstr("  16,000 samples/s, 160,000 tokens/s of all ranks, shared ones counted once, "
+                "by the steps recorded\n"));
+  EXPECT_THAT(text_of({reads(0, "a"), reads(1, "b"), reads(2, ""), reads(3, "")}),
+              HasSubstr("  32,000 samples/s, 320,000 tokens/s of all ranks, by the steps"));
+}
+
 TEST(TextReport, SaysLowRatesWithDecimals) {
   const std::string trace = TraceText()
                                 .top(R"("redline": {"samples_per_step": 1})")

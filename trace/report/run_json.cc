@@ -72,6 +72,7 @@ json run_json(const RunVerdict& verdict) {
   object["steps_per_s"] = verdict.steps_per_s;
   object["samples_per_s"] = or_null(verdict.samples_per_s);
   object["tokens_per_s"] = or_null(verdict.tokens_per_s);
+  object["shares_samples"] = verdict.shares_samples;
   object["part_shares"] = parts;
   object["warm_up"] = {{"steps", verdict.warm_up_steps},
                        {"lost_share", verdict.warm_up_lost_share}};

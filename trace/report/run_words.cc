@@ -39,13 +39,13 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
 }};
 
 constexpr std::array kCauseKeys = {
-    "died",          "failed",          "part",         "slower",        "uneven_rank",
-    "slow_steps",    "varying_lengths", "unsteady",     "memory_growth", "warm_up",
-    "out_of_memory", "other_processes", "crowded_cores"};
+    "died",          "failed",          "part",          "slower",        "uneven_rank",
+    "slow_steps",    "varying_lengths", "unsteady",      "memory_growth", "warm_up",
+    "out_of_memory", "other_processes", "crowded_cores", "same_samples"};
 
-constexpr std::array<std::string_view, 8> kMarkNames = {
-    "epoch",      "window recorded", "out of memory", "compiling",
-    "evaluation", "checkpoint",      "exception",     "note"};
+constexpr std::array<std::string_view, 9> kMarkNames = {
+    "epoch",      "window recorded", "out of memory", "compiling", "evaluation",
+    "checkpoint", "exception",       "note",          "batches"};
 
 std::string percent(double share) {
   return share < 0.1 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
@@ -202,6 +202,8 @@ std::string headline_of(const RunFinding& finding) {
       return fmt::format("{} threads of the job at a time share {} cores{}",
                          cores_text(finding.taken_cores), cores_text(finding.cores),
                          finding.host.empty() ? "" : " of " + finding.host);
+    case RunCause::kSameSamples:
+      return capitalised(ranks_text(finding)) + " train on the same samples";
   }
   return "";
 }
@@ -250,6 +252,10 @@ std::string detail_of(const RunFinding& finding) {
     case RunCause::kCrowdedCores:
       return "They take turns, and wait for each other. Set OMP_NUM_THREADS to the cores of a "
              "rank, and count its loader's workers.";
+    case RunCause::kSameSamples:
+      return "Their batches are the same, and they average the gradients of them: together they do "
+             "the work of one. Give the DataLoader a DistributedSampler. All is well if the data "
+             "are made up for a test, or if each rank takes only its part of a batch.";
   }
   return "";
 }
@@ -277,7 +283,7 @@ std::string run_rate_text(const RunVerdict& verdict) {
   if (!verdict.samples_per_s) return steps;
   std::string text = format_number(*verdict.samples_per_s) + " samples/s";
   if (verdict.tokens_per_s) text += ", " + format_number(*verdict.tokens_per_s) + " tokens/s";
-  return text + " (" + steps + ")";
+  return text + (verdict.shares_samples ? ", shared ones counted once (" : " (") + steps + ")";
 }
 
 std::string run_subtitle(const RunVerdict& verdict) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "trace/run/parts.h"
@@ -196,6 +197,22 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
     findings.push_back(finding);
   }
   return findings;
+}
+
+std::vector<RunFinding> find_same_samples(const RankRuns& ranks) {
+  std::map<std::string, std::vector<int>> readers;
+  for (const RankRun& rank : ranks) {
+    if (rank.batches.is_data_parallel) readers[rank.batches.digest].push_back(rank.rank);
+  }
+  RunFinding finding;
+  finding.cause = RunCause::kSameSamples;
+  for (const auto& [digest, its_ranks] : readers) {
+    if (its_ranks.size() < 2) continue;
+    finding.ranks.insert(finding.ranks.end(), its_ranks.begin(), its_ranks.end());
+  }
+  if (finding.ranks.empty()) return {};
+  std::ranges::sort(finding.ranks);
+  return {finding};
 }
 
 std::vector<RunFinding> find_uneven_ranks(const RankRuns& ranks,

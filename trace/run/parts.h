@@ -27,6 +27,7 @@ constexpr double kLeastChange = 0.05;  // the smallest change that is worth a fi
                                                   const std::vector<RunSegment>& segments);
 [[nodiscard]] std::vector<RunFinding> find_memory_growth(const RankRuns& ranks);
 [[nodiscard]] std::vector<RunFinding> find_lack_of_cores(const RankRuns& ranks);
+[[nodiscard]] std::vector<RunFinding> find_same_samples(const RankRuns& ranks);
 [[nodiscard]] std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns);
 
 /// Says of findings whether other processes had the cores, and drops those that

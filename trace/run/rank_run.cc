@@ -397,6 +397,7 @@ RankRun summarise(const StepLog& log) {
   run.lost_steps = log.lost_steps;
   run.damaged_bytes = log.damaged_bytes;
   run.marks = log.marks;
+  run.batches = log.batches;
   run.memory = some_of(log.memory);
   std::vector<LoggedCores> known = log.cores;
   std::erase_if(known, [](const LoggedCores& each) {

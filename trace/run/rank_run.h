@@ -107,6 +107,7 @@ struct RankRun {
   std::vector<LoggedMemory> memory;  ///< at most about 256
   std::vector<LoggedCores> cores;  ///< at most about 256; readings that lack a figure are left out
   std::vector<LogMark> marks;
+  ReadBatches batches;
 
   /// Whether it neither ended nor gave a sign of life for so long that it must have died.
   [[nodiscard]] bool is_silent(int64_t now_ns) const;

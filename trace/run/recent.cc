@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/sample_shares.h"
 #include "trace/run/parts.h"
 
 namespace redline::trace {
@@ -92,7 +93,11 @@ std::optional<RecentRun> recent_run(const std::vector<StepLog>& logs) {
   if (latest.empty()) return std::nullopt;
   RecentRun run;
   run.samples_per_s = run.tokens_per_s = run.data_wait_share = 0;
+  std::vector<std::string> digests;
+  for (const auto& [number, log] : latest) digests.push_back(log->batches.counted_digest());
+  const std::vector<double> shares = sample_shares(digests);
   for (const auto& [number, log] : latest) {
+    const double share = shares[run.ranks.size()];
     const LoggedStep sum = last_minute(*log);
     const double seconds = static_cast<double>(sum.length_ns) * 1e-9;
     run.ranks.push_back(rank_of(*log, sum));
@@ -101,8 +106,8 @@ std::optional<RecentRun> recent_run(const std::vector<StepLog>& logs) {
     if (number == latest.begin()->first && seconds > 0) {
       run.steps_per_s = static_cast<double>(sum.steps) / seconds;
     }
-    add_rate(run.samples_per_s, sum.samples, seconds);
-    add_rate(run.tokens_per_s, sum.tokens, seconds);
+    add_rate(run.samples_per_s, sum.samples, seconds / share);
+    add_rate(run.tokens_per_s, sum.tokens, seconds / share);
     add_rate(run.data_wait_share, sum.part(LogPart::kDataWait),
              static_cast<double>(sum.length_ns * std::ssize(latest)));
   }

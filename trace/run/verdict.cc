@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/sample_shares.h"
 #include "trace/run/parts.h"
 
 namespace redline::trace {
@@ -56,14 +57,23 @@ RankRow row_of(const RankRun& rank, int64_t now_ns) {
   return row;
 }
 
+std::vector<double> counted_shares(const RankRuns& ranks) {
+  std::vector<std::string> digests;
+  for (const RankRun& rank : ranks) digests.push_back(rank.batches.counted_digest());
+  return sample_shares(digests);
+}
+
 void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
   const RankRun& first = ranks.front();
+  const std::vector<double> shares = counted_shares(ranks);
+  verdict.shares_samples = std::ranges::any_of(shares, [](double share) { return share < 1; });
   double samples = 0, tokens = 0;
   bool sees_samples = true, sees_tokens = true;
-  for (const RankRun& rank : ranks) {
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    const RankRun& rank = ranks[r];
     const double seconds = rank.all.length_ns * 1e-9;
-    samples += rank.all.samples / seconds;
-    tokens += rank.all.tokens / seconds;
+    samples += shares[r] * rank.all.samples / seconds;
+    tokens += shares[r] * rank.all.tokens / seconds;
     sees_samples = sees_samples && rank.sees_samples;
     sees_tokens = sees_tokens && rank.sees_tokens;
   }
@@ -80,9 +90,11 @@ void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
     point.steps_per_s = block.all.steps / (block.all.length_ns * 1e-9);
     if (sees_samples) {
       point.samples_per_s = 0;
-      for (const RankRun& rank : ranks) {
-        if (i >= rank.blocks.size() || rank.blocks[i].all.length_ns <= 0) continue;
-        *point.samples_per_s += rank.blocks[i].all.samples / (rank.blocks[i].all.length_ns * 1e-9);
+      for (size_t r = 0; r < ranks.size(); ++r) {
+        const std::vector<RunBlock>& blocks = ranks[r].blocks;
+        if (i >= blocks.size() || blocks[i].all.length_ns <= 0) continue;
+        *point.samples_per_s +=
+            shares[r] * blocks[i].all.samples / (blocks[i].all.length_ns * 1e-9);
       }
     }
     if (point.step >= first.warm_up_steps) rates.push_back(point.steps_per_s);
@@ -240,14 +252,16 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
   drop_doubles(findings);
   append(findings, find_lack_of_cores(ranks));
   explain_by_cores(findings, ranks, verdict.segments, verdict.slow);
+  append(findings, find_same_samples(ranks));
   append(findings, find_ends(ranks, now_ns));
-  const auto ends_it = [](const RunFinding& finding) {
-    return finding.cause == RunCause::kDied || finding.cause == RunCause::kFailed;
+  const auto comes_first = [](const RunFinding& finding) {
+    return finding.cause == RunCause::kDied || finding.cause == RunCause::kFailed ||
+           finding.cause == RunCause::kSameSamples;
   };
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const RunFinding& left, const RunFinding& right) {
-                     return std::pair(ends_it(left), left.lost_share) >
-                            std::pair(ends_it(right), right.lost_share);
+                     return std::pair(comes_first(left), left.lost_share) >
+                            std::pair(comes_first(right), right.lost_share);
                    });
   if (verdict.slow.size() > kWorstSlow) {
     std::partial_sort(verdict.slow.begin(), verdict.slow.begin() + kWorstSlow, verdict.slow.end(),

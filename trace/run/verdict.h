@@ -30,6 +30,7 @@ enum class RunCause : uint8_t {
   kOutOfMemory,     ///< torch ran out of memory, and the program went on
   kOtherProcesses,  ///< other processes had the cores, and the job's threads waited for one
   kCrowdedCores,    ///< the job has more threads that want to run than cores
+  kSameSamples,     ///< ranks that average their gradients read the same samples
 };
 
 struct RunFinding {
@@ -100,10 +101,12 @@ struct RunVerdict {
   int64_t lost_steps = 0;
   int64_t damaged_bytes = 0;
   double steps_per_s = 0;  ///< from the first step's begin to the last one's end
-  /// Of all `ranks`, which may be fewer than world_size.
+  /// Of all `ranks`, which may be fewer than world_size. Samples that several ranks read, as stages
+  /// of a pipeline do, count once (base/sample_shares.h).
   std::optional<double> samples_per_s;
   std::optional<double> tokens_per_s;
-  double low_steps_per_s = 0;  ///< a tenth of the blocks were slower
+  bool shares_samples = false;  ///< some did
+  double low_steps_per_s = 0;   ///< a tenth of the blocks were slower
   double high_steps_per_s = 0;
   StepSpread spread;                                        ///< of the first rank
   std::array<std::optional<double>, kLogParts> part_share;  ///< mean over ranks
@@ -114,7 +117,7 @@ struct RunVerdict {
   std::vector<RunSegment> segments;
   std::vector<SlowStep> slow;  ///< the worst of all ranks, at most one for each step
   std::vector<LogMark> marks;  ///< of the first rank
-  /// Those that stopped the run first, then by the time that they cost.
+  /// What stopped the run or spoils its result first, then by the time that it costs.
   std::vector<RunFinding> findings;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/run/recent.h"
 #include "trace/run/testing_job.h"
 
 namespace redline::trace {
@@ -44,6 +45,35 @@ TEST(RunVerdict, HealthyRunsHaveNoFinding) {
                     << finding.lost_share;
     }
   }
+}
+
+TEST(RunVerdict, SamplesThatRanksShareCountOnce) {
+  Job job;
+  job.ranks = 4;
+  std::vector<StepLog> logs = logs_of(job);
+  const RunVerdict apart = judge(logs);
+  for (size_t rank = 0; rank < 4; ++rank) logs[rank].batches.digest = rank < 2 ? "a" : "b";
+  const RunVerdict shared = judge(logs);
+  EXPECT_FALSE(apart.shares_samples);
+  EXPECT_TRUE(shared.shares_samples);
+  EXPECT_NEAR(*shared.samples_per_s, *apart.samples_per_s / 2, 1e-6);
+  EXPECT_NEAR(*shared.points[2].samples_per_s, *apart.points[2].samples_per_s / 2, 1e-6);
+  EXPECT_NEAR(*recent_run(logs)->samples_per_s, *shared.samples_per_s, 0.2 * *shared.samples_per_s);
+  EXPECT_EQ(std::ranges::count(shared.findings, RunCause::kSameSamples, &RunFinding::cause), 0);
+}
+
+TEST(RunVerdict, DataParallelRanksThatReadTheSame) {
+  Job job;
+  job.ranks = 4;
+  std::vector<StepLog> logs = logs_of(job);
+  for (size_t rank = 0; rank < 4; ++rank) {
+    logs[rank].batches = {.digest = rank == 1 ? "own" : "same", .is_data_parallel = true};
+  }
+  const RunVerdict verdict = judge(logs);
+  const RunFinding finding = only(verdict);
+  EXPECT_EQ(finding.cause, RunCause::kSameSamples);
+  EXPECT_EQ(finding.ranks, (std::vector{0, 2, 3}));
+  EXPECT_FALSE(verdict.shares_samples) << "a user's own count has each of them, too";
 }
 
 TEST(RunVerdict, ALoaderThatIsSlowAllAlong) {

@@ -47,7 +47,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedTrace, member, ring_process, ring_spa
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceFacts, path, folder, recorded, rank, world_size, backend,
                                    host, events, slices, phase_counts, issues, begin_ns, end_ns,
                                    dropped, merged_ranks, reason, samples_per_step, tokens_per_step,
-                                   is_inference, is_amd)
+                                   batches_digest, is_inference, is_amd)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Step, number, host, window)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepTimes, count, mean_ns, deviation_ns, min_ns, median_ns,
                                    max_ns)

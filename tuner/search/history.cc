@@ -12,7 +12,7 @@ bool FinishedTrial::out_of_memory() const {
 }
 
 void learn_from(const FinishedTrial& trial, Space& space) {
-  space.learn_ranks(trial.result.ranks);
+  space.learn_ranks(trial.result.readers);
   // DDP's knobs had joined the space of the search whose study is read here.
   const bool has_ddp_knobs = std::ranges::any_of(trial.config, [&space](const auto& entry) {
     const HookKnob* hook = find_hook_knob(entry.first);
@@ -27,7 +27,7 @@ void learn_from(const FinishedTrial& trial, Space& space) {
   space.leave_out(unused);
   // With --global-batch the batch sizes are its divisors already.
   if (trial.result.epoch_samples && !space.samples_a_step) {
-    const int64_t samples = *trial.result.epoch_samples / std::max(1, trial.result.ranks);
+    const int64_t samples = *trial.result.epoch_samples / std::max(1, trial.result.readers);
     space.limit("batch_size", std::max<int64_t>(samples, 1), "an epoch has no more");
   }
 }

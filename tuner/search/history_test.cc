@@ -29,6 +29,16 @@ TEST(History, DefaultsAreWhatTheirRunsHaveToldTogether) {
   EXPECT_EQ(history.configs().size(), 1) << "amp off was the defaults under another name";
 }
 
+TEST(History, ABatchHasNoMoreThanARanksEpoch) {
+  Space space = *make_space({"batch_size=1..4096"}, {"train"}, {});
+  FinishedTrial trial = ended({}, Outcome::kOk, {});
+  trial.result.ranks = 4;
+  trial.result.readers = 2;  // tensor parallel ranks read the same samples
+  trial.result.epoch_samples = 1000;
+  learn_from(trial, space);
+  EXPECT_EQ(space.find("batch_size")->high, 500);
+}
+
 TEST(History, ABatchThatWasTooLargeIsFollowedByASmallerOne) {
   const Space space = *make_space({"batch_size=1..4096"}, {"train"}, {});
   History history(space);

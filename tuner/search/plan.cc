@@ -176,6 +176,7 @@ std::optional<History> assume(const History& history, const std::vector<Proposal
     if (best->result.samples_per_joule) result.samples_per_joule = result.throughput;
     result.wall = best->result.wall;
     result.ranks = best->result.ranks;
+    result.readers = best->result.readers;
     result.neighbours = static_cast<int>(running.size());
     assumed.add({.id = 0, .config = trial.config, .why = trial.why, .result = std::move(result)});
   }

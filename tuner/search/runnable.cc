@@ -27,9 +27,9 @@ double Runnable::find_affordable(const SearchSettings& settings) const {
   for (const FinishedTrial& trial : history_.trials()) {
     if (trial.ok()) fastest = std::max(fastest, trial.result.throughput->samples_per_s);
   }
-  const int ranks = std::max(1, history_.trials().front().result.ranks);
+  const int readers = std::max(1, history_.trials().front().result.readers);
   return fastest * std::chrono::duration<double>(settings.longest_measurement).count() /
-         static_cast<double>(settings.steps_a_trial * ranks);
+         static_cast<double>(settings.steps_a_trial * readers);
 }
 
 void Runnable::count_failed_values() {

@@ -40,7 +40,7 @@ TEST_F(RunnableOf, ABatchIsAffordableWhoseStepsATrialHasTimeFor) {
   add(config("8", "off", "0"), Outcome::kOk, 100);
   add(config("16", "off", "0"), Outcome::kOk, 200);
   EXPECT_EQ(runnable().affordable_batch(), 600) << "6,000 samples in ten steps, where no rank told";
-  trials_[0].result.ranks = 3;
+  trials_[0].result.readers = 3;
   EXPECT_EQ(runnable().affordable_batch(), 200) << "of each of three ranks";
   EXPECT_EQ(runnable(Objective::kMetric).affordable_batch(), HUGE_VAL) << "may be no samples";
   settings_.longest_measurement = std::chrono::seconds(0);

@@ -97,7 +97,7 @@ class SyntheticMachine {
     result.wall = std::chrono::nanoseconds(
         std::llround(1e9 * (start_up_s_ + (step.total > 0 ? 10 + 10 * step.total : 0))));
     if (told) {
-      result.ranks = ranks_;
+      result.ranks = result.readers = ranks_;
       result.observed = defaults_;
       for (const auto& [name, text] : config) result.observed[name] = text;
       result.memory_capacity_bytes = limit_bytes();

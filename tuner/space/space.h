@@ -43,8 +43,9 @@ struct Space {
   /// Errors, as sentences: knobs of --knob that the job does not read.
   std::vector<std::string> unread;
   std::optional<int64_t> global_batch;  ///< of --global-batch
-  int ranks = 1;                        ///< how many the job has, as far as is known
-  bool has_told = false;                ///< a trial has said which knobs its job has no use for
+  /// How many the job has, as far as is known; those that read the same samples count as one.
+  int ranks = 1;
+  bool has_told = false;  ///< a trial has said which knobs its job has no use for
 
   /// Takes out the knobs that a trial's job has no use for. `unused` has the reason for each name.
   void leave_out(const std::map<std::string, std::string>& unused);

@@ -136,7 +136,7 @@ class StudyRun {
     result.expected = own_.at(event.id).expected;
     own_.erase(event.id);
     ask_at_ = {};
-    const bool misled = history_.empty() && space_.learn_ranks(result.ranks);
+    const bool misled = history_.empty() && space_.learn_ranks(result.readers);
     if (result.outcome == Outcome::kCancelled || misled) return study_.interrupt(event.id);
     if (auto kept = study_.finish(event.id, result); !kept) return kept;
     return catch_up();

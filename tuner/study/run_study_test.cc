@@ -53,7 +53,7 @@ TrialResult answer(const TrialSpec& spec) {
   result.fullest_gpu = "GPU 1, the fullest of 2";
   result.message = "a \"message\"\n\xff";
   result.notes = {"note"};
-  result.ranks = 2;
+  result.ranks = result.readers = 2;
   return result;
 }
 

@@ -73,6 +73,7 @@ Json result_json(const TrialResult& result) {
           {"expected", expected_json(result.expected)},
           {"not_started", result.not_started},
           {"ranks", result.ranks},
+          {"readers", result.readers},
           {"neighbours", result.neighbours},
           {"observed", result.observed},
           {"unused", result.unused},
@@ -116,6 +117,7 @@ void read_result_json(const Json& json, TrialResult& result) {
   }
   result.not_started = json.value("not_started", false);
   result.ranks = json.value("ranks", 0);
+  result.readers = json.value("readers", result.ranks);
   result.neighbours = json.value("neighbours", 0);
   result.observed = json.value("observed", Config{});
   result.unused = json.value("unused", Config{});

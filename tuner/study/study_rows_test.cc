@@ -39,6 +39,7 @@ TrialResult whole_result() {
   result.host_use = HostUse{.memory_bytes = 20, .shm_bytes = 21};
   result.not_started = true;
   result.ranks = 22;
+  result.readers = 11;
   result.observed = {{"batch_size", "64"}};
   result.failed_rank = 23;
   result.unused = {{"amp", "it has its own"}};
@@ -117,6 +118,7 @@ TEST_F(StudyRows, KeepAllThatATrialTold) {
   EXPECT_EQ(result.host_use->shm_bytes, 21U);
   EXPECT_TRUE(result.not_started);
   EXPECT_EQ(result.ranks, 22);
+  EXPECT_EQ(result.readers, 11);
   EXPECT_EQ(result.observed, told.observed);
   EXPECT_EQ(result.failed_rank, 23);
   EXPECT_EQ(result.unused, told.unused);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/sample_shares.h"
 #include "base/warm_up.h"
 
 namespace redline::tuner {
@@ -64,6 +65,7 @@ void Measurement::add(const StepReport& report) {
   latest_ns_ = std::max(latest_ns_, report.time_ns);
   // An evaluation before the training only shows that the job lives.
   if (report.inference && plan_.infers == false) return;
+  if (!report.batches_digest.empty()) digests_[report.rank] = report.batches_digest;
   Series& series = ranks_[report.rank];
   const Point point{report.time_ns,       report.steps,        static_cast<double>(report.samples),
                     report.evaluation_ns, report.data_wait_ns, report.tokens,
@@ -104,10 +106,28 @@ int64_t Measurement::median_step_ns() const {
 }
 
 int64_t Measurement::median_step_samples() const {
-  return world_size_ * median([](const Point& before, const Point& after) {
-           return std::llround((after.samples - before.samples) /
-                               static_cast<double>(after.steps - before.steps));
-         });
+  const int64_t of_rank = median([](const Point& before, const Point& after) {
+    return std::llround((after.samples - before.samples) /
+                        static_cast<double>(after.steps - before.steps));
+  });
+  return readers() * of_rank;
+}
+
+int Measurement::readers() const {
+  if (ranks_.empty()) return world_size_;
+  const std::vector<double> shares = this->shares();
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  return static_cast<int>(std::lround(world_size_ * sum / static_cast<double>(shares.size())));
+}
+
+/// What sample_shares() gives for each rank that has reported.
+std::vector<double> Measurement::shares() const {
+  std::vector<std::string> digests;
+  for (const auto& [rank, series] : ranks_) {
+    const auto known = digests_.find(rank);
+    digests.push_back(known == digests_.end() ? "" : known->second);
+  }
+  return sample_shares(digests);
 }
 
 std::optional<double> Measurement::data_wait_share() const {
@@ -179,13 +199,15 @@ Measurement::Series Measurement::combined() const {
     begin = std::max(begin, series.front().time_ns);
     end = std::min(end, series.back().time_ns);
   }
+  const std::vector<double> shares = this->shares();
   std::map<int, size_t> next;
   for (const Point& point : ranks_.begin()->second) {
     if (point.time_ns < begin || point.time_ns > end) continue;
     Point all{.time_ns = point.time_ns, .steps = point.steps, .samples = 0};
+    auto share = shares.begin();
     for (const auto& [rank, series] : ranks_) {
       const Point own = totals_at(point.time_ns, series, next[rank]);
-      all.samples += own.samples;
+      all.samples += *share++ * own.samples;
       all.evaluation_ns = std::max(all.evaluation_ns, own.evaluation_ns);
     }
     sum.push_back(all);

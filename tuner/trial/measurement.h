@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/statistics.h"
@@ -60,7 +61,11 @@ class Measurement {
   [[nodiscard]] int64_t median_step_ns() const;
 
   /// Median of the samples that all ranks together take in a step; 0 before there are two reports.
+  /// Here and below, samples that several ranks read count once.
   [[nodiscard]] int64_t median_step_samples() const;
+
+  /// The number of ranks, where those that read the same samples count as one.
+  [[nodiscard]] int readers() const;
 
   /// The share of the time between a rank's first and last report in which its training loop waited
   /// for data, over all ranks; nullopt if no rank told it.
@@ -124,11 +129,13 @@ class Measurement {
   template <typename Value>
   [[nodiscard]] int64_t median(Value of) const;
   [[nodiscard]] Series combined() const;
+  [[nodiscard]] std::vector<double> shares() const;
   [[nodiscard]] static Window trained(const Series& all, size_t first);
   [[nodiscard]] std::optional<Steady> steady(int64_t least_steps) const;
 
   Plan plan_;
   std::map<int, Series> ranks_;
+  std::map<int, std::string> digests_;  // by rank: StepReport::batches_digest
   int world_size_ = 1;
   int64_t first_ns_ = 0;
   int64_t latest_ns_ = 0;

@@ -34,6 +34,24 @@ TEST(Measurement, NothingIsNothing) {
   EXPECT_EQ(measurement.median_step_ns(), 0);
 }
 
+TEST(Measurement, SamplesThatRanksShareCountOnce) {
+  // Two pairs of tensor parallel ranks: each pair reads batches of its own.
+  Measurement measurement(plan());
+  for (const int rank : {0, 1, 2, 3}) {
+    int64_t now = 1;
+    for (int64_t step = 1; step <= 100; ++step) {
+      now += ten_milliseconds(step);
+      StepReport report{rank, 4, now, step, step * 32, std::nullopt};
+      if (step >= 2) report.batches_digest = rank < 2 ? "first" : "second";
+      measurement.add(report);
+    }
+  }
+  EXPECT_EQ(measurement.readers(), 2);
+  EXPECT_EQ(measurement.median_step_samples(), 64);
+  ASSERT_TRUE(measurement.estimate().has_value());
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 6400, 1e-6);
+}
+
 TEST(Measurement, ASteadyTrainingIsExact) {
   Measurement measurement(plan());
   train(measurement, 0, 1, 100, 32, ten_milliseconds);

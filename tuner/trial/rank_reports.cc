@@ -14,8 +14,13 @@ void RankReports::add(const StepReport& report) {
     device_memory_ = peak;
     fullest_ = report;  // its later reports, too, because what it holds between steps may sink
   }
-  if (report.epoch_samples) epoch_samples_ = *report.epoch_samples * report.world_size;
+  if (report.epoch_samples) epoch_samples_of_rank_ = report.epoch_samples;
   if (report.memory_capacity_bytes) memory_capacity_ = report.memory_capacity_bytes;
+}
+
+std::optional<int64_t> RankReports::epoch_samples() const {
+  if (!epoch_samples_of_rank_) return std::nullopt;
+  return *epoch_samples_of_rank_ * measurement_.readers();
 }
 
 std::string RankReports::fullest_gpu() const {

@@ -39,7 +39,7 @@ class RankReports {
   /// only one.
   [[nodiscard]] std::string fullest_gpu() const;
   [[nodiscard]] std::optional<uint64_t> memory_capacity() const { return memory_capacity_; }
-  [[nodiscard]] std::optional<int64_t> epoch_samples() const { return epoch_samples_; }
+  [[nodiscard]] std::optional<int64_t> epoch_samples() const;  ///< of all ranks
   /// By the name of a knob: why the job has no use for it.
   [[nodiscard]] const std::map<std::string, std::string>& unused() const { return unused_; }
   [[nodiscard]] const std::map<std::string, Limit>& limits() const { return limits_; }
@@ -75,7 +75,7 @@ class RankReports {
   uint64_t device_memory_ = 0;
   StepReport fullest_;  ///< the report that device_memory_ is from
   std::optional<uint64_t> memory_capacity_;
-  std::optional<int64_t> epoch_samples_;
+  std::optional<int64_t> epoch_samples_of_rank_;
   std::map<std::string, std::string> unused_;
   std::map<std::string, Limit> limits_;
   std::optional<std::chrono::steady_clock::time_point> begun_;

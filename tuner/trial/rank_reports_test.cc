@@ -102,6 +102,17 @@ TEST(RankReports, PassesAreCountedInWords) {
   EXPECT_EQ(said(0, 1), "no forward passes with gradients, 1 backward pass");
 }
 
+TEST(RankReports, AnEpochCountsSamplesThatRanksShareOnce) {
+  RankReports reports{Measurement::Plan{}};
+  for (const int rank : {0, 1, 2, 3}) {
+    StepReport report = step(rank, 4, 0);
+    report.epoch_samples = 100;
+    report.batches_digest = rank < 2 ? "first" : "second";
+    reports.take(report);
+  }
+  EXPECT_EQ(reports.epoch_samples(), 200);
+}
+
 TEST(RankReports, AnEpochIsOfAllRanksAndANoteIsKeptOnce) {
   RankReports reports{Measurement::Plan{}};
   StepReport report = step(1, 3, 0);

@@ -51,6 +51,7 @@ StepReport step_report(const json& line) {
   if (line.contains("epoch")) report.epoch_samples = line["epoch"].get<int64_t>();
   report.inference = line.value("inference", false);
   if (line.contains("tokens")) report.tokens = line["tokens"].get<int64_t>();
+  report.batches_digest = line.value("batches_digest", "");
   report.may_train = line.value("may_train", false);
   report.batches_ns = line.value("batches", std::vector<int64_t>());
   return report;

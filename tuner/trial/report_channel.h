@@ -38,6 +38,7 @@ struct StepReport {
   /// A step is a batch of inference; the first report without it begins training.
   bool inference = false;
   std::optional<int64_t> tokens = std::nullopt;  ///< in all samples, if they are sequences
+  std::string batches_digest = {};               ///< of what the rank reads, for sample_shares()
   bool may_train = false;  ///< inference so far, but the script's code may train later
   /// How long each batch of inference since the last report took.
   std::vector<int64_t> batches_ns = {};

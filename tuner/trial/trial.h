@@ -141,8 +141,9 @@ struct TrialResult {
   std::optional<HostUse> host_use;  ///< the most that was seen; nullopt for a trial on another host
   bool not_started = false;         ///< because TrialSpec::expected_use did not fit
   int ranks = 0;                    ///< how many ranks reported; 0 without the hook
-  Config observed;                  ///< the knob values that the job ran with, as the hook saw them
-  int failed_rank = -1;             ///< the rank that failed first; -1: unknown
+  int readers = 0;       ///< `ranks`, where those that read the same samples count as one
+  Config observed;       ///< the knob values that the job ran with, as the hook saw them
+  int failed_rank = -1;  ///< the rank that failed first; -1: unknown
   /// By the name of a knob: why the job has no use for it, as the hook saw it, whether the knob is
   /// set or not.
   std::map<std::string, std::string> unused;

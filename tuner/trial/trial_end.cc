@@ -185,7 +185,10 @@ TrialResult result_of(const EndedTrial& trial) {
   if (trial.spec.metric_regex.empty()) {
     result.tokens_per_sample = measurement.tokens_per_sample();
   }
-  result.ranks = measurement.latest_ns() == 0 ? 0 : measurement.world_size();
+  if (measurement.latest_ns() != 0) {
+    result.ranks = measurement.world_size();
+    result.readers = measurement.readers();
+  }
   result.observed = trial.reports.observed();
   result.unused = trial.reports.unused();
   result.limits = trial.reports.limits();

@@ -27,7 +27,7 @@ from redline._python_library import step_functions
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
-from redline._step_log import step_log
+from redline._step_log import batches_digest
 from redline._torch_settings import note_model
 from redline._training_signs import BACKWARDS_WITHOUT_STEP, TrainingSigns
 
@@ -387,8 +387,8 @@ class AutomaticRecording:
         facts = {name: count * world_size() for name, count in counts.items() if count}
         if self._infers:
             facts["inference"] = True
-        if (log := step_log()) is not None and log.batches_digest:
-            facts["batches_digest"] = log.batches_digest
+        if digest := batches_digest():
+            facts["batches_digest"] = digest
         if facts:
             self._recorder.add_metadata("redline", facts)
 

@@ -43,9 +43,9 @@ class ReadBatches:
 
     def _step_ended(self):
         self._steps += 1
-        if self._latest is not None and self._first is None:
+        if self._first is None:
             self._first = self._latest
-        if self._latest == self._first:
+        if self._latest in (None, self._first):
             return self._steps >= _MOST_STEPS
         self.digest = hashlib.blake2b(self._first + self._latest, digest_size=8).hexdigest()
         self._decided(self.digest)

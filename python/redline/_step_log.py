@@ -57,6 +57,12 @@ def step_log():
     return _log
 
 
+def batches_digest():
+    """A digest of what this rank reads. Ranks with the same one read the same samples, which count once. "" where that
+    is unknown, or where each rank trains a copy of the model and so its samples count in any case."""
+    return "" if _log is None else _log.batches_digest
+
+
 def install():
     """Called by the start-up hook after `import torch` where REDLINE_LOG is set."""
     global _log
@@ -133,8 +139,6 @@ class StepLog:
 
     @property
     def batches_digest(self):
-        """A digest of what this rank reads. Ranks with the same one read the same samples, which count once. "" where
-        that is unknown, or where each rank trains a copy of the model and so its samples count in any case."""
         return "" if self._is_data_parallel else self._batches.digest
 
     def _batches_decided(self, digest):

@@ -22,7 +22,7 @@ import torch
 from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
 from redline._evaluation_time import EvaluationTime
 from redline._rank import launched_rank, rank_and_world_size
-from redline._step_log import OUT_OF_MEMORY, UNKNOWN, step_log
+from redline._step_log import OUT_OF_MEMORY, UNKNOWN, batches_digest, step_log
 from redline._training_code import may_train
 from redline._training_signs import BACKWARDS_WITHOUT_STEP
 
@@ -382,8 +382,8 @@ class TrialReporter:
             fields["epoch"] = self.epoch
         if self.tokens:
             fields["tokens"] = self.tokens
-        if (log := step_log()) is not None and log.batches_digest:
-            fields["batches_digest"] = log.batches_digest
+        if digest := batches_digest():
+            fields["batches_digest"] = digest
         _, world_size = rank_and_world_size()
         self.channel.send(
             "step",

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 
 TRAINING = """
 import sys
@@ -46,7 +47,7 @@ dist.destroy_process_group()
     ("fully_shard", 32, True),
     ("FullyShardedDataParallel", 32, True),
     ("sampler", 32, False),
-    ("ones", 32, False),  # of which the digest says nothing
+    ("ones", 32, False),  # data that never change tell nothing
 ])
 def test_samples_count_once_unless_ranks_average_gradients(run, program, torchrun, tmp_path, way, samples, names_them):
     (tmp_path / "train.py").write_text(TRAINING)
@@ -58,3 +59,17 @@ def test_samples_count_once_unless_ranks_average_gradients(run, program, torchru
     assert report["run"]["shares_samples"] == (samples == 16)
     named = [each["ranks"] for each in report["run"]["findings"] if each["cause"] == "same_samples"]
     assert named == ([[0, 1]] if names_them else [])
+
+
+def test_steps_whose_batch_is_not_in_the_hosts_memory_tell_nothing(monkeypatch):
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    from redline._read_batches import ReadBatches
+
+    decided = []
+    batches = ReadBatches(decided.append)
+    for batch in (torch.ones(2), torch.ones(2, device="meta"), torch.zeros(2)):
+        assert decided == []
+        batches(batch)
+        knows_all = batches()
+    assert knows_all and decided == [batches.digest]

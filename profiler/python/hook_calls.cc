@@ -86,7 +86,7 @@ void forgive(PyObject* helper) {
 
 void count_tokens(Arguments arguments, size_t count, PyObject* names) {
   Hooks& all = hooks();
-  const Object samples(PyLong_FromLongLong(all.loop.samples()));
+  const Object samples(PyLong_FromLongLong(all.loop.batch_samples()));
   const size_t all_arguments =
       count + (names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names)));
   std::vector<PyObject*> passed = {samples.get()};
@@ -99,23 +99,32 @@ void count_tokens(Arguments arguments, size_t count, PyObject* names) {
   }
 }
 
-void remove_now(const Object& watch) {
-  const Object removed(PyObject_CallMethod(watch.get(), "remove", nullptr));
-  if (removed == nullptr) forgive(watch.get());
-}
-
 /// The exception that is on its way meanwhile is there again afterwards.
-void remove(const Object& watch) {
+template <class Action>
+void aside_of_exception(Action action) {
 #if PY_VERSION_HEX >= 0x030C0000
   PyObject* exception = PyErr_GetRaisedException();
-  remove_now(watch);
+  action();
   if (exception != nullptr) PyErr_SetRaisedException(exception);
 #else
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
-  remove_now(watch);
+  action();
   if (type != nullptr) PyErr_Restore(type, value, traceback);
 #endif
+}
+
+void remove(const Object& watch) {
+  aside_of_exception([&] {
+    const Object removed(PyObject_CallMethod(watch.get(), "remove", nullptr));
+    if (removed == nullptr) forgive(watch.get());
+  });
+}
+
+/// Tells loaders apart: an iterator has it from its loader. Only to compare.
+[[gnu::hot]] const void* loader_of(PyObject* iterator) {
+  static PyObject* const sampler_name = PyUnicode_InternFromString("_index_sampler");
+  return attribute(iterator, sampler_name).get();
 }
 
 /// Whether `optimizer` leads (python/redline/_optimizer_steps.py), which does not change while no
@@ -188,12 +197,17 @@ bool tell_of_batches(Arguments batch, size_t count) {
   enter(trace::LogPart::kDataWait);
   Object batch(PyObject_Vectorcall(all.loader->original, arguments, count, names));
   leave(trace::LogPart::kDataWait);
-  if (batch == nullptr || PyVectorcall_NARGS(count) != 1) return batch.release();
+  if (PyVectorcall_NARGS(count) != 1) return batch.release();
+  if (batch == nullptr) {
+    aside_of_exception([&] { all.loop.pass_ended(loader_of(arguments[0])); });
+    return nullptr;
+  }
   const auto number = number_of(attribute(arguments[0], number_name).get());
   const auto samples =
       number ? samples_in(batch.get(), arguments[0], *number) : std::optional<int64_t>();
+  const void* loader = loader_of(arguments[0]);
   if (PyErr_Occurred() != nullptr) return nullptr;
-  all.loop.batch_came(samples, number == 1);
+  all.loop.batch_came(loader, samples, number == 1);
   if (all.watch_batches != nullptr) {
     PyObject* const its_batch = batch.get();
     if (!tell_of_batches(&its_batch, 1)) return nullptr;

@@ -11,6 +11,7 @@ namespace redline::profiler {
 namespace {
 
 constexpr int kBackwardsWithoutStep = 64;  // as in python/redline/_training_signs.py
+constexpr size_t kMostWaiting = 2048;      // a script may skip batches without end
 constexpr int kEpoch = static_cast<int>(trace::LogMarkKind::kEpoch);
 
 int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + more; }
@@ -20,22 +21,42 @@ int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + mo
 [[gnu::hot]] std::optional<TrainingLoop::Step> TrainingLoop::batch_is_due() {
   if (!std::exchange(inferred_, false) || trained_) return {};
   if (made_optimizer_ || backwards_ > 0) {
+    drop_evaluated();
     redline_log_evaluated();
     return {};
   }
-  take_batch();
+  take_batches();
   return end_step();
 }
 
-[[gnu::hot]] void TrainingLoop::batch_came(std::optional<int64_t> samples, bool begins_pass) {
+[[gnu::hot]] void TrainingLoop::batch_came(const void* loader, std::optional<int64_t> samples,
+                                           bool begins_pass) {
   trained_ = false;
-  begins_pass_ = begins_pass_ || begins_pass;
-  batch_ = samples;
+  latest_loader_ = loader;
+  if (!samples) return;
+  if (begins_pass) {  // what ended passes, or this loader's last one, left will not be computed
+                      // with
+    std::erase_if(waiting_, [&](const Waiting& one) {
+      return one.is_over || one.loader == loader || one.batches.empty();
+    });
+  }
+  auto its = std::ranges::find(waiting_, loader, &Waiting::loader);
+  if (its == waiting_.end()) its = waiting_.insert(its, {loader, {}});
+  if (its->batches.size() == kMostWaiting) {
+    its->batches.erase(its->batches.begin(), its->batches.begin() + kMostWaiting / 2);
+    its->next -= std::min(its->next, kMostWaiting / 2);
+  }
+  its->batches.push_back({*samples, begins_pass});
+}
+
+void TrainingLoop::pass_ended(const void* loader) {
+  const auto its = std::ranges::find(waiting_, loader, &Waiting::loader);
+  if (its != waiting_.end()) its->is_over = true;
 }
 
 [[gnu::hot]] void TrainingLoop::model_trains() {
   trained_ = true;
-  take_batch();
+  take_batches();
 }
 
 void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
@@ -43,7 +64,9 @@ void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
 }
 
 [[gnu::hot]] std::optional<TrainingLoop::Step> TrainingLoop::backward_ended() {
-  model_trains();  // it may have been in evaluation mode
+  trained_ = true;
+  if (!has_taken_) take_batches();  // the model may have been in evaluation mode
+  has_taken_ = false;
   if (stepped_) return {};
   ++backwards_;
   // An optimizer of torch.optim will step, perhaps after many passes. A job without one updates its
@@ -62,12 +85,26 @@ void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
   return std::exchange(step_, {});
 }
 
-/// The latest one is for what is computed now.
-[[gnu::hot]] void TrainingLoop::take_batch() {
-  if (!batch_) return;
-  step_.samples = added(step_.samples, *std::exchange(batch_, std::nullopt));
-  if (!std::exchange(begins_pass_, false)) return;
-  redline_log_mark(kEpoch, 0, std::to_string(++epochs_).c_str());
+/// The next of each loader: scripts may read two loaders side by side.
+[[gnu::hot]] void TrainingLoop::take_batches() {
+  bool begins_pass = false;
+  for (Waiting& its : waiting_) {
+    if (its.next == its.batches.size()) continue;
+    const Batch batch = its.batches[its.next];
+    if (++its.next == its.batches.size()) {
+      its.batches.clear();
+      its.next = 0;
+    }
+    batch_samples_ = batch.samples;
+    step_.samples = added(step_.samples, batch.samples);
+    has_taken_ = true;
+    begins_pass = begins_pass || batch.begins_pass;
+  }
+  if (begins_pass) redline_log_mark(kEpoch, 0, std::to_string(++epochs_).c_str());
+}
+
+void TrainingLoop::drop_evaluated() {
+  std::erase_if(waiting_, [&](const Waiting& one) { return one.loader == latest_loader_; });
 }
 
 }  // namespace redline::profiler

@@ -1,8 +1,10 @@
 // What a script does with its batches, as hooks see it: where its steps end, what they took.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace redline::profiler {
 
@@ -20,7 +22,9 @@ class TrainingLoop {
   /// The script asks for a batch, so it has done with the one before: in inference a step has
   /// ended.
   [[nodiscard]] std::optional<Step> batch_is_due();
-  void batch_came(std::optional<int64_t> samples, bool begins_pass);
+  /// `loader` only tells one loader from another; it is the same in all passes over it.
+  void batch_came(const void* loader, std::optional<int64_t> samples, bool begins_pass);
+  void pass_ended(const void* loader);
   /// A model is called on the batch: with gradients, or without.
   void model_trains();
   void model_infers() { inferred_ = true; }
@@ -38,16 +42,34 @@ class TrainingLoop {
     return loop;
   }
 
-  [[nodiscard]] int64_t samples() const { return step_.samples; }
+  /// Of what is computed with now.
+  [[nodiscard]] int64_t batch_samples() const { return batch_samples_; }
 
  private:
-  [[nodiscard]] Step end_step();
-  void take_batch();
+  struct Batch {
+    int64_t samples;
+    bool begins_pass;
+  };
 
-  Step step_;                     // so far
-  std::optional<int64_t> batch_;  // samples, while nothing was computed with it
-  bool begins_pass_ = false;      // with this batch
-  bool inferred_ = false;         // on the latest batch, as the next
+  /// What a loader gave and nobody has computed with yet. Scripts may ask for some batches before
+  /// they need them: accelerate for one, transformers for all that it accumulates.
+  struct Waiting {
+    const void* loader;
+    std::vector<Batch> batches;
+    size_t next = 0;  // earlier ones are taken
+    bool is_over = false;
+  };
+
+  [[nodiscard]] Step end_step();
+  void take_batches();
+  void drop_evaluated();
+
+  Step step_;  // so far
+  std::vector<Waiting> waiting_;
+  const void* latest_loader_ = nullptr;
+  int64_t batch_samples_ = kUnknown;
+  bool has_taken_ = false;  // batches for the next backward pass
+  bool inferred_ = false;   // on the latest batch, as the next
   bool trained_ = false;
   bool made_optimizer_ = false;
   bool stepped_ = false;

@@ -531,6 +531,60 @@ def test_a_sampler_that_gives_more_than_its_length_is_counted_batch_by_batch(run
     assert [step["samples"] for step in step_logs.read(tmp_path / "rank0.steps.redline").steps] == [4] * 7
 
 
+WAYS_TO_READ = """
+import itertools, sys, torch
+from torch.utils.data import DataLoader, TensorDataset
+
+def loader(samples):
+    return DataLoader(TensorDataset(torch.ones(samples, 2)), batch_size=4)
+
+def one_ahead(batches):  # as accelerate does
+    batches = iter(batches)
+    batch = next(batches)
+    for following in batches:
+        yield batch
+        batch = following
+    yield batch
+
+def steps(batches):
+    batches = iter(batches)
+    for chunk in iter(lambda: list(itertools.islice(batches, COUNT)), []):  # as transformers does
+        for batch in chunk:
+            model(batch[0]).sum().backward()
+        optimizer.step()
+
+@torch.no_grad()
+def evaluate():
+    for batch, in one_ahead(loader(7)):
+        model(batch)
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+data, COUNT = loader(14), 1
+WAY
+"""
+
+
+@pytest.mark.parametrize(("way", "samples", "epochs"), [
+    ("for _ in range(2): steps(one_ahead(data))", [4, 4, 4, 2] * 2, 2),
+    ("COUNT = 2; steps(data); steps(data)", [8, 6, 8, 6], 2),
+    ("COUNT = 3; steps(one_ahead(data))", [12, 2], 1),
+    ("steps(torch.cat([a, b]).unsqueeze(0) for (a,), (b,) in zip(data, loader(11)))", [8, 8, 7], 1),
+    ("steps(batch for number, batch in enumerate(loader(16)) if number > 1); steps(data)", [4, 4, 4, 4, 4, 2], 2),
+    ("list(loader(30)); steps(data)", [4, 4, 4, 2], 1),
+    ("steps(itertools.islice(one_ahead(data), 2)); steps(data)", [4, 4, 4, 4, 4, 2], 2),
+    ("ahead = one_ahead(data); steps(itertools.islice(ahead, 2)); evaluate(); steps(ahead)", [4, 4, 4, 2], 1),
+], ids=["one ahead", "two at once", "three at once, one ahead", "two loaders", "skipped", "statistics first",
+        "broken off", "evaluation between"])
+def test_each_step_has_the_samples_that_it_trained_on(run, program, python, tmp_path, way, samples, epochs):
+    script = WAYS_TO_READ.replace("WAY", way)
+    done = run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", script])
+    assert done.returncode == 0, done.stderr
+    log = step_logs.read(tmp_path / "rank0.steps.redline")
+    assert [step["samples"] for step in log.steps] == samples
+    assert [text for kind, text in log.marks if kind == "epoch"] == [str(n + 1) for n in range(epochs)]
+
+
 BY_HAND = """
 import os, torch
 model = torch.nn.Linear(4, 2)

@@ -75,6 +75,17 @@ bool levels_explain(const StepSpread& spread, const std::vector<RunSegment>& seg
          slowest->step_ns - fastest->step_ns >= 0.5 * (spread.p90_ns - spread.p10_ns);
 }
 
+// How often the value became larger than all before it.
+int rises_in(const std::vector<double>& values) {
+  int rises = 0;
+  double most = values.front();
+  for (const double value : values) {
+    rises += value > most ? 1 : 0;
+    most = std::max(most, value);
+  }
+  return rises;
+}
+
 struct Growth {
   bool on_device = false;
   double bytes = 0;
@@ -102,7 +113,10 @@ std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
   const double grown = values.back() - values.front();
   const double lately = values.back() - values[middle];
   const std::vector<double> late(values.begin() + static_cast<ptrdiff_t>(middle), values.end());
-  const bool goes_on = lately >= 0.25 * grown && trend_of(late) >= 0.8;
+  // A leak grows again and again; an allocator that takes one more block does not.
+  constexpr int kFewestRises = 3;
+  const bool goes_on =
+      lately >= 0.25 * grown && trend_of(late) >= 0.8 && rises_in(late) >= kFewestRises;
   if (grown < std::max(kLeastGrownBytes, kLeastGrowth * values.front()) || !goes_on ||
       trend_of(values) < 0.9) {
     return std::nullopt;

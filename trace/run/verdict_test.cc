@@ -283,6 +283,18 @@ TEST(RunVerdict, MemoryThatFillsInHalfAMinute) {
   }
 }
 
+TEST(RunVerdict, BlocksThatAnAllocatorTakesInTheEndAreNoGrowth) {
+  for (const int blocks : {1, 2, 3}) {
+    std::vector<StepLog> logs = logs_of({.steps = 800});
+    for (int64_t i = 0; i < 30; ++i) {
+      const int64_t more = std::clamp<int64_t>((i - 20) / 2, 0, blocks) * 67'000'000;
+      logs[0].memory.push_back(
+          {kFirstStepBegin + i * 1'000'000'000, 400'000'000, 1'044'000'000 + more});
+    }
+    EXPECT_EQ(judge(logs).findings.empty(), blocks < 3) << blocks;
+  }
+}
+
 TEST(RunVerdict, StepsAsLongAsTheirSequences) {
   Job job;
   job.change = [](Own& own, std::mt19937& random) {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "base/parallel.h"
 #include "trace/advice/advice_rules.h"
@@ -20,6 +23,10 @@ constexpr std::array kRules = {
     gpu_throttled,           batch_of_one,         fusible_kernels,     unfused_attention,
     misaligned_products,     recomputation,        small_batch,
 };
+
+// What they see and say holds for any program on a GPU.
+constexpr std::array<Rule, 3> kRulesOfAnyProgram = {launch_bound, low_gpu_utilization,
+                                                    gpu_throttled};
 
 constexpr double kHighSpeedup = 1.25;
 constexpr double kMediumSpeedup = 1.05;
@@ -77,9 +84,11 @@ std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
     rank_by_gain(findings);
     return findings;  // the other rules would take the start-up for training
   }
-  std::array<std::optional<Finding>, kRules.size()> found;
-  for_each_index(threads, kRules.size(),
-                 [&](size_t i, unsigned) { found[i] = kRules[i](activity); });
+  const std::span<const Rule> rules = activity.lacks_pytorch()
+                                          ? std::span<const Rule>(kRulesOfAnyProgram)
+                                          : std::span<const Rule>(kRules);
+  std::vector<std::optional<Finding>> found(rules.size());
+  for_each_index(threads, rules.size(), [&](size_t i, unsigned) { found[i] = rules[i](activity); });
   for (auto& finding : found) {
     if (finding) findings.push_back(std::move(*finding));
   }

@@ -106,11 +106,15 @@ std::string reasons_of(const Activity& activity, std::span<const SliceId> calls)
   return text;
 }
 
-// Whether torch.compile has compiled some of the job.
-bool is_compiled(const Analysis& analysis) {
-  return std::ranges::any_of(analysis.operators, [](const OperatorRow& row) {
-    return row.name.starts_with("Torch-Compiled Region") || row.name == "CompiledFunction";
-  });
+// What makes a launch do more, beside a larger batch.
+std::string_view cure_of_launches(const Activity& activity) {
+  if (activity.lacks_pytorch()) return "or fewer and larger kernels,";
+  const bool is_compiled =
+      std::ranges::any_of(activity.analysis().operators, [](const OperatorRow& row) {
+        return row.name.starts_with("Torch-Compiled Region") || row.name == "CompiledFunction";
+      });
+  return is_compiled ? "or the CUDA graphs of torch.compile(mode=\"reduce-overhead\"),"
+                     : "torch.compile or CUDA graphs";
 }
 
 }  // namespace
@@ -141,9 +145,7 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   const int64_t mean_ns = count == 0 ? 0 : kernel_ns / count;
   finding.detail = fmt::format(
       "for {} launches{} of {} each: a larger batch, {} give the GPU more work a launch",
-      format_count(kernels), activity.a_step(), format_ns(mean_ns),
-      is_compiled(analysis) ? "or the CUDA graphs of torch.compile(mode=\"reduce-overhead\"),"
-                            : "torch.compile or CUDA graphs");
+      format_count(kernels), activity.a_step(), format_ns(mean_ns), cure_of_launches(activity));
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
   finding.evidence.emplace_back("mean_kernel_ns", static_cast<double>(mean_ns));
   finding.events = longest_idle_gaps(activity);
@@ -245,9 +247,9 @@ std::optional<Finding> low_gpu_utilization(const Activity& activity) {
   finding.headline = fmt::format("GPU {} runs kernels {} of the time", lowest->device,
                                  format_percent(lowest->utilization));
   finding.detail = fmt::format(
-      "in {}{} nothing recorded went on: Python between operators, or files (record --stacks "
-      "shows it)",
-      format_ns(part.per_step_ns), activity.a_step());
+      "in {}{} nothing recorded went on: {}", format_ns(part.per_step_ns), activity.a_step(),
+      activity.lacks_pytorch() ? "code on the host, or files (NVTX ranges would show which)"
+                               : "Python between operators, or files (record --stacks shows it)");
   finding.evidence.emplace_back("utilization_share", lowest->utilization);
   finding.evidence.emplace_back("device", static_cast<double>(lowest->device));
   finding.events = longest_idle_gaps(activity);

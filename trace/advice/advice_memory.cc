@@ -88,6 +88,7 @@ std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {
 }  // namespace
 
 std::string larger_batch_knob(const Activity& activity) {
+  if (activity.lacks_pytorch()) return "";  // autotune has no hook there
   const auto samples = samples_of_rank(activity.trace());
   if (!samples) return kAnyBatch;
   const auto use = fullest_device(activity.analysis());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/format.h"
 #include "trace/advice/advice_rules.h"
@@ -17,31 +18,46 @@ constexpr double kStartupShare = 0.25;
 // takes half a second does one of these, whatever its name.
 constexpr int64_t kFirstUseNs = 500'000'000;
 
+// XLA's ranges, and those of torch.compile.
+bool is_compilation(Category category, std::string_view name) {
+  return (category == Category::kUserAnnotation || category == Category::kCpuOp) &&
+         (name.starts_with("XlaCompile:") || name.ends_with(" (dynamo_timed)"));
+}
+
 }  // namespace
 
-// A trace without steps that spends a good part of its time in calls of half a second shows the
-// start of a program. The other rules must not take it for training.
+// A trace without steps that spends a good part of its time in calls of half a second, or in a
+// compiler, shows the start of a program. The other rules must not take it for training.
 std::optional<Finding> startup_recorded(const Activity& activity) {
   const Trace& trace = activity.trace();
   if (activity.analysis().steps.front().number) return std::nullopt;
-  std::vector<SliceId> calls;
+  std::vector<SliceId> calls, compilations;
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (is_launch(category) && duration_ns(trace, slice) >= kFirstUseNs) {
       calls.push_back(slice);
+    } else if (is_compilation(category, name_of(trace, slice))) {
+      compilations.push_back(slice);
     }
   });
-  const int64_t time_ns = total_ns(activity.time_of(calls));
+  const bool compiles =
+      total_ns(activity.time_of(compilations)) > total_ns(activity.time_of(calls));
+  const std::vector<SliceId>& longer = compiles ? compilations : calls;
+  const int64_t time_ns = total_ns(activity.time_of(longer));
   const StepShare part(activity, time_ns);
   if (part.share < kStartupShare) return std::nullopt;
   Finding finding;
   finding.rule = "startup_recorded";
-  finding.headline = fmt::format("A start-up, not training: {} in CUDA set-up", format_ns(time_ns));
+  finding.headline = fmt::format("A start-up, not training: {} in {}", format_ns(time_ns),
+                                 compiles ? "a compiler" : "CUDA set-up");
   finding.detail = fmt::format(
-      "{} of the trace is in {} of half a second and more, and no steps are marked: record later "
-      "steps (--schedule wait=1,warmup=1,active=3)",
-      format_percent(part.share), format_plural(calls.size(), "call"));
+      "{} of the trace is {}, and no steps are marked: {}", format_percent(part.share),
+      compiles
+          ? "compilation"
+          : fmt::format("in {} of half a second and more", format_plural(calls.size(), "call")),
+      activity.lacks_pytorch() ? "a longer run has more of what comes after it"
+                               : "record later steps (--schedule wait=1,warmup=1,active=3)");
   finding.evidence = {{"setup_ns", static_cast<double>(time_ns)}, {"trace_share", part.share}};
-  finding.events = longest(trace, calls);
+  finding.events = longest(trace, longer);
   return finding;
 }
 

@@ -6,6 +6,7 @@
 
 #include "tests/parsed_trace.h"
 #include "tests/small_steps.h"
+#include "trace/advice/testing_rules.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 
@@ -13,8 +14,12 @@ namespace redline::trace {
 namespace {
 
 using redline::testing::advice_on;
+using redline::testing::gpu;
+using redline::testing::gpu_step;
 using redline::testing::HasRule;
 using redline::testing::kMs;
+using redline::testing::kUs;
+using redline::testing::launches;
 using redline::testing::one_step;
 using redline::testing::only;
 using redline::testing::TraceText;
@@ -42,6 +47,41 @@ TEST(Advice, AFirstStepIsNotJudgedAsTraining) {
   EXPECT_EQ(cold[0].headline, "Step 0 starts up: 100.0 ms, later steps 10.0 ms");
   EXPECT_THAT(advice(0, 12 * kMs), Not(HasRule("startup_recorded")));
   EXPECT_THAT(advice(5, 100 * kMs), Not(HasRule("startup_recorded"))) << "a slow step is no start";
+}
+
+TEST(Advice, WhatCompilesMostOfTheTimeIsNotJudgedAsTraining) {
+  const auto advice = [](const char* range, int64_t ns) {
+    return advice_on(
+        TraceText().annotation(range, 0, ns).runtime("cudaLaunchKernel", 99 * kMs, 100 * kMs, 1));
+  };
+  const auto compiled = advice("XlaCompile:#module=jit_step#", 30 * kMs);
+  ASSERT_EQ(compiled.size(), 1);
+  EXPECT_EQ(compiled[0].headline, "A start-up, not training: 30.0 ms in a compiler");
+  EXPECT_EQ(compiled[0].detail,
+            "30.0 % of the trace is compilation, and no steps are marked: record later steps "
+            "(--schedule wait=1,warmup=1,active=3)");
+  EXPECT_THAT(advice("Scheduler.codegen (dynamo_timed)", 30 * kMs), HasRule("startup_recorded"));
+  EXPECT_THAT(advice("XlaCompile:#module=jit_step#", 20 * kMs), Not(HasRule("startup_recorded")));
+  EXPECT_THAT(advice("XlaModule:#jit_step#", 30 * kMs), Not(HasRule("startup_recorded")));
+}
+
+TEST(Advice, AProgramWithoutPyTorchIsToldNothingThatOnlyPyTorchHas) {
+  const auto advice = [](const char* member, TraceText text) {
+    return advice_on(text.top(fmt::format(R"("redline": {{"version": "0.1.0"}}, {})", member)));
+  };
+  const char* none = R"("cupti_version": 1)";
+  const char* torch = R"("torch": {"version": "2.11.0"})";
+  for (const TraceText& text : {launches(200, 500 * kUs), gpu_step(40 * kMs)}) {
+    const auto findings = advice(none, text);
+    ASSERT_EQ(findings.size(), 1);
+    EXPECT_EQ(findings[0].knob, "");
+    EXPECT_THAT(findings[0].detail, Not(HasSubstr("torch")));
+    EXPECT_THAT(findings[0].detail, Not(HasSubstr("--stacks")));
+    EXPECT_THAT(advice(torch, text), Contains(Field(&Finding::knob, "batch_size=1..4096")));
+  }
+  const auto fp32 = gpu_step(64 * kMs, "ampere_sgemm", gpu("it", 8, 0));
+  EXPECT_THAT(advice(torch, fp32), HasRule("tf32_off"));
+  EXPECT_THAT(advice(none, fp32), Not(HasRule("tf32_off")));
 }
 
 TEST(Advice, InferenceOfOneSampleAtATimeIsToldOfBatches) {

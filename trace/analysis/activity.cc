@@ -138,6 +138,7 @@ Activity::Activity(const Analysis& analysis) : analysis_(analysis), kinds_(*anal
   for (const Step& step : analysis.steps) windows.push_back(step.window);
   steps_ = merge(std::move(windows));
   steps_ns_ = total_ns(steps_);
+  lacks_pytorch_ = is_without_pytorch(trace());
   run_on_threads(2, [&](unsigned thread) { thread == 0 ? sort_slices() : measure_device(); });
 }
 

@@ -78,6 +78,9 @@ class Activity {
   /// would take a DataLoader's knobs.
   [[nodiscard]] bool lacks_dataloader() const { return has_operators_ && !has_dataloader_; }
 
+  /// Then the cures that PyTorch has are none, nor are the knobs of autotune.
+  [[nodiscard]] bool lacks_pytorch() const { return lacks_pytorch_; }
+
   /// The times inside the steps in which any of `slices` runs; overlapping times are united.
   [[nodiscard]] Intervals time_of(std::span<const SliceId> slices) const;
   [[nodiscard]] const Intervals& time_of(WorkKind device_kind) const {
@@ -111,7 +114,7 @@ class Activity {
   WorkKinds kinds_;
   Intervals steps_;
   int64_t steps_ns_ = 0;
-  bool has_operators_ = false, has_dataloader_ = false;
+  bool has_operators_ = false, has_dataloader_ = false, lacks_pytorch_ = false;
   std::array<std::vector<SliceId>, static_cast<size_t>(WorkKind::kCount)> slices_;
   std::array<Intervals, static_cast<size_t>(WorkKind::kCount)> device_times_;
   Intervals device_time_;

@@ -239,6 +239,13 @@ bool is_inference(const Trace& trace) {
   return recorder_value(trace, "redline", "inference") == true;
 }
 
+bool is_without_pytorch(const Trace& trace) {
+  using nlohmann::json;
+  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
+  return recorder_value(trace, "redline", "version").is_string() && !top.contains("torch") &&
+         !top.contains("torch_version");
+}
+
 std::optional<Latency> batch_latency(std::span<const RankSummary> ranks) {
   std::vector<int64_t> lengths_ns;
   for (const RankSummary& rank : ranks) {

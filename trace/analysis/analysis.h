@@ -46,6 +46,10 @@ struct Analysis : RankSummary {
 /// Whether the recorder says that the trace is of inference ("redline": {"inference": true}).
 [[nodiscard]] bool is_inference(const Trace& trace);
 
+/// Whether Redline recorded a program without PyTorch, such as one of JAX or CuPy: Redline's traces
+/// of PyTorch have "torch" or, of LibTorch, "torch_version".
+[[nodiscard]] bool is_without_pytorch(const Trace& trace);
+
 /// Cores that the recorded process could run on ("run": {"machine": {"usable_cores": N}}).
 [[nodiscard]] std::optional<int64_t> usable_cores(const Trace& trace);
 

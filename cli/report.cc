@@ -143,16 +143,17 @@ int report(ReportOptions options) {
     return !trace::find_hang_tables(path).empty();
   });
   const auto read_run = trace::read_run(logs);
-  // A job may hang before its logs hold anything.
-  if (!read_run && !has_tables) return fail(read_run.error().message);
+  const auto paths = options.format == "summary" ? std::vector<std::string>()
+                                                 : trace::trace_paths_of(options.paths);
+  // A job may hang, or be killed, before its logs hold anything.
+  if (!read_run && !has_tables && paths.empty()) return fail(read_run.error().message);
+  if (!read_run && !has_tables) say("left out: " + printable(read_run.error().message, "?"));
   const auto run = read_run.value_or(std::nullopt);
   if (options.format == "summary" && !run) {
     return fail(given +
                 ": no step log with a step, of which a summary would be. Make one: redline run "
                 "--log DIR -- CMD");
   }
-  const auto paths = options.format == "summary" ? std::vector<std::string>()
-                                                 : trace::trace_paths_of(options.paths);
   if (paths.empty() && !run && dumps->empty() && !has_tables) {
     return fail(given + ": no training step in its step logs yet, and no traces");
   }

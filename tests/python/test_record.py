@@ -109,13 +109,17 @@ def test_however_a_job_ends_it_ends_as_ever_and_its_trace_is_written(
         assert "the command ended within the window" in recorded.stderr
 
 
-def test_a_killed_job_leaves_what_had_reached_the_disk_and_says_so(record, python, script):
+def test_a_killed_job_leaves_what_had_reached_the_disk_and_says_so(record, run, program, python, script, tmp_path):
     waits = "while not any(path.stat().st_size for path in pathlib.Path('traces').glob('*.partial')): pass"
     text = TRAIN.replace("import os", "import pathlib, os").replace("print(loss", waits + "\nprint(loss")
     recorded, whole = record([python, script(text), "4", "SIGKILL"])
     assert recorded.returncode == 128 + signal.SIGKILL
     assert whole == []
     assert "1 unfinished trace (.partial)" in recorded.stderr
+    # What it says next works.
+    read = run([program("redline"), "report", tmp_path / "traces"])
+    assert read.returncode == 0, read.stderr
+    assert "gzip_cut" in read.stdout
 
 
 def test_a_job_that_ends_before_the_window_says_so(record, python, script):

@@ -81,21 +81,23 @@ ReadError no_trace(const std::string& path, const Text& text, const Document& do
   return {fmt::format("{}: {}. A trace has \"traceEvents\": see docs/formats.md", path, what)};
 }
 
-std::vector<std::string> files_ending_with(const std::string& folder, std::string_view suffix,
-                                           std::error_code& error) {
+template <typename IsOne>
+std::vector<std::string> files_in(const std::string& folder, IsOne is_one, std::error_code& error) {
   std::vector<std::string> files;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code ignored;
     const std::string name = entry->path().filename().string();
     // A link to nothing or a pipe is a trace that cannot be read, which is said.
-    if (!entry->is_directory(ignored) && ends_with(plain_name(name), suffix)) {
-      files.push_back(entry->path().string());
-    }
+    if (!entry->is_directory(ignored) && is_one(name)) files.push_back(entry->path().string());
   }
   std::sort(files.begin(), files.end());
   return files;
 }
+
+bool is_json_name(std::string_view name) { return ends_with(plain_name(name), ".json"); }
+
+bool is_trace_name(std::string_view name) { return ends_with(plain_name(name), ".pt.trace.json"); }
 
 // Values that are no events do not make a trace. A torn event does, and so does an empty list if
 // the file says that it is a trace.
@@ -174,11 +176,24 @@ bool may_be_cached(const std::string& path, const CacheOptions& options) {
   return TraceCache(path, nullptr, options).has_entry();
 }
 
+std::vector<std::string> find_unfinished(const std::string& folder) {
+  constexpr std::string_view kUnfinished = ".partial";
+  std::error_code ignored;
+  return files_in(
+      folder,
+      [&](std::string_view name) {
+        return ends_with(name, kUnfinished) &&
+               is_trace_name(name.substr(0, name.size() - kUnfinished.size()));
+      },
+      ignored);
+}
+
 tl::expected<std::vector<std::string>, ReadError> find_traces(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
-  auto files = files_ending_with(path, ".pt.trace.json", error);
-  if (files.empty() && !error) files = files_ending_with(path, ".json", error);
+  auto files = files_in(path, is_trace_name, error);
+  if (files.empty() && !error) files = find_unfinished(path);
+  if (files.empty() && !error) files = files_in(path, is_json_name, error);
   if (error) return tl::unexpected(ReadError{fmt::format("{}: {}", path, error.message())});
   if (files.empty()) {
     return tl::unexpected(ReadError{fmt::format(

@@ -65,8 +65,11 @@ constexpr uint64_t kUsualTextRatio = 16;
 /// Whether the cache has a file for the trace. It may be out of date: only reading tells.
 [[nodiscard]] bool may_be_cached(const std::string& path, const CacheOptions& options = {});
 
+/// The traces (NAME.partial) in a folder whose processes were killed, or still record; sorted.
+[[nodiscard]] std::vector<std::string> find_unfinished(const std::string& folder);
+
 /// The trace files that `path` stands for: itself, or the *.pt.trace.json[.gz|.zst] files of a
-/// folder (else its *.json[.gz|.zst] files), sorted by name.
+/// folder (else those that are unfinished, else its *.json[.gz|.zst] files), sorted by name.
 [[nodiscard]] tl::expected<std::vector<std::string>, ReadError> find_traces(
     const std::string& path);
 

@@ -106,6 +106,15 @@ std::vector<std::string> notes_on_left_out(const std::vector<std::string>& paths
   for (const std::string& path : paths) {
     const auto files = find_traces(path);
     if (!files) continue;
+    auto unfinished = find_unfinished(path);
+    std::erase_if(unfinished,
+                  [&](const auto& file) { return known.contains(fs::canonical(file, ignored)); });
+    if (!unfinished.empty()) {
+      notes.push_back(
+          fmt::format("{}: {} of a process that was killed, or still records, left out; "
+                      "name the file to read what it has: {}",
+                      path, format_plural(std::ssize(unfinished), "trace"), unfinished.front()));
+    }
     int64_t left_out = 0, superseded = 0;
     for (const std::string& file : *files) {
       if (known.contains(fs::canonical(file, ignored))) continue;

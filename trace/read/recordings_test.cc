@@ -115,6 +115,32 @@ TEST(Recordings, WhatIsLeftOutIsOfTheSameProcessOrOfAnother) {
           folder + ": the latest recording; 2 traces of earlier ones left out"));
 }
 
+TEST(Recordings, AnUnfinishedTraceIsReadWhereThereIsNoOtherAndElseMentioned) {
+  const std::string folder = ::testing::TempDir() + "unfinished_test." + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  redline::testing::TraceText text;
+  text.cpu_op("aten::mm", 0, 100).cpu_op("aten::add", 200, 300);
+  const std::string killed = folder + "/node_7.1.pt.trace.json.gz.partial";
+  std::ofstream(killed) << text.str().substr(0, text.str().size() - 20);
+  std::ofstream(folder + "/rank0.steps.redline.partial") << "another file";
+  const auto alone = read_traces({folder});
+  const auto whole = folder + "/node_8.1.pt.trace.json";
+  std::ofstream(whole) << text.str();
+  const auto files = find_traces(folder);
+  const auto notes = notes_on_left_out({folder}, {whole});
+  const auto none = notes_on_left_out({folder}, {whole, killed});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(alone);
+  ASSERT_EQ(alone->size(), 1U);
+  EXPECT_EQ(alone->front()->path(), killed);
+  EXPECT_EQ(files.value(), std::vector{whole});
+  EXPECT_THAT(notes, ElementsAre(folder +
+                                 ": 1 trace of a process that was killed, or still "
+                                 "records, left out; name the file to read what it has: " +
+                                 killed));
+  EXPECT_THAT(none, IsEmpty());
+}
+
 // What is kept of flight recorders' traces of one rank, by the begin of each.
 std::vector<int64_t> kept_rings(const std::vector<std::pair<Interval, int>>& spans_of_processes) {
   std::vector<std::shared_ptr<const Trace>> traces;

@@ -121,10 +121,10 @@ void remove(const Object& watch) {
   });
 }
 
-/// Tells loaders apart: an iterator has it from its loader. Only to compare.
-[[gnu::hot]] const void* loader_of(PyObject* iterator) {
+/// By the sampler, which an iterator has from its loader.
+[[gnu::hot]] LoaderId loader_of(PyObject* iterator) {
   static PyObject* const sampler_name = PyUnicode_InternFromString("_index_sampler");
-  return attribute(iterator, sampler_name).get();
+  return LoaderId{reinterpret_cast<uintptr_t>(attribute(iterator, sampler_name).get())};
 }
 
 /// Whether `optimizer` leads (python/redline/_optimizer_steps.py), which does not change while no
@@ -205,7 +205,7 @@ bool tell_of_batches(Arguments batch, size_t count) {
   const auto number = number_of(attribute(arguments[0], number_name).get());
   const auto samples =
       number ? samples_in(batch.get(), arguments[0], *number) : std::optional<int64_t>();
-  const void* loader = loader_of(arguments[0]);
+  const LoaderId loader = loader_of(arguments[0]);
   if (PyErr_Occurred() != nullptr) return nullptr;
   all.loop.batch_came(loader, samples, number == 1);
   if (all.watch_batches != nullptr) {

@@ -29,7 +29,7 @@ int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + mo
   return end_step();
 }
 
-[[gnu::hot]] void TrainingLoop::batch_came(const void* loader, std::optional<int64_t> samples,
+[[gnu::hot]] void TrainingLoop::batch_came(LoaderId loader, std::optional<int64_t> samples,
                                            bool begins_pass) {
   trained_ = false;
   latest_loader_ = loader;
@@ -49,7 +49,7 @@ int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + mo
   its->batches.push_back({*samples, begins_pass});
 }
 
-void TrainingLoop::pass_ended(const void* loader) {
+void TrainingLoop::pass_ended(LoaderId loader) {
   const auto its = std::ranges::find(waiting_, loader, &Waiting::loader);
   if (its != waiting_.end()) its->is_over = true;
 }

@@ -8,6 +8,9 @@
 
 namespace redline::profiler {
 
+/// Tells one DataLoader from another; it is the same in all passes over it.
+enum class LoaderId : uintptr_t {};
+
 /// Tells the step log of passes and evaluations; the caller tells it of the steps. Of one thread at
 /// a time: the interpreter lock is held.
 class TrainingLoop {
@@ -22,9 +25,8 @@ class TrainingLoop {
   /// The script asks for a batch, so it has done with the one before: in inference a step has
   /// ended.
   [[nodiscard]] std::optional<Step> batch_is_due();
-  /// `loader` only tells one loader from another; it is the same in all passes over it.
-  void batch_came(const void* loader, std::optional<int64_t> samples, bool begins_pass);
-  void pass_ended(const void* loader);
+  void batch_came(LoaderId loader, std::optional<int64_t> samples, bool begins_pass);
+  void pass_ended(LoaderId loader);
   /// A model is called on the batch: with gradients, or without.
   void model_trains();
   void model_infers() { inferred_ = true; }
@@ -54,7 +56,7 @@ class TrainingLoop {
   /// What a loader gave and nobody has computed with yet. Scripts may ask for some batches before
   /// they need them: accelerate for one, transformers for all that it accumulates.
   struct Waiting {
-    const void* loader;
+    LoaderId loader;
     std::vector<Batch> batches;
     size_t next = 0;  // earlier ones are taken
     bool is_over = false;
@@ -66,7 +68,7 @@ class TrainingLoop {
 
   Step step_;  // so far
   std::vector<Waiting> waiting_;
-  const void* latest_loader_ = nullptr;
+  LoaderId latest_loader_{};
   int64_t batch_samples_ = kUnknown;
   bool has_taken_ = false;  // batches for the next backward pass
   bool inferred_ = false;   // on the latest batch, as the next

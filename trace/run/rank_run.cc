@@ -389,7 +389,9 @@ RankRun summarise(const StepLog& log) {
   run.host = log.host;
   run.rank = log.rank;
   run.world_size = log.world_size;
-  run.begin_ns = log.begin_ns;
+  // The file is opened when the first step has ended.
+  run.begin_ns =
+      log.steps.empty() ? log.begin_ns : std::min(log.begin_ns, log.steps.front().begin_ns);
   run.ended = log.ended;
   run.exit_status = log.exit_status;
   run.last_sign_ns = log.last_sign_ns;

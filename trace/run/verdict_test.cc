@@ -47,6 +47,12 @@ TEST(RunVerdict, HealthyRunsHaveNoFinding) {
   }
 }
 
+TEST(RunVerdict, TheRunBeginsWithItsFirstStep) {
+  std::vector<StepLog> logs = logs_of({});
+  logs[0].begin_ns = logs[0].steps[1].begin_ns;  // the file is opened once a step has ended
+  EXPECT_EQ(judge(logs).begin_ns, logs[0].steps[0].begin_ns);
+}
+
 TEST(RunVerdict, SamplesThatRanksShareCountOnce) {
   Job job;
   job.ranks = 4;

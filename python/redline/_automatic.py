@@ -28,7 +28,7 @@ from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
 from redline._step_log import batches_digest
-from redline._torch_settings import note_model
+from redline._torch_settings import note_model, watch_autocast
 from redline._training_signs import BACKWARDS_WITHOUT_STEP, TrainingSigns
 
 
@@ -136,6 +136,7 @@ class AutomaticRecording:
                 self.profiler_started, self.profiler_stepped, self.profiler_stopped
             )
         watch_data_loaders(self)
+        watch_autocast()
         self._signs = TrainingSigns(self.optimizer_made, self.training_seen)
         self._model_calls = ModelCalls(self.model_called)
         self._model_calls.await_next()

@@ -34,6 +34,7 @@ from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
 from redline._rank import is_launcher
+from redline._torch_settings import autocast_seen, note_autocast, watch_autocast
 from redline._training_signs import holds_parameter
 from redline._trial_report import TrialReporter
 
@@ -112,7 +113,8 @@ class Knobs:
         self.counted_model = None
         self.used_model = False  # a model was called, with gradients or for inference
         self.has_convolution = False  # a called model has weights of four dimensions
-        self.seen = {"amp": "off", "channels_last": False, "compile": values.get("compile", False)}
+        self.device = None  # on which the model trains
+        self.seen = {"channels_last": False, "compile": values.get("compile", False)}
         self.steps = 0
 
     def refuse(self, knobs, why, above=None):
@@ -167,6 +169,7 @@ class Knobs:
     def _watch_trial(self):
         self.reporter.watch_exceptions()
         self.reporter.first_step_ended = self._say_what_was_met
+        watch_autocast()
         MemoryErrors(self.reporter.report_error).install()
         CompilationTime(self.reporter.compilation).install()
         self._watch_gradients()
@@ -257,9 +260,8 @@ class Knobs:
         device = device_of(module)
         if type(module).__name__ == "OptimizedModule":  # the script's own torch.compile
             self.seen["compile"] = True
-        if device is not None and torch.is_autocast_enabled(device):
-            kinds = {kind: name for name, kind in TYPES.items()}
-            self.seen["amp"] = kinds.get(torch.get_autocast_dtype(device), "off")
+        note_autocast()
+        self.device = device
         self.seen["channels_last"] = any(
             weight.is_contiguous(memory_format=torch.channels_last)
             and not weight.is_contiguous()
@@ -338,6 +340,8 @@ class Knobs:
 
     def _effective(self):
         values = {**self.ddp.effective, **self.seen}  # LoaderKnobs has reported its own already
+        types = {str(kind).removeprefix("torch."): name for name, kind in TYPES.items()}
+        values["amp"] = types.get(autocast_seen(self.device), "off")
         values["checkpointing"] = self.checkpointing.is_on
         values["accumulation"] = self.reporter.batches_a_step() or None
         for name, setting in SETTINGS.items():

@@ -13,6 +13,7 @@ from redline._cycle import operations, warn_if_incorrect
 from redline._events import event_list, load_trace
 from redline._job_metadata import describe_job
 from redline._library import RecorderError, recorder
+from redline._torch_settings import watch_autocast
 
 _CAPTURED_STEPS = 3  # by `redline trigger` without --steps
 
@@ -63,6 +64,7 @@ class profile:
             "record_shapes": record_shapes, "profile_memory": profile_memory,
             "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
         }
+        watch_autocast()
         activities = chosen_activities(activities)
         check_arguments({**switches, **unserved})
         self.record_shapes = record_shapes

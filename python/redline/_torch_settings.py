@@ -5,6 +5,7 @@ import functools
 import platform
 
 import torch
+from torch.amp.autocast_mode import autocast
 from torch.nn.parameter import is_lazy
 
 _autocast = {}  # the type that autocast was seen to use on each kind of device
@@ -13,7 +14,7 @@ _parameters = {}  # of the model that was seen first: how many numbers of each t
 
 def note_model(module):
     """`module` is what the job trains; None where only a compilation of it is seen. Call it while it runs."""
-    _note_autocast()
+    note_autocast()
     if module is not None and not _parameters:
         with contextlib.suppress(Exception):  # scripts may define what their modules and parameters do
             for weight in module.parameters():
@@ -21,16 +22,38 @@ def note_model(module):
                     _parameters[_name(weight.dtype)] = _parameters.get(_name(weight.dtype), 0) + weight.numel()
 
 
-def _note_autocast():  # while a model runs, because it is usually off elsewhere
+def note_autocast():
+    """Call it while a model trains: autocast is usually off elsewhere."""
     for device in ("cpu", "cuda"):
         if torch.is_autocast_enabled(device):
             _autocast[device] = _name(torch.get_autocast_dtype(device))
 
 
+def autocast_seen(device):
+    """The type that autocast was seen to use on this kind of device, such as "bfloat16"; None where it was off."""
+    return _autocast.get(device)
+
+
+@functools.cache
+def watch_autocast():
+    """Notes autocast where it begins, too: accelerate and transformers put it into the model's forward, so it is off
+    when the model is called."""
+    enter = autocast.__enter__
+
+    @functools.wraps(enter)
+    def watched(region):
+        entered = enter(region)
+        if torch.is_grad_enabled():
+            note_autocast()
+        return entered
+
+    autocast.__enter__ = watched
+
+
 def torch_settings():
     """The settings now; cheap enough for every window. `autocast` and `parameters` are left out if none were seen, and so
     is each setting that this torch does not tell."""
-    _note_autocast()
+    note_autocast()
     settings = {}
     for name, read in _FACTS.items():
         try:

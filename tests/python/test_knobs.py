@@ -57,6 +57,23 @@ def test_a_trial_without_knobs_is_measured_and_shows_the_scripts_own_values(with
     assert not of_type(done, "note")
 
 
+def test_autocast_that_the_model_begins_itself_is_seen(with_knobs, tmp_path):
+    """accelerate and transformers put it into the model's forward."""
+    job = tmp_path / "job.py"
+    job.write_text("""
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(2, 1)
+model.forward = torch.autocast("cpu", dtype=torch.bfloat16)(model.forward)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.ones(12, 2), batch_size=4):
+    model(batch).sum().backward()
+    optimizer.step()
+""")
+    assert seen_knobs(with_knobs({}, job, trial=True))["amp"] == "bf16"
+    assert seen_knobs(with_knobs({"amp": "off"}, job, trial=True))["amp"] == "off"
+
+
 def test_a_step_of_accumulated_batches_is_one_step_of_all_their_samples(with_knobs):
     done = with_knobs({"batch_size": 4}, PLAIN, "--accumulation", "3", "--steps", "5", trial=True)
     last = of_type(done, "step")[-1]

@@ -50,6 +50,39 @@ def test_of_a_python_job(run, program, python, tmp_path):
     assert {key: settings[key] for key in expected} == expected
 
 
+WITHIN_THE_FORWARD = """
+import torch
+model = torch.nn.Linear(4, 2)
+model.forward = torch.autocast("cpu", dtype=torch.bfloat16)(model.forward)  # as accelerate does
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.ones(3, 4)).sum().backward()
+    optimizer.step()
+"""
+PROFILED = """
+import redline
+profiler = redline.profile()
+JOB
+with profiler:
+    model(torch.ones(3, 4)).sum().backward()
+profiler.export_chrome_trace("a.pt.trace.json.gz")
+"""
+
+
+@pytest.mark.parametrize("how", ["record", "library"])
+def test_of_a_job_whose_model_begins_autocast_itself(run, program, python, tmp_path, how):
+    command, source = [python, "job.py"], WITHIN_THE_FORWARD
+    if how == "record":
+        command = [program("redline"), "record", "--schedule", "wait=1,warmup=0,active=1", "-o", ".", "--", *command]
+    else:
+        source = PROFILED.replace("JOB", source)
+    (tmp_path / "job.py").write_text(source)
+    done = run(command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (trace,) = traces(tmp_path)
+    assert trace["torch"]["autocast"] == {"cpu": "bfloat16"}
+
+
 UNNAMED_BACKEND = """
 import torch
 torch.distributed.init_process_group(init_method="file://{folder}/store", rank=0, world_size=1)  # as DeviceMesh does

@@ -220,8 +220,7 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   if (best.compilation) {
     text += "      " + compiled_text(best.compilation->time);
     if (best.compilation->pays_after_steps) {
-      text += fmt::format(": pays after {} steps",
-                          format_number(static_cast<double>(*best.compilation->pays_after_steps)));
+      text += ": pays after " + format_plural(*best.compilation->pays_after_steps, "step");
     }
     text += "\n";
   }

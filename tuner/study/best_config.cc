@@ -44,26 +44,36 @@ OrderedJson profile_json(const BestProfile& profile) {
   return {{"default", path(profile.default_folder)}, {"best", path(profile.best_folder)}};
 }
 
-/// What compilation cost the winner, if the script or the knob compiles.
+std::chrono::nanoseconds longest_compilation(const History& history, const Config& config) {
+  std::chrono::nanoseconds longest{0};
+  for (const FinishedTrial* run : history.runs_of(config)) {
+    longest = std::max(longest, run->result.compile_time);
+  }
+  return longest;
+}
+
+/// What compilation cost the winner, if the script or the knob compiles. It pays against the same
+/// values without it if they were tried, else against the `first`.
 std::optional<Compilation> compilation_of(const History& history, const Best& best,
-                                          const RunSpread& spread) {
-  Compilation result;
+                                          const Config& first, const RunSpread& spread) {
+  Compilation result{.time = longest_compilation(history, best.config), .pays_after_steps = {}};
+  if (result.time < std::chrono::seconds(1)) return std::nullopt;
   int64_t step_samples = 0;
   for (const FinishedTrial* run : history.runs_of(best.config)) {
-    result.time = std::max(result.time, run->result.compile_time);
     step_samples = std::max(step_samples, run->result.step_samples);
   }
-  if (result.time < std::chrono::seconds(1)) return std::nullopt;
-  Config without = best.config;
-  without.erase("compile");
-  std::optional<Estimate> other =
-      without == best.config ? std::nullopt : estimate(history, without, spread);
-  if (!other) other = best.default_estimate;
-  if (!other || best.is_default || step_samples == 0) return result;
-  const double gained = 1 / other->throughput.samples_per_s -
+  Config other = best.config;
+  if (other.erase("compile") == 0 || history.runs_of(other).empty()) other = first;
+  const auto others = estimate(history, other, spread);
+  // A script that compiles by itself does so with other values, too.
+  const auto more = result.time - longest_compilation(history, other);
+  if (!others || best.is_default || step_samples == 0 || more < std::chrono::seconds(1)) {
+    return result;
+  }
+  const double gained = 1 / others->throughput.samples_per_s -
                         1 / best.estimate.throughput.samples_per_s;  // seconds a sample
   if (gained <= 0) return result;
-  const double seconds = std::chrono::duration<double>(result.time).count();
+  const double seconds = std::chrono::duration<double>(more).count();
   result.pays_after_steps = std::llround(seconds / (gained * static_cast<double>(step_samples)));
   return result;
 }
@@ -91,7 +101,7 @@ std::optional<Best> find_best(const History& history) {
     if (run->result.latency) best.latency = run->result.latency;
   }
   if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate, spread);
-  best.compilation = compilation_of(history, best, spread);
+  best.compilation = compilation_of(history, best, first, spread);
   if (best.is_default) best.speedup = Ratio{.value = 1, .low = 1, .high = 1};
   return best;
 }

@@ -21,8 +21,8 @@ struct BestProfile {
 /// What torch.compile cost the best configuration before its first step.
 struct Compilation {
   std::chrono::nanoseconds time{0};
-  /// After how many steps compilation has paid, compared with the same configuration without it, if
-  /// that was measured, else with the defaults. nullopt if it gains nothing.
+  /// After how many steps it has paid, as far as it took longer than that of the same configuration
+  /// without the knob, if that was measured, else of the defaults. nullopt if it gains nothing.
   std::optional<int64_t> pays_after_steps;
 };
 

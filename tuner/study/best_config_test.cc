@@ -164,5 +164,16 @@ TEST_F(BestConfig, CompilationPaysAgainstTheSameWithoutIt) {
   EXPECT_EQ(best().compilation->pays_after_steps, 80) << "0.0125 s faster than without it";
 }
 
+TEST_F(BestConfig, AScriptThatCompilesByItselfHasOnlyTheLongerCompilationToPay) {
+  add({}, 100, "default").compile_time = std::chrono::seconds(24);
+  TrialResult& winner = add({{"batch_size", "64"}}, 200);
+  winner.step_samples = 10;
+  winner.compile_time = std::chrono::seconds(24);
+  EXPECT_EQ(best().compilation->time, std::chrono::seconds(24));
+  EXPECT_FALSE(best().compilation->pays_after_steps) << "both compile as long";
+  results_.back().result.compile_time = std::chrono::seconds(27);
+  EXPECT_EQ(best().compilation->pays_after_steps, 60) << "3 s, 0.05 s a step faster";
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -34,8 +34,7 @@ int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + mo
   trained_ = false;
   latest_loader_ = loader;
   if (!samples) return;
-  if (begins_pass) {  // what ended passes, or this loader's last one, left will not be computed
-                      // with
+  if (begins_pass) {  // nobody will compute with what earlier passes left
     std::erase_if(waiting_, [&](const Waiting& one) {
       return one.is_over || one.loader == loader || one.batches.empty();
     });

@@ -67,8 +67,9 @@ void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::
                       const std::string& needed) {
   command
       .add_option("--hang-after", options.after,
-                  "Say who holds the job up once ranks have waited so long, and three steps "
-                  "(5s; 0: never)")
+                  "With " + needed +
+                      ": say who holds the job up once ranks have waited so long, and three steps "
+                      "(5s; 0: never)")
       ->transform(as_seconds())
       ->check(CLI::NonNegativeNumber)
       ->option_text("TIME")
@@ -77,7 +78,7 @@ void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::
   const bool traces = options.action == "trace";
   command
       .add_option("--on-hang", options.action,
-                  std::string("report: say who hangs; ") +
+                  "With " + needed + ". report: say who hangs; " +
                       (traces ? "trace: and write a trace of each rank; " : "") +
                       "abort: say it and end the job with status 75, so that a scheduler starts it "
                       "again (" +

@@ -532,7 +532,7 @@ def test_a_sampler_that_gives_more_than_its_length_is_counted_batch_by_batch(run
 
 
 WAYS_TO_READ = """
-import itertools, sys, torch
+import itertools, torch
 from torch.utils.data import DataLoader, TensorDataset
 
 def loader(samples):

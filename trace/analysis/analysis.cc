@@ -242,8 +242,8 @@ bool is_inference(const Trace& trace) {
 bool is_without_pytorch(const Trace& trace) {
   using nlohmann::json;
   const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
-  return recorder_value(trace, "redline", "version").is_string() && !top.contains("torch") &&
-         !top.contains("torch_version");
+  return top.is_object() && top.contains("redline") && top["redline"].contains("version") &&
+         !top.contains("torch") && !top.contains("torch_version");
 }
 
 std::optional<Latency> batch_latency(std::span<const RankSummary> ranks) {

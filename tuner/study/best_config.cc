@@ -53,7 +53,7 @@ std::chrono::nanoseconds longest_compilation(const History& history, const Confi
 }
 
 /// What compilation cost the winner, if the script or the knob compiles. It pays against the same
-/// values without it if they were tried, else against the `first`.
+/// values without it if they were measured, else against the `first`.
 std::optional<Compilation> compilation_of(const History& history, const Best& best,
                                           const Config& first, const RunSpread& spread) {
   Compilation result{.time = longest_compilation(history, best.config), .pays_after_steps = {}};
@@ -63,8 +63,11 @@ std::optional<Compilation> compilation_of(const History& history, const Best& be
     step_samples = std::max(step_samples, run->result.step_samples);
   }
   Config other = best.config;
-  if (other.erase("compile") == 0 || history.runs_of(other).empty()) other = first;
-  const auto others = estimate(history, other, spread);
+  auto others = other.erase("compile") > 0 ? estimate(history, other, spread) : std::nullopt;
+  if (!others) {
+    other = first;
+    others = best.default_estimate;
+  }
   // A script that compiles by itself does so with other values, too.
   const auto more = result.time - longest_compilation(history, other);
   if (!others || best.is_default || step_samples == 0 || more < std::chrono::seconds(1)) {

@@ -84,10 +84,10 @@ tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::ato
   options.environment = environment.strings();
   options.stdout_path = options.stderr_path = run.output;
   options.mark = mark;
+  const launch::EndGuard guard(mark);
   const auto root = launch::start_tracked(options);
   if (!root) return tl::unexpected(root.error());
   launch::ProcessTree tree(*root, mark);
-  const launch::EndGuard guard(*root, mark);
   wait_for_end(*root, stop);
   tree.scan();
   RunEnd end;

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <set>
 #include <thread>
-#include <utility>
 
 #include "base/file.h"
 #include "machine/launch/environment.h"

@@ -20,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redline::launch {
@@ -51,6 +52,8 @@ class ProcessTree {
  public:
   /// `root` is a child of this process whose environment carries REDLINE_TRIAL_ID=`mark`.
   ProcessTree(pid_t root, std::string mark);
+  /// Of a command that this process did not start.
+  explicit ProcessTree(std::string mark) : ProcessTree(-1, std::move(mark)) {}
 
   /// Looks through /proc once: finds new members, reaps dead ones that are children of this
   /// process. Returns the living members.

@@ -67,8 +67,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kGuardGrace{500};
 
-/// Waits for the dismissal. An end of file instead means that the runner died.
-[[noreturn]] void stand_guard(int dismissal, pid_t root, const std::string& mark,
+/// Waits for the dismissal. An end of file instead means that the runner died. A command that it
+/// had just forked holds the other end, too, until its exec: so at the end of file the command has
+/// its mark.
+[[noreturn]] void stand_guard(int dismissal, const std::string& mark,
                               const std::function<void()>& first) {
   setsid();
   sigset_t all;
@@ -84,20 +86,20 @@ constexpr std::chrono::milliseconds kGuardGrace{500};
   } while (count < 0 && errno == EINTR);
   if (count == 0) {
     if (first) first();
-    ProcessTree(root, mark).stop(kGuardGrace);
+    ProcessTree(mark).stop(kGuardGrace);
   }
   _exit(0);
 }
 
 }  // namespace
 
-EndGuard::EndGuard(pid_t root, const std::string& mark, const std::function<void()>& first) {
+EndGuard::EndGuard(const std::string& mark, const std::function<void()>& first) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   pid_ = fork();
   if (pid_ == 0) {
     close(ends[1]);
-    stand_guard(ends[0], root, mark, first);
+    stand_guard(ends[0], mark, first);
   }
   close(ends[0]);
   dismissal_ = ends[1];

@@ -29,13 +29,14 @@ struct TrackedOptions {
 /// error says why the command could not be started.
 [[nodiscard]] tl::expected<pid_t, std::string> start_tracked(const TrackedOptions& options);
 
-/// A forked process that ends the command if this process dies without an orderly end (SIGKILL),
-/// because nobody else would. The destructor dismisses it.
+/// A forked process that ends a command if this process dies without an orderly end (SIGKILL),
+/// because nobody else would. Make it before the command: a SIGKILL between the two would leave the
+/// command alone. The destructor dismisses it.
 class EndGuard {
  public:
-  /// The guard calls `first`, if it is set, before it ends the processes. `first` must not use
-  /// stdin, stdout or stderr.
-  EndGuard(pid_t root, const std::string& mark, const std::function<void()>& first = {});
+  /// `mark`: the mark of the command (TrackedOptions). The guard calls `first`, if it is set,
+  /// before it ends the processes. `first` must not use stdin, stdout or stderr.
+  explicit EndGuard(const std::string& mark, const std::function<void()>& first = {});
   ~EndGuard();
   EndGuard(const EndGuard&) = delete;
   EndGuard& operator=(const EndGuard&) = delete;

@@ -43,6 +43,11 @@ def trials_of(folder):
         return [(row[0], row[1], json.loads(row[2]), row[3]) for row in rows]
 
 
+def held_from(number):
+    """The environment in which trial `number` and those after it run until they are killed."""
+    return {"HOLD_FROM": str(number)}
+
+
 def wait_for_trial(folder, number):
     """Waits until trial `number` has begun."""
     deadline = time.monotonic() + 60
@@ -84,9 +89,9 @@ def test_json_goes_to_stdout_and_nothing_else(run, tune, tmp_path):
 
 
 def test_killed_in_any_trial_it_goes_on(run, start, tune, tmp_path, no_process_left):
-    command = tune("--max-trials", "10", "--resume", seconds="0.3")
+    command = tune("--max-trials", "10", "--resume")
     for number in (1, 3, 4):
-        with start(command, cwd=tmp_path) as autotune:
+        with start(command, held_from(number), cwd=tmp_path) as autotune:
             wait_for_trial(tmp_path, number)
             autotune.kill()
             autotune.wait()
@@ -108,7 +113,7 @@ def test_killed_in_any_trial_it_goes_on(run, start, tune, tmp_path, no_process_l
 
 @pytest.mark.parametrize("presses", [1, 2])
 def test_ctrl_c_keeps_all_and_leaves_no_process(start, tune, tmp_path, no_process_left, presses):
-    with start(tune("--max-trials", "9", seconds="0.5"), cwd=tmp_path) as autotune:
+    with start(tune("--max-trials", "9"), held_from(3), cwd=tmp_path) as autotune:
         wait_for_trial(tmp_path, 3)
         for _ in range(presses):
             autotune.send_signal(signal.SIGINT)
@@ -196,8 +201,8 @@ def test_a_second_autotune_is_refused_unless_it_shares_the_search(run, start, tu
 
 
 def test_a_killed_sharer_loses_its_trial_to_the_other(start, tune, tmp_path, no_process_left):
-    command = tune("--max-trials", "6", "--resume", seconds="0.5")
-    with start(command, cwd=tmp_path) as first:
+    command = tune("--max-trials", "6", "--resume")
+    with start(command, held_from(2), cwd=tmp_path) as first:
         wait_for_trial(tmp_path, 2)
         with start(command, cwd=tmp_path) as second:
             wait_for_trial(tmp_path, 3)
@@ -228,8 +233,8 @@ class TestParallel:
         assert len(places) == 2, "each trial on one of two parts"
 
     def test_killed_with_two_running_it_goes_on(self, run, start, tune, tmp_path, no_process_left):
-        command = tune("--max-trials", "8", "--parallel", "2", "--resume", seconds="0.4")
-        with start(command, cwd=tmp_path) as autotune:
+        command = tune("--max-trials", "8", "--parallel", "2", "--resume")
+        with start(command, held_from(4), cwd=tmp_path) as autotune:
             wait_for_trial(tmp_path, 4)
             autotune.kill()
             autotune.wait()
@@ -240,7 +245,7 @@ class TestParallel:
         assert [state for _, state, _, _ in rows].count("interrupted") >= 1, "two were running"
 
     def test_ctrl_c_ends_both(self, start, tune, tmp_path, no_process_left):
-        with start(tune("--max-trials", "9", "--parallel", "2", seconds="0.5"), cwd=tmp_path) as autotune:
+        with start(tune("--max-trials", "9", "--parallel", "2"), held_from(2), cwd=tmp_path) as autotune:
             wait_for_trial(tmp_path, 3)
             autotune.send_signal(signal.SIGINT)
             stdout, stderr = autotune.communicate(timeout=30)

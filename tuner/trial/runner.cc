@@ -138,12 +138,12 @@ std::optional<std::string> TrialRun::start() {
   // Before the first step, because energy is the difference of two readings.
   resources_->sample_slowly();
 
+  guard_.emplace(mark_, [step = step_] {
+    if (step) (void)step->stop(kStopGrace);
+  });
   const auto root = launch::start_tracked(start->options);
   if (!root) return root.error();
   tree_.emplace(*root, mark_);
-  guard_.emplace(*root, mark_, [step = step_] {
-    if (step) (void)step->stop(kStopGrace);
-  });
   return std::nullopt;
 }
 

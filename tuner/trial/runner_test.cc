@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -413,6 +414,21 @@ time.sleep(1000))"};
   kill(runner, SIGKILL);
   while (waitpid(-1, nullptr, 0) > 0) continue;
   EXPECT_TRUE(gone("hidden"));
+}
+
+TEST_F(RunTrial, ARunnerKilledWhileItStartsTheCommandLeavesNothingBehind) {
+  spec_.command = {"sleep", "1000"};
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+  for (int moment = 0; moment < 100; ++moment) {
+    const pid_t runner = fork();
+    if (runner == 0) {
+      (void)run_trial(spec_, stop_, {});
+      _exit(0);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * moment));
+    kill(runner, SIGKILL);
+    while (waitpid(-1, nullptr, 0) > 0) continue;  // for ever, if the command is left
+  }
 }
 
 }  // namespace

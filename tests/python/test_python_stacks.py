@@ -302,14 +302,18 @@ def test_a_thousand_windows_leave_nothing_behind():
         with redline.profile(activities=CPU, with_stack=True):
             factorial(5)
 
-    for _ in range(100):
-        cycle()
-    references, resident = sys.getrefcount(factorial.__code__), resident_kib()
-    for _ in range(1000):
-        cycle()
+    def growth_kib(cycles):
+        resident = resident_kib()
+        for _ in range(cycles):
+            cycle()
+        return resident_kib() - resident
+
+    growth_kib(100)
+    references = sys.getrefcount(factorial.__code__)
+    # The allocator takes a megabyte now and gives it back then. What is left behind grows in each round.
+    assert any(growth_kib(1000) < 256 for _ in range(5))
     more_references = sys.getrefcount(factorial.__code__) - references
     assert more_references == 0
-    assert resident_kib() - resident < 1024
     assert sys.getprofile() is None
 
 

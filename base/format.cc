@@ -108,6 +108,22 @@ std::string format_plural(WholeNumber count, const char* noun) {
   return format_count(count) + " " + noun + (count.value() == 1 ? "" : "s");
 }
 
+std::string format_ranks(const std::vector<int>& ranks) {
+  constexpr size_t kMost = 4;
+  if (ranks.empty()) return "";
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < std::min(kMost, ranks.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  }
+  if (ranks.size() > kMost) text += " and " + std::to_string(ranks.size() - kMost) + " more";
+  return text;
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
 std::string format_number(double value) { return format_number_like(value, value); }
 
 std::string format_number_like(double value, double like) {

@@ -60,6 +60,14 @@ TEST(Format, TakesAnyIntegerAndStopsAtTheLimitOfInt64) {
   EXPECT_EQ(format_plural(size_t{1}, "rank"), "1 rank");
 }
 
+TEST(Format, NamesFourRanksAndCountsTheRest) {
+  EXPECT_EQ(format_ranks({}), "");
+  EXPECT_EQ(format_ranks({3}), "rank 3");
+  EXPECT_EQ(format_ranks({0, 2, 5, 7}), "ranks 0, 2, 5, 7");
+  EXPECT_EQ(capitalized(format_ranks({0, 2, 5, 7, 9, 11})), "Ranks 0, 2, 5, 7 and 2 more");
+  EXPECT_EQ(capitalized(""), "");
+}
+
 TEST(Format, ReadsPercent) {
   EXPECT_DOUBLE_EQ(*parse_percent("5%"), 0.05);
   EXPECT_DOUBLE_EQ(*parse_percent("0.5%"), 0.005);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <atomic>
 #include <nlohmann/json.hpp>
 
@@ -61,6 +62,29 @@ std::optional<DeviceProperties> ask_driver(uint32_t id) {
   return device;
 }
 
+/// "GPU-8f3a…", as nvidia-smi writes it, in lower case. A part of a GPU (MIG) has an id of its own.
+/// Empty if the driver does not tell.
+std::string uuid_of(uint32_t id) {
+  std::array<unsigned char, 16> bytes{};
+  if (!call("cuDeviceGetUuid_v2", bytes.data(), static_cast<int>(id))) return "";
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text = "GPU";
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kDigits[bytes[i] / 16];
+    text += kDigits[bytes[i] % 16];
+  }
+  return text;
+}
+
+bool has_context(uint32_t id) {
+  unsigned flags = 0;
+  int is_active = 0;
+  return call("cuDevicePrimaryCtxGetState", static_cast<int>(id), &flags, &is_active) &&
+         is_active != 0;
+}
+
+/// The last two keys are our own: Kineto does not say which GPU of the machine it is.
 nlohmann::ordered_json to_kineto(const DeviceProperties& device) {
   return {{"id", device.id},
           {"name", device.name},
@@ -75,7 +99,9 @@ nlohmann::ordered_json to_kineto(const DeviceProperties& device) {
           {"numSms", device.sms},
           {"regsPerMultiprocessor", device.registers_per_sm},
           {"sharedMemPerBlockOptin", device.shared_memory_per_block_optin},
-          {"sharedMemPerMultiprocessor", device.shared_memory_per_sm}};
+          {"sharedMemPerMultiprocessor", device.shared_memory_per_sm},
+          {"uuid", uuid_of(device.id)},
+          {"hasContext", has_context(device.id)}};
 }
 
 }  // namespace
@@ -134,10 +160,7 @@ std::vector<UsedGpu> gpus_in_use() {
   int count = 0;
   if (!cupti::call("cuDeviceGetCount", &count)) return used;
   for (int device = 0; device < count; ++device) {
-    unsigned flags = 0;
-    int is_active = 0;
-    if (!cupti::call("cuDevicePrimaryCtxGetState", device, &flags, &is_active) || is_active == 0)
-      continue;
+    if (!cupti::has_context(static_cast<uint32_t>(device))) continue;
     char bus[32] = "";
     static_cast<void>(
         cupti::call("cuDeviceGetPCIBusId", &bus[0], static_cast<int>(sizeof(bus)), device));

@@ -84,7 +84,8 @@ TEST_F(GpuWindow, AnAttributeOfAGpuHasItsOwnField) {
       "totalGlobalMem": 99, "computeMajor": 1075, "computeMinor": 1076, "maxThreadsPerBlock": 1001,
       "maxThreadsPerMultiprocessor": 1039, "regsPerBlock": 1012, "warpSize": 1010,
       "sharedMemPerBlock": 1008, "numSms": 1016, "regsPerMultiprocessor": 1082,
-      "sharedMemPerBlockOptin": 1097, "sharedMemPerMultiprocessor": 1081})"));
+      "sharedMemPerBlockOptin": 1097, "sharedMemPerMultiprocessor": 1081,
+      "uuid": "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f", "hasContext": true})"));
 }
 
 TEST_F(GpuWindow, VersionsAreThoseOfDriverAndRuntime) {

@@ -44,6 +44,11 @@ void rank_by_gain(std::vector<Finding>& findings) {
   });
 }
 
+// Whether the rule looks at what this rank leaves of its GPU, which others may use.
+bool takes_gpu_as_its_own(const Finding& finding) {
+  return finding.rule == "memory_unused" || finding.rule == "low_gpu_utilization";
+}
+
 // autotune sets the batch size in the DataLoader, or where the command names it.
 void ask_for_placeholders(const Activity& activity, std::vector<Finding>& findings) {
   if (!activity.lacks_dataloader()) return;
@@ -122,7 +127,12 @@ std::vector<Finding> advise(std::span<const RankSummary* const> ranks,
   std::vector<Finding> findings = ranks[slowest]->findings;
   for (Finding& finding : findings) finding.trace = slowest;
   if (comparison) {
-    if (auto finding = straggler(*comparison, ranks)) findings.push_back(std::move(*finding));
+    const GpuSharing& sharing = comparison->gpu_sharing;
+    if (sharing.is_shared(slowest)) std::erase_if(findings, takes_gpu_as_its_own);
+    for (auto finding : {straggler(*comparison, ranks), gpu_shared(sharing, ranks),
+                         stray_contexts(sharing, ranks)}) {
+      if (finding) findings.push_back(std::move(*finding));
+    }
   }
   rank_by_gain(findings);
   return findings;

@@ -1,4 +1,5 @@
-// Rules about several GPUs in one process, and about a GPU that is slowed down from outside.
+// Rules about several GPUs in one process, about one GPU of several processes, and about a GPU that
+// is slowed down from outside.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -158,6 +159,76 @@ std::optional<Finding> gpu_throttled(const Activity& activity) {
                                   [](double value) { return value > 0; });
   const int64_t since_ns = worst->time_ns[static_cast<size_t>(first - worst->value.begin())];
   finding.events = {{SliceId::none(), since_ns, since_ns, std::string(name)}};
+  return finding;
+}
+
+namespace {
+
+constexpr const char* kSetDevice =
+    "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before the first use of CUDA";
+
+std::vector<int> numbers_of(std::span<const RankSummary* const> ranks,
+                            const std::vector<size_t>& indices) {
+  std::vector<int> numbers;
+  for (const size_t i : indices) {
+    numbers.push_back(ranks[i]->facts.rank.value_or(static_cast<int>(i)));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+// What each rank would gain on a GPU of its own nobody knows: its kernels wait for the others' or
+// run beside them, and are slower for it.
+std::optional<Finding> gpu_shared(const GpuSharing& sharing,
+                                  std::span<const RankSummary* const> ranks) {
+  if (sharing.shared.empty()) return std::nullopt;
+  const std::vector<size_t>& group = sharing.shared.front();
+  const RankSummary& first = *ranks[group.front()];
+  const DeviceProperties& gpu = *main_gpu(first);
+  Finding finding;
+  finding.rule = "gpu_shared";
+  finding.headline = sharing.shared.size() == 1
+                         ? capitalized(format_ranks(numbers_of(ranks, group))) + " share one GPU"
+                         : fmt::format("{} of {} GPUs are shared by ranks", sharing.shared.size(),
+                                       sharing.gpus.value_or(std::ssize(sharing.shared)));
+  const std::string cure =
+      first.devices.size() > 1
+          ? fmt::format("each process sees {} GPUs, so give each its own: {}", first.devices.size(),
+                        kSetDevice)
+          : "each process sees this GPU only: let each see one of its own (CUDA_VISIBLE_DEVICES, "
+            "Slurm's --gpus-per-task), or start one rank with a larger batch";
+  finding.detail = fmt::format("{} ({}) runs the kernels of {}, which slow each other down; {}",
+                               gpu.name.empty() ? "GPU" : gpu.name, gpu.uuid,
+                               format_ranks(numbers_of(ranks, group)), cure);
+  finding.evidence = {{"gpus", static_cast<double>(sharing.shared.size())},
+                      {"ranks", static_cast<double>(group.size())}};
+  finding.events = first.longest_steps;
+  finding.trace = group.front();
+  return finding;
+}
+
+std::optional<Finding> stray_contexts(const GpuSharing& sharing,
+                                      std::span<const RankSummary* const> ranks) {
+  if (sharing.strays.empty()) return std::nullopt;
+  const size_t owner = sharing.strays.front().owner;
+  std::vector<size_t> guests;
+  for (const StrayContext& stray : sharing.strays) {
+    if (stray.owner == owner) guests.push_back(stray.rank);
+  }
+  Finding finding;
+  finding.rule = "stray_context";
+  const std::string who = guests.size() == 1
+                              ? capitalized(format_ranks(numbers_of(ranks, guests))) + " has"
+                              : format_plural(std::ssize(guests), "rank") + " have";
+  finding.headline =
+      fmt::format("{} a context on {}'s GPU", who, format_ranks(numbers_of(ranks, {owner})));
+  finding.detail = fmt::format(
+      "which takes memory there and does nothing: {}, and load checkpoints with map_location",
+      kSetDevice);
+  finding.evidence = {{"contexts", static_cast<double>(sharing.strays.size())}};
+  finding.events = ranks[guests.front()]->longest_steps;
+  finding.trace = guests.front();
   return finding;
 }
 

@@ -222,14 +222,20 @@ std::vector<DeviceProperties> device_properties(const Trace& trace) {
       const auto found = item.find(key);
       return found != item.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
     };
-    const auto name = item.find("name");
-    devices.push_back({static_cast<int32_t>(number("id")),
-                       name != item.end() && name->is_string() ? name->get<std::string>() : "",
-                       number("totalGlobalMem")});
-    devices.back().multiprocessors = static_cast<int>(number("numSms"));
+    const auto text = [&](const char* key) {
+      const auto found = item.find(key);
+      return found != item.end() && found->is_string() ? found->get<std::string>() : "";
+    };
+    DeviceProperties& device = devices.emplace_back();
+    device.device = static_cast<int32_t>(number("id"));
+    device.name = text("name");
+    device.memory_bytes = number("totalGlobalMem");
+    device.multiprocessors = static_cast<int>(number("numSms"));
+    device.uuid = text("uuid");
+    device.has_context = item.value("hasContext", json()) == true;
     if (amd) continue;  // ROCm gives its own number (gfx942: 9.4) under the same name
-    devices.back().compute_major = static_cast<int>(number("computeMajor"));
-    devices.back().compute_minor = static_cast<int>(number("computeMinor"));
+    device.compute_major = static_cast<int>(number("computeMajor"));
+    device.compute_minor = static_cast<int>(number("computeMinor"));
   }
   return devices;
 }

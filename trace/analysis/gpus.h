@@ -37,6 +37,9 @@ struct DeviceProperties {
   int compute_major = 0;  ///< NVIDIA's compute capability; 0 where the trace gives none, or of AMD
   int compute_minor = 0;
   int multiprocessors = 0;  ///< 0 where the trace gives none
+  /// The same in every process and unlike that of any other GPU; empty where the trace gives none.
+  std::string uuid;
+  bool has_context = false;  ///< the process has a CUDA context there; only Redline's traces say so
 };
 
 [[nodiscard]] std::vector<DeviceProperties> device_properties(const Trace& trace);

@@ -127,6 +127,7 @@ std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> 
   comparison.matched = match_collectives(collectives);
   comparison.clocks = align_clocks(collectives, comparison.matched);
   comparison.waits = find_waits(comparison.matched, comparison.clocks);
+  comparison.gpu_sharing = find_gpu_sharing(ranks);
   const auto [shortest, longest] =
       std::minmax_element(comparison.times.begin(), comparison.times.end(),
                           [](const RankTime& left, const RankTime& right) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/analysis/clock_alignment.h"
+#include "trace/analysis/gpu_sharing.h"
 #include "trace/analysis/matched_collectives.h"
 #include "trace/analysis/rank_summary.h"
 #include "trace/analysis/step_phases.h"
@@ -51,6 +52,7 @@ struct RankComparison {
   /// The offset that puts each rank on the clock of the first; nullopt if no collectives match.
   std::vector<std::optional<ClockOffset>> clocks;
   std::optional<RankWaits> waits;  ///< nullopt without matching collectives
+  GpuSharing gpu_sharing;
 };
 
 /// nullopt for fewer than two ranks.

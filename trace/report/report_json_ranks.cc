@@ -91,6 +91,7 @@ json ranks_json(const RankComparison& comparison) {
           {"matched_by", name_of(comparison.matched.by)},
           {"straggler", straggler_json(comparison)},
           {"skew_ns", comparison.skew_ns},
+          {"gpus", comparison.gpu_sharing.gpus ? json(*comparison.gpu_sharing.gpus) : json()},
           {"waits", waits_json(comparison)},
           {"times", times}};
 }

@@ -34,23 +34,31 @@ Hue hue_of(BreakdownPart part) {
   }
 }
 
+// How many GPUs the ranks use: as many as there are ranks, where traces do not tell them apart.
+int64_t count_gpus(const Report& report) {
+  const auto known = report.comparison ? report.comparison->gpu_sharing.gpus : std::nullopt;
+  return known.value_or(report.rank_count);
+}
+
 // "2 x Tesla V100 · 31.7 GiB · sm_70"
-std::string machine(const RankSummary& summary, int64_t ranks) {
+std::string machine(const Report& report) {
+  const RankSummary& summary = report.traces.front();
+  const int64_t gpus = count_gpus(report);
   if (summary.gpus.empty()) {
     const std::string& backend = summary.facts.backend;
     return "CPU only" + (backend.empty() ? "" : " · " + backend);
   }
   for (const DeviceProperties& device : summary.devices) {
     if (device.device != summary.gpus.front().device) continue;
-    std::string what = (ranks > 1 ? fmt::format("{} x ", ranks) : "") + device.name;
+    std::string what = (gpus > 1 ? fmt::format("{} x ", gpus) : "") + device.name;
     if (device.memory_bytes > 0) what += " · " + format_bytes(device.memory_bytes);
     if (device.compute_major > 0) {
       what += fmt::format(" · sm_{}{}", device.compute_major, device.compute_minor);
     }
     return what;
   }
-  return ranks > 1 ? fmt::format("{} GPUs", ranks)
-                   : fmt::format("GPU {}", summary.gpus.front().device);
+  return gpus > 1 ? fmt::format("{} GPUs", gpus)
+                  : fmt::format("GPU {}", summary.gpus.front().device);
 }
 
 std::string loaded(const Report& report) {
@@ -197,10 +205,7 @@ void write_header(TextPage& page) {
   const std::string counts = fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
                                          counted_steps(first), format_plural(events, "event"));
   page.canvas.left(what, 80 - columns(counts) - 2, Hue::kBold).left("  ").left(counts).end_line();
-  page.canvas.left(machine(first, report.rank_count), 45)
-      .left(" ")
-      .right(loaded(report), 34)
-      .end_line();
+  page.canvas.left(machine(report), 45).left(" ").right(loaded(report), 34).end_line();
   write_reasons(page);
   write_issues(page);
   page.canvas.end_line();

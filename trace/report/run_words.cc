@@ -53,18 +53,10 @@ std::string percent(double share) {
 
 std::string ns_text(double ns) { return format_ns(std::llround(ns)); }
 
-/// "rank 3 (node1)", "ranks 3, 4 and 6 more".
+/// "rank 3 (node1)", "ranks 3, 4, 5, 6 and 2 more".
 std::string ranks_text(const RunFinding& finding) {
-  constexpr size_t kMost = 4;
-  if (finding.ranks.empty()) return "";
-  std::string text = finding.ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < std::min(kMost, finding.ranks.size()); ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", finding.ranks[i]);
-  }
-  if (finding.ranks.size() > kMost) {
-    text += fmt::format(" and {} more", finding.ranks.size() - kMost);
-  }
-  return finding.host.empty() ? text : text + " (" + finding.host + ")";
+  const std::string text = format_ranks(finding.ranks);
+  return text.empty() || finding.host.empty() ? text : text + " (" + finding.host + ")";
 }
 
 std::string part_text(const RunFinding& finding) {
@@ -74,11 +66,6 @@ std::string part_text(const RunFinding& finding) {
 std::string on_ranks(const RunFinding& finding) {
   const std::string ranks = ranks_text(finding);
   return ranks.empty() ? "" : " on " + ranks;
-}
-
-std::string capitalised(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
-  return text;
 }
 
 std::string slower_headline(const RunFinding& finding) {
@@ -161,19 +148,19 @@ std::string_view run_cause_key(RunCause cause) { return kCauseKeys[static_cast<s
 std::string headline_of(const RunFinding& finding) {
   switch (finding.cause) {
     case RunCause::kDied:
-      return fmt::format("{} died after step {}{}", capitalised(ranks_text(finding)),
+      return fmt::format("{} died after step {}{}", capitalized(ranks_text(finding)),
                          format_count(finding.from_step),
                          finding.part ? ", in " + part_text(finding) : "");
     case RunCause::kFailed:
-      return fmt::format("{} ended with status {} after step {}", capitalised(ranks_text(finding)),
+      return fmt::format("{} ended with status {} after step {}", capitalized(ranks_text(finding)),
                          finding.exit_status.value_or(1), format_count(finding.from_step));
     case RunCause::kPart:
-      return fmt::format("{} takes {} of the time{}", capitalised(part_text(finding)),
+      return fmt::format("{} takes {} of the time{}", capitalized(part_text(finding)),
                          percent(finding.share), on_ranks(finding));
     case RunCause::kSlower:
       return slower_headline(finding);
     case RunCause::kUnevenRank:
-      return fmt::format("{} works {} longer than the others{}", capitalised(ranks_text(finding)),
+      return fmt::format("{} works {} longer than the others{}", capitalized(ranks_text(finding)),
                          percent(finding.change), finding.part ? ", in " + part_text(finding) : "");
     case RunCause::kSlowSteps:
       return fmt::format("{} {} slow{}{}", format_plural(finding.count, "step"),
@@ -203,7 +190,7 @@ std::string headline_of(const RunFinding& finding) {
                          cores_text(finding.taken_cores), cores_text(finding.cores),
                          finding.host.empty() ? "" : " of " + finding.host);
     case RunCause::kSameSamples:
-      return capitalised(ranks_text(finding)) + " train on the same samples";
+      return capitalized(ranks_text(finding)) + " train on the same samples";
   }
   return "";
 }

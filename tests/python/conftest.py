@@ -106,6 +106,10 @@ def kill_group(process):
     process.wait()
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: only ./scripts/test --long runs it")
+
+
 @contextlib.contextmanager
 def started(command, environment=None, **options):
     """A running process in its own group. The whole group is killed at the end of the block."""

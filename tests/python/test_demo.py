@@ -65,6 +65,7 @@ def test_while_it_records(demo, no_process_left):
         assert json.load(gzip.open(path))["traceEvents"]
 
 
+@pytest.mark.long
 def test_while_it_tunes(demo, no_process_left):
     status, _, errors = demo(" 1 ")
     assert status == 130

@@ -20,11 +20,11 @@ def flagged_output():
     [
         ({"batch_size": 16}, [], ["--batch-size", "16"]),
         ({"amp": "bf16"}, [], ["--amp", "bf16"]),
-        ({"amp": "fp16"}, [], ["--amp", "fp16"]),
+        pytest.param({"amp": "fp16"}, [], ["--amp", "fp16"], marks=pytest.mark.long),
         # the knob wins over the script's flag
         ({"amp": "off"}, ["--amp", "fp16"], []),
-        ({"amp": "bf16"}, ["--amp", "fp16"], ["--amp", "bf16"]),
-        ({"amp": "fp16"}, ["--amp", "bf16"], ["--amp", "fp16"]),
+        pytest.param({"amp": "bf16"}, ["--amp", "fp16"], ["--amp", "bf16"], marks=pytest.mark.long),
+        pytest.param({"amp": "fp16"}, ["--amp", "bf16"], ["--amp", "fp16"], marks=pytest.mark.long),
     ],
 )
 def test_a_knob_trains_to_the_same_bits_as_the_flag(

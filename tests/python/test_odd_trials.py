@@ -174,6 +174,7 @@ def test_a_knob_that_was_asked_for_and_that_nothing_reads_is_an_error(tuned):
     assert best is None
 
 
+@pytest.mark.long
 def test_a_batch_that_the_command_names_is_found_in_any_dimension(tuned):
     options = ["--knob", "batch_size=12,24", "--strategy", "grid"]
     done, best = tuned(SCRIPTS / "no_loader.py", "--endless", "--sequences", "{batch_size}", options=options)
@@ -190,6 +191,7 @@ def test_ranks_that_a_script_spawns_share_the_global_batch(tuned):
     assert 2 * knobs["batch_size"] * knobs["accumulation"] == 64
 
 
+@pytest.mark.long
 def test_a_job_without_an_optimizer_is_tuned_by_its_step_marker(tuned):
     marked = [SCRIPTS / "no_optimizer.py", "marked", "--steps", "100000"]
     done, best = tuned(*marked, options=["--step-marker", "my step", "--knob", "batch_size=16,32"])
@@ -204,6 +206,7 @@ def test_a_job_without_an_optimizer_is_tuned_by_its_step_marker(tuned):
     assert "samples cannot be counted: between the steps that the script marks, no batch" in done.stderr
 
 
+@pytest.mark.long
 def test_the_workers_of_a_stream_stay_one(tuned):
     stream = [SCRIPTS / "iterable_stream.py", "--steps", "100000"]
     done, best = tuned(*stream, options=["--knob", "num_workers=0..4", "--strategy", "grid"])

@@ -297,9 +297,9 @@ infer(4)
 
 @pytest.mark.parametrize(("text", "schedule", "steps"), [
     ("infer(12); optimizer = make_optimizer(); train(8)", "wait=1,warmup=1,active=3", [2, 3, 4]),
-    ("infer(12); optimizer = make_optimizer(); train(8)", "wait=0,warmup=0,active=3", [0, 1, 2]),
+    pytest.param("infer(12); optimizer = make_optimizer(); train(8)", "wait=0,warmup=0,active=3", [0, 1, 2], marks=pytest.mark.long),
     ("infer(1); optimizer = make_optimizer(); train(8)", "wait=0,warmup=0,active=3", [0, 1, 2]),
-    ("optimizer = make_optimizer(); infer(2); train(8)", "wait=1,warmup=1,active=3", [2, 3, 4]),
+    pytest.param("optimizer = make_optimizer(); infer(2); train(8)", "wait=1,warmup=1,active=3", [2, 3, 4], marks=pytest.mark.long),
     # The first step had begun before anything showed that the program trains.
     ("optimizer = make_optimizer(); infer(2); train(8)", "wait=0,warmup=0,active=3", [1, 2, 3]),
 ])

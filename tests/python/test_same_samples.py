@@ -42,12 +42,12 @@ dist.destroy_process_group()
 
 @pytest.mark.parametrize(("way", "samples", "names_them"), [
     ("tensor parallel", 16, False),
-    ("nothing averages", 16, False),
+    pytest.param("nothing averages", 16, False, marks=pytest.mark.long),
     ("forgotten sampler", 32, True),
-    ("fully_shard", 32, True),
-    ("FullyShardedDataParallel", 32, True),
+    pytest.param("fully_shard", 32, True, marks=pytest.mark.long),
+    pytest.param("FullyShardedDataParallel", 32, True, marks=pytest.mark.long),
     ("sampler", 32, False),
-    ("ones", 32, False),  # data that never change tell nothing
+    pytest.param("ones", 32, False, marks=pytest.mark.long),  # data that never change tell nothing
 ])
 def test_samples_count_once_unless_ranks_average_gradients(run, program, torchrun, tmp_path, way, samples, names_them):
     (tmp_path / "train.py").write_text(TRAINING)

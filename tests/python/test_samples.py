@@ -17,24 +17,26 @@ RUNS = [
     ("mnist", ONE_RANK, "--steps 60", r"accuracy (0\.[5-9]\d|1\.00)"),
     ("profile_loop", ONE_RANK, "--output traces", r"aten::addmm[\s\S]+next: redline report traces"),
     ("amp", ONE_RANK, "--steps 2 --amp bf16", r"loss 2"),
-    ("amp", ONE_RANK, "--steps 2 --amp fp16 --batch-size 16 --width 64", r"loss 2"),
     ("data_loading", ONE_RANK, "--steps 24 --num-workers 1 --prefetch-factor 3 --persistent-workers", r"samples/s"),
     ("batch_size", ONE_RANK, "--steps 1 --smallest 128 --memory-limit 1.3", r"out of memory\nbest batch \d+ "),
     ("batch_size", ONE_RANK, "--steps 1 --batch-size 8", r"best batch 8 "),
     ("cudnn_benchmark", ONE_RANK, "--steps 1 --batch-size 4 --benchmark", r"no GPU: --benchmark changes nothing"),
     ("cudnn_benchmark", ONE_RANK, "--steps 1 --batch-size 4 --channels-last", r"samples/s"),
     ("accumulate", ONE_RANK, "--steps 1", r"samples/s"),
-    ("compile", ONE_RANK, "--steps 2 --layers 1 --mode default", r"first 3 steps .+\nresult "),
-    ("compile", ONE_RANK, "--steps 2 --layers 1 --mode trace --inference", r"result "),
     ("prune_quantize", ONE_RANK, "--steps 40", r"fp32[\s\S]+pruned 80 %[\s\S]+narrowed 50 %[\s\S]+static int8"),
     ("inference", ONE_RANK, "--steps 3 --amp", r"classes \d+ samples/s"),
-    ("inference", ONE_RANK, "--steps 3 --gradients --batch-size 2", r"classes \d+ samples/s"),
     ("ddp", TWO_RANKS, "--steps 5", r"samples/s"),
-    ("ddp", ONE_RANK, "--steps 5", r"samples/s"),
     ("ddp_spawn", ONE_RANK, "--steps 5", r"samples/s"),
     ("data_parallel", ONE_RANK, "--steps 2", r"0 GPUs: DataParallel calls the model as it is"),
     ("model_parallel", ONE_RANK, "--steps 1 --width 64", r"0 GPUs: two threads of the CPU stand for two devices"),
     ("transformer", ONE_RANK, "--steps 1", r"tokens/s"),
+]
+LONG_RUNS = [
+    ("amp", ONE_RANK, "--steps 2 --amp fp16 --batch-size 16 --width 64", r"loss 2"),
+    ("compile", ONE_RANK, "--steps 2 --layers 1 --mode default", r"first 3 steps .+\nresult "),
+    ("compile", ONE_RANK, "--steps 2 --layers 1 --mode trace --inference", r"result "),
+    ("inference", ONE_RANK, "--steps 3 --gradients --batch-size 2", r"classes \d+ samples/s"),
+    ("ddp", ONE_RANK, "--steps 5", r"samples/s"),
 ]
 
 # Pairs of ways that must lead to the same loss.
@@ -65,19 +67,22 @@ def sample(run, python, torchrun, tmp_path, no_process_left):
     return run_sample
 
 
-@pytest.mark.parametrize(("name", "ranks", "arguments", "printed"), RUNS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("name", "ranks", "arguments", "printed"), [
+    *RUNS, *(pytest.param(*row, marks=pytest.mark.long) for row in LONG_RUNS)], ids=lambda value: str(value)[:40])
 def test_runs_alone(sample, name, ranks, arguments, printed):
     output = sample(name, ranks, arguments)
     assert re.search(printed, output), output
 
 
 @pytest.mark.parametrize(("name", "ranks", "arguments", "one", "other"), SAME_LOSS, ids=lambda value: str(value)[:40])
+@pytest.mark.long
 def test_both_ways_train_to_the_same_loss(sample, name, ranks, arguments, one, other):
     outputs = [sample(name, ranks, f"{arguments} {way}") for way in (one, other)]
     losses = [float(re.search(r"loss (\S+)", output).group(1)) for output in outputs]
     assert losses[0] == pytest.approx(losses[1], abs=2e-4)
 
 
+@pytest.mark.long
 def test_fsdp_keeps_half_of_the_state(sample):
     kept = [float(re.search(r"state (\d+) MiB", sample("fsdp", TWO_RANKS, f"--steps 1 --width 256 {way}")).group(1))
             for way in ("", "--ddp")]
@@ -96,7 +101,7 @@ def test_mnist_reads_its_own_files(sample, tmp_path):
 
 def test_every_sample_is_run_short_and_helpful(run, python):
     names = {path.stem for path in FOLDER.glob("*.py")}
-    assert names == {name for name, *_ in RUNS + SAME_LOSS} | ELSEWHERE
+    assert names == {name for name, *_ in RUNS + LONG_RUNS + SAME_LOSS} | ELSEWHERE
     for name in names - {"train_cifar"}:
         lines = (FOLDER / f"{name}.py").read_text().splitlines()
         assert len(lines) < 100, name

@@ -12,9 +12,9 @@ TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "
 # Each row has the script, its flags for 6 steps and for 12, and the name of its batch-size flag.
 STYLES = [
     ("plain_loop.py", "--steps", "--batch-size"),
-    ("trainer_class.py", "--steps", "--batch-size"),
+    pytest.param("trainer_class.py", "--steps", "--batch-size", marks=pytest.mark.long),
     ("collate_trainer.py", "--max-steps", "--per-device-train-batch-size"),
-    ("iterable_stream.py", "--steps", "--batch-size"),
+    pytest.param("iterable_stream.py", "--steps", "--batch-size", marks=pytest.mark.long),
 ]
 
 

@@ -52,6 +52,7 @@ def test_the_loss_falls(train):
     assert rate > 0
 
 
+@pytest.mark.long
 def test_two_ranks_print_once_and_repeat_bit_for_bit(train_on_two_ranks):
     flags = ("--steps", "6", "--batch-size", "16", "--num-workers", "1", "--print-loss-bits")
     first = train_on_two_ranks(*flags)
@@ -61,6 +62,7 @@ def test_two_ranks_print_once_and_repeat_bit_for_bit(train_on_two_ranks):
     assert loss_bits(first) != loss_bits(train_on_two_ranks(*flags, "--seed", "1"))
 
 
+@pytest.mark.long
 def test_accumulated_batches_train_like_one_large_batch(train):
     # The images come in the same order, but batch norm sees smaller batches, so losses are near but not equal.
     flags = ("--steps", "30")
@@ -71,6 +73,7 @@ def test_accumulated_batches_train_like_one_large_batch(train):
     assert abs(single - whole) > abs(parts - whole)
 
 
+@pytest.mark.long
 def test_bfloat16_learns(train):
     loss, _, _ = result(train("--steps", "40", "--amp", "bf16"))
     assert loss < 2.0

@@ -81,6 +81,7 @@ def installed_files(folder):
         f"{record.parent.name}/direct_url.json", f"{record.parent.name}/REQUESTED"}
 
 
+@pytest.mark.long
 def test_pip_install_of_the_source_gives_the_same_as_the_wheel(user, run_as_user, tmp_path):
     """The wheel's build folder is there already, so this compiles nothing twice."""
     folder = environment_with_torch(tmp_path / "venv")

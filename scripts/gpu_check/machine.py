@@ -3,6 +3,7 @@
 import ctypes
 import glob
 import os
+import re
 import subprocess
 import time
 
@@ -35,6 +36,15 @@ def gpu_facts():
         facts = {"name": "unknown: nvidia-smi does not answer"}
     facts["date"] = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     return facts
+
+
+def gpu_uuids():
+    """The ids of all GPUs and of their parts (MIG), as nvidia-smi prints them; empty where it does not answer."""
+    try:
+        text = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return set()
+    return set(re.findall(r"UUID: (?:GPU|MIG)-([0-9a-f-]{36})", text))
 
 
 def has_torch(python):

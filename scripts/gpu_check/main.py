@@ -34,8 +34,8 @@ def parse_arguments(arguments):
     what.add_argument("--list", action="store_true", help="the parts, and what each does")
     parser.add_argument("--out", metavar="OUT", help="folder of the results")
     parser.add_argument("--part", metavar="LIST", help="only these, e.g. counts,clock, run or not before")
-    parser.add_argument("--seconds", metavar="N", type=float, default=600,
-                        help="no part begins that may end later (600)")
+    parser.add_argument("--seconds", metavar="N", type=float,
+                        help="no part begins that may end later (600; for one part alone its own limit, 170)")
     parser.add_argument("--build", metavar="DIR", default=str(bundle.BUILD),
                         help="what --bundle takes (build/release)")
     parser.add_argument("--python", metavar="FILE", default=sys.executable,

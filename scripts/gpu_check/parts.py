@@ -39,13 +39,15 @@ def pool(place):
 
 
 def waits(place):
-    """Records and awaits one CUDA event 100 times: each wait must name the record before it."""
+    """Records and awaits one CUDA event 100 times: each wait must name the record before it, and the trace the GPU."""
     result = _counted(place, {"waits": ("waits", 100)}, keep=True)
     path = place.scratch / "waits.json.gz"
-    awaited = trace_facts.awaited_records(trace_facts.load(path))
+    trace = trace_facts.load(path)
+    awaited = trace_facts.awaited_records(trace)
     result["records"] = len(awaited)
     if sorted(set(awaited)) != sorted(awaited) or len(awaited) != 100:
         result["wrong"].append(f"{len(set(awaited))} different records in {len(awaited)} waits, not 100 in 100")
+    result["wrong"] += trace_facts.wrong_gpus(trace, machine.gpu_uuids())
     return result
 
 
@@ -274,6 +276,7 @@ class Part:
         return self.run.__doc__.splitlines()[0]
 
 
+SECONDS_OF_ALL = 600
 SECONDS_ALONE = 170
 # In the order of their worth, because a GPU may be there for ten minutes only.
 PARTS = {
@@ -301,7 +304,7 @@ PARTS = {
 
 def run(bundle, out, python, names, seconds):
     """Runs the named parts (without names, those that have not run) and returns the exit status. Each part adds its
-    result to OUT/gpu-check.json."""
+    result to OUT/gpu-check.json. No part begins that may end after `seconds` (None: as main.py says)."""
     out.mkdir(parents=True, exist_ok=True)
     results = out / "gpu-check.json"
     report = {"schema": "redline.gpu_check/1", "gpu": machine.gpu_facts(), "parts": {}}
@@ -311,7 +314,7 @@ def run(bundle, out, python, names, seconds):
     no_torch = "" if machine.has_torch(python) else f"no torch in {python}: name another Python by --python"
     names = names or [name for name in PARTS if "no_gpu" in report["parts"].get(name, {"no_gpu": ""})]
     left = []
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + (seconds or SECONDS_OF_ALL)
     with tempfile.TemporaryDirectory(prefix="gpu-check.") as scratch:
         place = Workplace(bundle, scratch, out, python)
         for name in names:
@@ -320,7 +323,7 @@ def run(bundle, out, python, names, seconds):
                 left.append(name)
                 continue
             place.earlier = report["parts"].get(name, {})
-            place.set_seconds(part.seconds if len(names) > 1 else SECONDS_ALONE)
+            place.set_seconds(part.seconds if len(names) > 1 else seconds or SECONDS_ALONE)
             report["parts"][name] = result = run_part(part, place, no_gpu, no_torch)
             results.write_text(json.dumps(report, indent=1))
             print(f"{name:10}{result['seconds']:6.1f} s  {'; '.join(result['wrong']) or 'ok'}", flush=True)

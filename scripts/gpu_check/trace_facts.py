@@ -136,6 +136,14 @@ def nesting(trace):
     return found, wrong
 
 
+def wrong_gpus(trace, uuids):
+    """What is wrong in "deviceProperties", by the ids of the machine's GPUs (without any: nothing can be told)."""
+    gpus = trace["deviceProperties"]
+    wrong = [f"GPU {gpu['id']}: {gpu['uuid']} is no GPU of nvidia-smi" for gpu in gpus
+             if uuids and gpu["uuid"].removeprefix("GPU-") not in uuids]
+    return wrong if any(gpu["hasContext"] for gpu in gpus) else [*wrong, "no GPU has a context"]
+
+
 def awaited_records(trace):
     """For each wait of a stream for an event, the call that recorded the event."""
     key = "wait_on_cuda_event_record_corr_id"

@@ -115,6 +115,14 @@ class Counting:
         self.kept = path
 
 
+def test_a_gpu_that_nvidia_smi_does_not_know_is_wrong():
+    trace = {"deviceProperties": [{"id": 0, "uuid": "GPU-a", "hasContext": True}]}
+    assert trace_facts.wrong_gpus(trace, {"a", "b"}) == trace_facts.wrong_gpus(trace, set()) == []
+    assert trace_facts.wrong_gpus(trace, {"b"}) == ["GPU 0: GPU-a is no GPU of nvidia-smi"]
+    trace["deviceProperties"][0]["hasContext"] = False
+    assert trace_facts.wrong_gpus(trace, {"a"}) == ["no GPU has a context"]
+
+
 def test_a_case_that_fails_leaves_the_others(tmp_path):
     place = Counting(tmp_path)
     found = parts.graphs(place)

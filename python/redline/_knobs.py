@@ -341,7 +341,7 @@ class Knobs:
     def _effective(self):
         values = {**self.ddp.effective, **self.seen}  # LoaderKnobs has reported its own already
         types = {str(kind).removeprefix("torch."): name for name, kind in TYPES.items()}
-        values["amp"] = types.get(autocast_seen(self.device), "off")
+        values["amp"] = types.get(autocast_seen(self.device, self.reporter.is_inference), "off")
         values["checkpointing"] = self.checkpointing.is_on
         values["accumulation"] = self.reporter.batches_a_step() or None
         for name, setting in SETTINGS.items():

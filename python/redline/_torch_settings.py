@@ -9,6 +9,7 @@ from torch.amp.autocast_mode import autocast
 from torch.nn.parameter import is_lazy
 
 _autocast = {}  # the type that autocast was seen to use on each kind of device
+_autocast_without_gradients = {}  # the same where it began without: in an evaluation, or in a job of inference
 _parameters = {}  # of the model that was seen first: how many numbers of each type
 
 
@@ -22,16 +23,17 @@ def note_model(module):
                     _parameters[_name(weight.dtype)] = _parameters.get(_name(weight.dtype), 0) + weight.numel()
 
 
-def note_autocast():
+def note_autocast(seen=_autocast):
     """Call it while a model trains: autocast is usually off elsewhere."""
     for device in ("cpu", "cuda"):
         if torch.is_autocast_enabled(device):
-            _autocast[device] = _name(torch.get_autocast_dtype(device))
+            seen[device] = _name(torch.get_autocast_dtype(device))
 
 
-def autocast_seen(device):
-    """The type that autocast was seen to use on this kind of device, such as "bfloat16"; None where it was off."""
-    return _autocast.get(device)
+def autocast_seen(device, infers):
+    """The type that autocast was seen to use on this kind of device, such as "bfloat16"; None where it was off. `infers`:
+    the job trains nothing, so what runs without gradients is no evaluation."""
+    return _autocast.get(device) or (_autocast_without_gradients.get(device) if infers else None)
 
 
 @functools.cache
@@ -43,8 +45,7 @@ def watch_autocast():
     @functools.wraps(enter)
     def watched(region):
         entered = enter(region)
-        if torch.is_grad_enabled():
-            note_autocast()
+        note_autocast(_autocast if torch.is_grad_enabled() else _autocast_without_gradients)
         return entered
 
     autocast.__enter__ = watched

@@ -72,6 +72,9 @@ for batch in DataLoader(torch.ones(12, 2), batch_size=4):
 """)
     assert seen_knobs(with_knobs({}, job, trial=True))["amp"] == "bf16"
     assert seen_knobs(with_knobs({"amp": "off"}, job, trial=True))["amp"] == "off"
+    text = job.read_text().replace("model(batch).sum().backward()", "with torch.no_grad(): model(batch)")
+    job.write_text(text.replace("    optimizer.step()\n", "").replace("optimizer = ", "# "))
+    assert seen_knobs(with_knobs({}, job, trial=True))["amp"] == "bf16", "a job of inference"
 
 
 def test_a_step_of_accumulated_batches_is_one_step_of_all_their_samples(with_knobs):

@@ -138,9 +138,10 @@ def test_of_a_job_that_failed_the_first_rank_is_named(run, command, program, tmp
     done = run(command("log", "exception"), cwd=tmp_path)
     said = done.stderr.splitlines()
     verdict = "rank 1 has ended: ValueError: of this rank alone"  # "hangs" if the others take long to see that
-    first = next(i for i, line in enumerate(said)
-                 if line.startswith((f"redline: the job failed: {verdict}", f"redline: the job hangs: {verdict}")))
-    assert " exception < " in said[first + 1]
+    first = [i for i, line in enumerate(said)
+             if line.startswith((f"redline: the job failed: {verdict}", f"redline: the job hangs: {verdict}"))]
+    assert first, done.stderr
+    assert " exception < " in said[first[0] + 1]
     report = json.loads(run([program("redline"), "report", "--format", "json", tmp_path / "traces"]).stdout)
     assert (report["hang"]["kind"], report["hang"]["ranks"]) == ("died", [1])
     assert report["hang"]["error"] == "ValueError: of this rank alone"

@@ -243,6 +243,8 @@ bool tell_of_batches(Arguments batch, size_t count) {
 [[gnu::hot]] PyObject* call_backward(PyObject* self, Arguments arguments, size_t count,
                                      PyObject* names) {
   const auto* hook = reinterpret_cast<Hook*>(self);
+  // Reentrant checkpointing runs backward passes within another, which are no passes of the script.
+  if (hooks().engines > 0) return PyObject_Vectorcall(hook->original, arguments, count, names);
   enter(trace::LogPart::kBackward);
   const Object watch =
       hooks().reduces ? ask(hook->helper, arguments, count, names) : Object(nullptr);

@@ -22,9 +22,10 @@ CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 class AccumulationKnob:
     """install() once; enter_model before each outermost forward that trains."""
 
-    def __init__(self, batches, refuse):
+    def __init__(self, batches, refuse, step_is_held_back):
         self.batches = batches
         self.refuse = refuse
+        self.step_is_held_back = step_is_held_back
         self.done = 0  # backward passes since the last step
         self.inside = False  # a backward pass runs; checkpointing runs another one within it
         self.optimizer = None  # id of the one that steps
@@ -121,7 +122,10 @@ class AccumulationKnob:
                 self._give_up(f"the script accumulates {self.done} batches itself", optimizer)
         elif self.optimizer != id(optimizer) and not self.given_up:
             self._give_up("several optimizers step", optimizer)
-        return self.given_up or self.done >= self.batches
+        if self.given_up or self.done >= self.batches:
+            return True
+        self.step_is_held_back()
+        return False
 
     def _give_up(self, why, optimizer):
         self.refuse(["accumulation"], why)

@@ -91,7 +91,9 @@ class AmpKnob:
         knob = self
 
         def enter(region):
-            deliberate = inside_a_model() or knob.script_regions > 0
+            # A backward pass restores the regions of the forward pass (custom_bwd, checkpointing).
+            runs_backward = torch._C._current_graph_task_id() != -1
+            deliberate = inside_a_model() or knob.script_regions > 0 or runs_backward
             if knob.type is None or not deliberate:
                 region._enabled = knob.type is not None
             if knob.type is not None:

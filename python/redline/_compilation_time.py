@@ -34,11 +34,11 @@ class CompilationTime:
         callback.on_compile_start(self._begin)
         callback.on_compile_end(self._end)
 
-    def _begin(self, _):
+    def _begin(self, *_):  # torch before 2.8 gives no argument
         self._since = time.monotonic_ns()
         self._report(True, self.total_ns)
 
-    def _end(self, _):
+    def _end(self, *_):
         if self._since is not None:
             self.total_ns += time.monotonic_ns() - self._since
             self._since = None

@@ -101,7 +101,7 @@ class Knobs:
         self.optimizer = OptimizerKnobs({name: values[name] for name in OPTIMIZER_KNOBS if name in values}, self.refuse)
         self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
         batches = values.get("accumulation")
-        self.accumulation = AccumulationKnob(batches, self.refuse) if batches and batches > 1 else None
+        self.accumulation = AccumulationKnob(batches, self.refuse, self._step_is_held_back) if batches and batches > 1 else None
         self.checkpointing = CheckpointingKnob(values.get("checkpointing"))
         self.channels_last = values.get("channels_last")
         self.unknown = sorted(set(values) - set(KNOBS))
@@ -116,6 +116,8 @@ class Knobs:
         self.device = None  # on which the model trains
         self.seen = {"channels_last": False, "compile": values.get("compile", False)}
         self.steps = 0
+        self.stepped = set()  # ids of the optimizers that have stepped; None from the second iteration on
+        self.runs_backward = False
 
     def refuse(self, knobs, why, above=None):
         """These knobs can do nothing in this script, or, if `above` is given, nothing with values above it. A trial
@@ -125,6 +127,10 @@ class Knobs:
         elif asked := [name for name in knobs if str(self.values.get(name, False)) not in ("False", "off")
                        and (above is None or self.values[name] > above)]:
             self.note(f"{', '.join(asked)} not applied: {why}")
+
+    def _step_is_held_back(self):
+        if self.reporter is not None:
+            self.reporter.has_optimizer = True
 
     def note(self, text):
         if self.reporter is not None:
@@ -192,9 +198,15 @@ class Knobs:
 
         @functools.wraps(backward)
         def watched_backward(tensors, *args, **kwargs):
+            if self.runs_backward:  # reentrant checkpointing runs one within another
+                return backward(tensors, *args, **kwargs)
             self.loader.begin_training()
             self.reporter.note_loss(tensors)
-            result = backward(tensors, *args, **kwargs)
+            self.runs_backward = True
+            try:
+                result = backward(tensors, *args, **kwargs)
+            finally:
+                self.runs_backward = False
             self.reporter.backward_ended()
             return result
 
@@ -306,7 +318,7 @@ class Knobs:
             self.refuse(["accumulation"], "the optimizer steps with a closure", above=1)
         if self.reporter is None and self.steps == 1:
             self._say_what_was_met()
-        if self.steps == 2:
+        if self._is_second_iteration(optimizer):
             if missing := self.optimizer.missing():
                 self.refuse(missing, "no zero_grad is called")
             if self.reporter is not None:
@@ -314,8 +326,19 @@ class Knobs:
         if self.reporter is not None:
             self.reporter.add_step()
 
+    def _is_second_iteration(self, optimizer):
+        """Whether this is the first step of the second iteration: an optimizer steps again. Several may step in each."""
+        if self.stepped is None:
+            return False
+        if id(optimizer) not in self.stepped:
+            self.stepped.add(id(optimizer))
+            return False
+        self.stepped = None
+        return True
+
     def _say_what_was_met(self):
         self.loader.has_stepped = True
+        self.optimizer.say_what_was_met()
         if missing := self.loader.missing():
             self.refuse(missing, "no DataLoader feeds the training")
         if missing := self.ddp.missing():

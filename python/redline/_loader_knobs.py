@@ -39,6 +39,8 @@ KNOBS = {
 }
 STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
 # Arguments that DataLoader refuses without worker processes.
+# What torch lets a script set after the loader is made.
+SET_LATER = ("collate_fn", "worker_init_fn", "generator", "timeout", "multiprocessing_context")
 FOR_WORKERS_ONLY = {
     "prefetch_factor": None,
     "persistent_workers": False,
@@ -181,6 +183,7 @@ class LoaderKnobs:
             self.refuse(list(KNOBS), "the script gave its DataLoader another batch sampler after it had made it")
             return
         bound = _bound(self._makers[kind], loader, args, kwargs)
+        bound.arguments.update({name: getattr(loader, name) for name in SET_LATER})
         self._apply(bound.arguments)
         if self.values:
             loader._DataLoader__initialized = False  # otherwise DataLoader refuses to set its attributes again

@@ -7,6 +7,7 @@ added: calls of compiled modules and starts of compilations are watched instead.
 
 import functools
 import sys
+import types
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
@@ -79,6 +80,9 @@ def replace(owner, name, replacement):
     @functools.wraps(original)
     def own(*arguments, **named):
         return replacement(original, *arguments, **named)
+
+    if isinstance(owner, types.ModuleType):  # torch.save is torch.serialization.save, which a pickle would look for
+        own.__module__, own.__qualname__ = owner.__name__, name
 
     def restore():
         if getattr(owner, name) is own:

@@ -5,6 +5,7 @@ are filled with zeros."""
 import functools
 
 import torch
+from torch.amp.grad_scaler import GradScaler
 from torch.optim.optimizer import Optimizer
 
 from redline._knob_values import one_of
@@ -20,11 +21,20 @@ class OptimizerKnobs:
         self.zero_grad = values.get("zero_grad")
         self.refuse = refuse
         self.effective = {}
+        self.fixed = None  # why an optimizer has no such choice
 
     def install(self):
         self._choose_implementation()
+        if self.implementation != "default":
+            self._suit_scaler()
         for owner in (Optimizer, torch.nn.Module):
             self._override_zero_grad(owner)
+
+    def say_what_was_met(self):
+        """Asked in the first step: one of several optimizers may have the choice that others lack."""
+        if self.fixed is not None and "optimizer" not in self.effective:
+            self.effective["optimizer"] = "default"
+            self.refuse(["optimizer"], self.fixed)
 
     def missing(self):
         """Asked after the second step: zero_grad, if nobody has called it, so that the knob has no effect."""
@@ -37,18 +47,32 @@ class OptimizerKnobs:
         def init(optimizer, params, defaults):
             name = type(optimizer).__name__
             if "foreach" not in defaults or defaults.get("differentiable"):
-                self.refuse(["optimizer"], f"{name} has one implementation")
+                self.fixed = f"{name} has one implementation"
             elif self.implementation == "fused" and "fused" not in defaults:
-                self.refuse(["optimizer"], f"{name} has no fused implementation")
-            elif self.implementation != "default":
-                defaults["foreach"] = self.implementation == "foreach"
-                if "fused" in defaults:
-                    defaults["fused"] = self.implementation == "fused"
+                self.fixed = f"{name} has no fused implementation"
+            else:
+                if self.implementation != "default":
+                    defaults["foreach"] = self.implementation == "foreach"
+                    if "fused" in defaults:
+                        defaults["fused"] = self.implementation == "fused"
+                chosen = next((name for name in ("fused", "foreach") if defaults.get(name)), "default")
+                self.effective.setdefault("optimizer", chosen)
             original(optimizer, params, defaults)
-            chosen = next((name for name in ("fused", "foreach") if defaults.get(name)), "default")
-            self.effective.setdefault("optimizer", chosen)
 
         Optimizer.__init__ = init
+
+    def _suit_scaler(self):
+        """An optimizer notes when it is made, by the script's own choice, whether its step unscales the gradients: only
+        the fused ones do."""
+        original = GradScaler.step
+
+        @functools.wraps(original)
+        def step(scaler, optimizer, *args, **kwargs):
+            if isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD)):
+                optimizer._step_supports_amp_scaling = bool(optimizer.defaults.get("fused"))
+            return original(scaler, optimizer, *args, **kwargs)
+
+        GradScaler.step = step
 
     def _override_zero_grad(self, owner):
         original = owner.zero_grad

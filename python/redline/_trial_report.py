@@ -158,6 +158,7 @@ class TrialReporter:
         self.is_countable = True
         self.compilation_ns = 0
         self.optimizer_stepped = False
+        self.has_optimizer = False  # one would step, but the knob accumulation holds it back
         self.first_backward = None  # when it ended, by time.monotonic()
         self.all_backwards = 0
         self.backwards_made = False  # backward() was called; a script may call only torch.autograd.grad()
@@ -264,6 +265,8 @@ class TrialReporter:
             self.backward_ended()
 
     def _waits_long_for_an_optimizer(self, now):
+        if self.has_optimizer:
+            return False
         waited = now - self.first_backward
         return self.all_backwards >= BACKWARDS_WITHOUT_STEP or (self.all_backwards >= 3 and waited > SECONDS_WITHOUT_STEP)
 

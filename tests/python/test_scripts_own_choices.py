@@ -1,0 +1,188 @@
+"""Knobs and hooks leave alone what a script decides itself, also where it does so late, within a backward pass, or by
+several optimizers."""
+
+import pytest
+import step_logs
+from knob_runs import of_type, seen_knobs
+from recording import import_redline
+
+
+@pytest.fixture
+def trial(with_knobs, tmp_path):
+    """trial(knobs, text): the trial of a job with this text."""
+
+    def run(knobs, text):
+        job = tmp_path / "job.py"
+        job.write_text("import torch\nfrom torch.utils.data import DataLoader\n" + text)
+        return with_knobs(knobs, job, trial=True)
+
+    return run
+
+
+def unused(done):
+    return {knob: report["why"] for report in of_type(done, "unused") for knob in report["knobs"]}
+
+
+def test_a_loader_keeps_what_the_script_set_later(trial):
+    done = trial({"batch_size": 4}, """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+loader = DataLoader([torch.ones(2)] * 12, batch_size=2)
+loader.collate_fn = lambda samples: torch.stack(samples) + 1
+for batch in loader:
+    assert float(batch.max()) == 2, "collated by the script"
+    model(batch).sum().backward()
+    optimizer.step()
+print("last", len(batch))
+""")
+    assert done.stdout == "last 4\n"
+
+
+def test_what_runs_without_autocast_forward_runs_so_backward(trial):
+    done = trial({"amp": "bf16"}, """
+class Product(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx, gradient):
+        x, w = ctx.saved_tensors
+        found.append((gradient @ w.T).dtype)
+        return gradient @ w.T, x.T @ gradient
+
+
+class Model(torch.nn.Linear):
+    def forward(self, x):
+        return Product.apply(super().forward(x), self.weight)
+
+
+found = []
+model = Model(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.ones(8, 2), batch_size=4):
+    model(batch).sum().backward()
+    optimizer.step()
+print(*set(found))
+""")
+    assert done.stdout == "torch.float32\n"
+    assert seen_knobs(done)["amp"] == "bf16"
+
+
+@pytest.mark.parametrize(("knob", "fused"), [("foreach", True), ("fused", False)])
+def test_another_implementation_goes_with_the_scripts_scaler(trial, knob, fused):
+    done = trial({"optimizer": knob}, f"""
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.AdamW(model.parameters(), fused={fused})
+scaler = torch.amp.GradScaler("cpu")
+for batch in DataLoader(torch.ones(12, 2), batch_size=4):
+    scaler.scale(model(batch).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+print(float(model.weight[0, 0]) != 0, optimizer._step_supports_amp_scaling)
+""")
+    assert done.stdout == f"True {not fused}\n"
+    assert seen_knobs(done)["optimizer"] == knob
+
+
+TWO_OPTIMIZERS = """
+class Own(torch.optim.Optimizer):
+    def __init__(self, parameters):
+        super().__init__(parameters, {"lr": 0.1})
+
+    def step(self):
+        pass
+
+
+model = torch.nn.Linear(2, 1)
+optimizers = [Own([model.bias]), torch.optim.AdamW([model.weight])]
+for batch in DataLoader(torch.ones(16, 2), batch_size=4):
+    model(batch).sum().backward()
+    for optimizer in optimizers:
+        optimizer.step()
+    model.zero_grad()
+"""
+
+
+def test_one_of_two_optimizers_may_take_the_knobs(trial):
+    done = trial({"optimizer": "foreach", "zero_grad": "zero"}, TWO_OPTIMIZERS)
+    assert not {"optimizer", "zero_grad"} & set(unused(done))
+    assert (seen_knobs(done)["optimizer"], seen_knobs(done)["zero_grad"]) == ("foreach", "zero")
+    done = trial({"optimizer": "foreach"}, TWO_OPTIMIZERS.replace("torch.optim.AdamW([model.weight])", "Own([model.weight])")
+                 .replace("    model.zero_grad()\n", ""))
+    assert unused(done)["optimizer"] == "Own has one implementation"
+    assert unused(done)["zero_grad"] == "no zero_grad is called"
+    assert seen_knobs(done)["optimizer"] == "default"
+
+
+def test_an_optimizer_that_the_knob_holds_back_is_one(trial):
+    done = trial({"accumulation": 70}, """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.ones(210, 2), batch_size=1):
+    model(batch).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""")
+    assert "accumulation" not in unused(done)
+    assert seen_knobs(done)["accumulation"] == "70"
+
+
+REENTRANT = """
+import torch
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader
+blocks = torch.nn.ModuleList(torch.nn.Linear(2, 2) for _ in range(70))
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        x.requires_grad_()
+        for block in blocks:
+            x = checkpoint(block, x, use_reentrant=True)
+        return x
+
+
+model = Model()
+optimizer = torch.optim.SGD(blocks.parameters(), 0.1)
+for batch in DataLoader(torch.ones(12, 2), batch_size=4):
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_backward_passes_within_another_are_no_steps(with_knobs, run, program, python, tmp_path):
+    job = tmp_path / "job.py"
+    job.write_text(REENTRANT)
+    done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", python, job])
+    assert done.returncode == 0, done.stderr
+    log = step_logs.read(tmp_path / "logs" / "rank0.steps.redline")
+    assert [step["samples"] for step in log.steps] == [4, 4, 4]
+    reports = of_type(with_knobs({}, job, trial=True), "note")
+    assert not [report for report in reports if "no optimizer step was seen" in report["text"]]
+
+
+def test_functions_of_torch_can_be_pickled(run, program, python, tmp_path):
+    """As by a pool of processes that writes checkpoints."""
+    job = tmp_path / "job.py"
+    job.write_text("import os, pickle, torch\n"
+                   "for function in (torch.save, torch.compile, os._exit):\n"
+                   "    assert pickle.loads(pickle.dumps(function)) is function\n")
+    done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", python, job])
+    assert done.returncode == 0, done.stderr
+
+
+def test_compilations_are_timed_in_torch_2_6_too():
+    """Whose callbacks get no argument."""
+    import_redline()
+    from redline._compilation_time import CompilationTime
+
+    told = []
+    watch = CompilationTime(lambda running, total_ns: told.append(running))
+    watch._begin()
+    watch._end()
+    assert told == [True, False] and watch.total_ns > 0

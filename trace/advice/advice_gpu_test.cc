@@ -248,6 +248,13 @@ TEST(AdviceGpu, MemoryUnused) {
   const auto known =
       advice_on(reserving(60 * kMs, 300).top(R"("redline": {"samples_per_step": 32})"));
   EXPECT_EQ(only(known, "memory_unused").knob, "batch_size=32..128") << "3.3 times fit";
+  TraceText four_batches = reserving(60 * kMs, 300).top(R"("redline": {"samples_per_step": 32})");
+  for (int i = 0; i < 4; ++i) {
+    four_batches.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                            (61 + i) * kMs, (61 + i) * kMs + kUs);
+  }
+  EXPECT_EQ(only(advice_on(four_batches), "memory_unused").knob, "batch_size=8..32")
+      << "what a loader gives at once";
   EXPECT_THAT(advice_on(reserving(60 * kMs, 600)), Not(HasRule("memory_unused")));
   EXPECT_THAT(advice_on(reserving(99 * kMs, 300)), Not(HasRule("memory_unused")))
       << "the multiprocessors are full already";

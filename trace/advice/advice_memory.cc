@@ -51,6 +51,21 @@ std::optional<int64_t> samples_of_rank(const Trace& trace) {
   return std::max<int64_t>(1, std::llround(*samples / ranks));
 }
 
+// The samples of one batch of a rank's loader: a step of accumulated gradients takes several. What
+// autotune's batch_size sets is the batch.
+std::optional<int64_t> samples_of_batch(const Activity& activity) {
+  const auto samples = samples_of_rank(activity.trace());
+  if (!samples) return std::nullopt;
+  const auto begins_in_step = [&](SliceId fetch) {
+    const int64_t at_ns = interval_of(activity.trace(), fetch).begin_ns;
+    return total_within_ns(activity.steps(), {at_ns, at_ns + 1}) > 0;
+  };
+  const auto fetches = std::ranges::count_if(activity.of(WorkKind::kDataLoader), begins_in_step);
+  const double a_step = static_cast<double>(fetches) /
+                        static_cast<double>(std::max<int64_t>(1, activity.step_count()));
+  return std::max<int64_t>(1, *samples / std::max<int64_t>(1, std::llround(a_step)));
+}
+
 // The event at which the allocator held the most.
 std::vector<EvidenceEvent> peak_event(const Trace& trace, const MemoryUse& use) {
   const StringId name = trace.find_string("[memory]");
@@ -89,7 +104,7 @@ std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {
 
 std::string larger_batch_knob(const Activity& activity) {
   if (activity.lacks_pytorch()) return "";  // autotune has no hook there
-  const auto samples = samples_of_rank(activity.trace());
+  const auto samples = samples_of_batch(activity);
   if (!samples) return kAnyBatch;
   const auto use = fullest_device(activity.analysis());
   const double growth = std::max(kLeastGrowth, use ? 1 / use->share() : kGrowthOfUnknownMemory);
@@ -98,7 +113,7 @@ std::string larger_batch_knob(const Activity& activity) {
 }
 
 std::string smaller_batch_knob(const Activity& activity) {
-  const auto samples = samples_of_rank(activity.trace());
+  const auto samples = samples_of_batch(activity);
   return samples ? fmt::format("batch_size=1..{}", *samples) : kAnyBatch;
 }
 

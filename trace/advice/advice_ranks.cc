@@ -109,13 +109,22 @@ int64_t reduced_forwards(const Activity& activity, Interval step, std::span<cons
   return static_cast<int64_t>(begins.size());
 }
 
+// When the process asked for the collective.
+int64_t asked_ns(const Activity& activity, const CollectiveCall& call) {
+  return interval_of(activity.trace(), call.launch ? call.launch : call.slice).begin_ns;
+}
+
+// A trace may have collectives before its first step and in a last one that was cut off.
+bool is_within_steps(const Activity& activity, const CollectiveCall& call) {
+  const int64_t at_ns = asked_ns(activity, call);
+  return total_within_ns(activity.steps(), {at_ns, at_ns + 1}) > 0;
+}
+
 // The times at which the process launched each all-reduce, in order.
 std::vector<int64_t> reductions_of(const Activity& activity) {
   std::vector<int64_t> times_ns;
   for (const CollectiveCall& call : activity.analysis().communication.collectives.calls) {
-    if (call.kind != CollectiveKind::kAllReduce) continue;
-    const SliceId asked = call.launch ? call.launch : call.slice;
-    times_ns.push_back(interval_of(activity.trace(), asked).begin_ns);
+    if (call.kind == CollectiveKind::kAllReduce) times_ns.push_back(asked_ns(activity, call));
   }
   std::sort(times_ns.begin(), times_ns.end());
   return times_ns;
@@ -172,9 +181,10 @@ std::optional<Finding> communication(const Activity& activity) {
   const StepShare part(activity, exposed_ns);
   if (part.share <= kExposedShare) return std::nullopt;
   int64_t count = 0, time_ns = 0;
-  for (const Collective& row : analysis.communication.table) {
-    count += row.count;
-    time_ns += row.total_ns;
+  for (const CollectiveCall& call : analysis.communication.collectives.calls) {
+    if (!is_within_steps(activity, call)) continue;
+    ++count;
+    time_ns += interval_of(activity.trace(), call.slice).length_ns();
   }
   Finding finding = finding_on("communication", activity, exposed_ns);
   finding.headline =

@@ -609,6 +609,17 @@ TEST(AdviceSentences, ShardsAreKnownByTheFirstNameOfTheTrace) {
               ::testing::HasSubstr("of no sharded model"));
 }
 
+// As a last step that the recording cut off.
+TEST(AdviceSentences, CollectivesAfterTheStepsAreNotCounted) {
+  TraceText text = reductions(60, 500 * kUs);
+  for (int i = 0; i < 45; ++i) {
+    text.kernel(kReduce, 200 * kMs + i * 500 * kUs, 200 * kMs + (i + 1) * 500 * kUs);
+  }
+  const std::string found = said(text, "communication");
+  EXPECT_THAT(found, ::testing::HasSubstr("calls 60"));
+  EXPECT_THAT(found, ::testing::HasSubstr("communication_ns 3e+07"));
+}
+
 // A multiprocessor's multiply-adds a cycle in FP32, TF32 and 16 bits: 64, 64 and 512 on a V100.
 TEST(AdviceSentences, WhatTensorCoresSaveFollowsFromTheGpu) {
   struct Gpu {

@@ -6,7 +6,11 @@
 namespace redline::trace {
 namespace {
 
-int64_t sum_if_seen(int64_t a, int64_t b) { return a < 0 || b < 0 ? kUnseen : a + b; }
+/// A step that saw nothing of a quantity adds nothing to those that did.
+int64_t sum_of_seen(int64_t a, int64_t b) {
+  if (a < 0) return b;
+  return b < 0 ? a : a + b;
+}
 
 /// The sum of the squares of the single steps' lengths.
 double square_sum(const LoggedStep& step) {
@@ -18,10 +22,10 @@ void append(LoggedStep& minute, const LoggedStep& step) {
   const double squares = square_sum(minute) + square_sum(step);
   minute.steps += step.steps;
   minute.length_ns += step.length_ns;
-  minute.samples = sum_if_seen(minute.samples, step.samples);
-  minute.tokens = sum_if_seen(minute.tokens, step.tokens);
+  minute.samples = sum_of_seen(minute.samples, step.samples);
+  minute.tokens = sum_of_seen(minute.tokens, step.tokens);
   for (size_t part = 0; part < kLogParts; ++part) {
-    minute.part_ns[part] = sum_if_seen(minute.part_ns[part], step.part_ns[part]);
+    minute.part_ns[part] = sum_of_seen(minute.part_ns[part], step.part_ns[part]);
   }
   minute.shortest_ns = std::min(minute.shortest_ns, step.shortest_ns);
   minute.longest_ns = std::max(minute.longest_ns, step.longest_ns);

@@ -124,7 +124,8 @@ inline constexpr const char* kStepLogSuffix = ".steps.redline";
 void append_in_order(std::vector<LoggedStep>& steps, const std::vector<LoggedStep>& more);
 
 /// Joins steps that begin before `before_ns` and in the same `span_ns` of time into one entry. A
-/// quantity that one of them does not know is unknown in the entry.
+/// step that does not know a quantity adds nothing to it: a step without a new batch has no
+/// samples.
 void thin_out(std::vector<LoggedStep>& steps, int64_t before_ns, int64_t span_ns);
 
 }  // namespace redline::trace

@@ -82,7 +82,7 @@ TEST(StepLogTerms, AMinuteIsTheSumOfItsSteps) {
   first.longest_ns = 12 * kSecond;
   first.deviation_ns = 2e9;
   EXPECT_EQ(thinned[0], first);
-  EXPECT_EQ(thinned[1].tokens, kUnseen);
+  EXPECT_EQ(thinned[1].tokens, 10 * (7 + 8 + 9 + 10 + 11));
   EXPECT_EQ(thinned[1].samples, 51);
 
   // A minute that is joined with a step counts as often as it has steps.

@@ -290,13 +290,16 @@ TEST(StepLog, OldStepsBecomeMinutesThatAddUpToThem) {
   EXPECT_EQ(tokens, 0);
 }
 
-TEST(StepLog, WhatOneStepOfAMinuteDoesNotKnowTheMinuteDoesNotKnow) {
+TEST(StepLog, AMinuteKnowsWhatOneOfItsStepsKnows) {
   LoggedRun steps;
   std::vector<LoggedStep> two = steps.next(2);
+  const int64_t known = two[0].samples;
   two[1].samples = kUnseen;
+  for (LoggedStep& step : two) step.tokens = kUnseen;
   thin_out(two, std::numeric_limits<int64_t>::max(), 60 * kSecond);
   ASSERT_EQ(two.size(), 1U);
-  EXPECT_EQ(two[0].samples, kUnseen);
+  EXPECT_EQ(two[0].samples, known);
+  EXPECT_EQ(two[0].tokens, kUnseen);
   EXPECT_GT(two[0].deviation_ns, 0);
 }
 

@@ -28,7 +28,7 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"backward", "backward", kOperatorsAdvice},
     {"optimizer", "the optimizer", kOperatorsAdvice},
     {"communication_wait", "waiting for other ranks",
-     "No rank is behind by its own work: look at the network, and at what is sent."},
+     "No rank is always behind by its own work: look at the network, and at what is sent."},
     {"evaluation", "evaluation", "Evaluate less often, on fewer batches, or in larger ones."},
     {"checkpoint", "saving checkpoints",
      "Save less often, to a faster disk, or in the background (torch.distributed.checkpoint)."},
@@ -179,8 +179,8 @@ std::string headline_of(const RunFinding& finding) {
       return fmt::format("The first {} took {} longer than later ones",
                          format_plural(finding.count, "step"), ns_text(finding.typical_ns));
     case RunCause::kOutOfMemory:
-      return fmt::format("Out of memory {}{}; the program went on",
-                         format_plural(finding.count, "time"), on_ranks(finding));
+      return fmt::format("Out of memory {}{}{}", format_plural(finding.count, "time"),
+                         on_ranks(finding), finding.has_ended ? "" : "; the program went on");
     case RunCause::kOtherProcesses:
       return fmt::format("Other processes take {} of the {} cores{}",
                          cores_text(finding.taken_cores), cores_text(finding.cores),
@@ -232,7 +232,9 @@ std::string detail_of(const RunFinding& finding) {
                                                : "Models compile, caches fill and loaders start "
                                                  "then; on a GPU, cuDNN tries its algorithms.";
     case RunCause::kOutOfMemory:
-      return "What torch could not allocate, the program tried again or left out.";
+      return finding.has_ended
+                 ? "It may be why the run ended: nobody saw what the program did about it."
+                 : "What torch could not allocate, the program tried again or left out.";
     case RunCause::kOtherProcesses:
       return "The job's threads were ready to run and waited for a core. Run the other work at "
              "another time, or give the job cores of its own.";

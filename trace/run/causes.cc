@@ -25,6 +25,18 @@ constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.0
 
 double seen_sum(const RankRun& rank, size_t part) { return rank.all.part_ns[part]; }
 
+// How long the ranks together wait while one of them evaluates or saves.
+double waits_for_pauses_ns(const RankRuns& ranks) {
+  double sum = 0;
+  for (const LogPart pause : {LogPart::kEvaluation, LogPart::kCheckpoint}) {
+    const auto part = static_cast<size_t>(pause);
+    double longest = 0;
+    for (const RankRun& rank : ranks) longest = std::max(longest, seen_sum(rank, part));
+    for (const RankRun& rank : ranks) sum += longest - seen_sum(rank, part);
+  }
+  return sum;
+}
+
 struct Stalls {
   std::vector<int64_t> steps;
   double lost_ns = 0;
@@ -171,6 +183,9 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
       finding.part = static_cast<LogPart>(part);
       for (const RankRun& rank : ranks) finding.share += seen_sum(rank, part) / all_ns;
     }
+    if (finding.part == LogPart::kCommunicationWait) {
+      finding.share = std::max(0.0, finding.share - waits_for_pauses_ns(ranks) / all_ns);
+    }
     // If one rank saves or evaluates, the others wait, so the run loses the time of the rank that
     // takes longest.
     double most = 0;
@@ -197,9 +212,10 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
     finding.share = is_work ? 0 : share;
     finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
     if (is_worthy && longest->pauses[part].count > 0) {
-      finding.count = longest->pauses[part].count;
-      finding.period = longest->pauses[part].period;
-      finding.typical_ns = seen_sum(*longest, part) / static_cast<double>(finding.count);
+      const Pauses& pauses = longest->pauses[part];
+      finding.period = pauses.period;
+      finding.typical_ns = pauses.sum_ns / static_cast<double>(pauses.count);
+      finding.count = std::llround(seen_sum(*longest, part) / finding.typical_ns);
     } else if (stalled >= kLeastStalled / 4) {
       finding.count = std::ssize(stalls[part].steps);
       finding.period = period_of(stalls[part].steps);

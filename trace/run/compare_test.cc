@@ -86,6 +86,15 @@ TEST(RunFigures, AreThoseOfTheSteps) {
   EXPECT_FALSE(run.device_bytes);
 }
 
+TEST(RunFigures, SamplesThatRanksShareCountOnce) {
+  std::vector<RankRun> ranks = {summarise(work_log({})), summarise(work_log({}, 1))};
+  EXPECT_EQ(run_figures(ranks)->samples, 64);
+  for (RankRun& rank : ranks) rank.batches.digest = "same";
+  EXPECT_EQ(run_figures(ranks)->samples, 32);
+  for (RankRun& rank : ranks) rank.batches.is_data_parallel = true;
+  EXPECT_EQ(run_figures(ranks)->samples, 64) << "a user's own count has each of them, too";
+}
+
 TEST(RunFigures, StallsOfEveryKindCount) {
   const double plain = figures_of({.noise = 0}).all_steps.step.ns;
   for (size_t part = 0; part < kLogParts; ++part) {

@@ -2,6 +2,7 @@
 // others, or their collectives do. Only the first is worth a finding.
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <map>
 #include <string_view>
 
@@ -27,8 +28,10 @@ struct Ending {
   [[nodiscard]] bool has_failed() const {
     return exception != nullptr || rank->exit_status.value_or(0) != 0;
   }
+  /// Its partner was gone, or somebody told it to end (SIGTERM), as a launcher does.
   [[nodiscard]] bool follows_another() const {
-    return exception != nullptr && tells_of_lost_partner(exception->text);
+    if (exception != nullptr) return tells_of_lost_partner(exception->text);
+    return rank->exit_status == 128 + SIGTERM;
   }
   [[nodiscard]] int64_t time_ns() const {
     return exception != nullptr ? exception->time_ns : rank->last_sign_ns;
@@ -122,6 +125,7 @@ std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
   const auto failed = failures_of(endings);
   for (const auto& [status, finding] : failed) findings.push_back(finding);
   if (out_of_memory.count > 0 && failed.empty()) {
+    out_of_memory.has_ended = first != endings.end();
     if (out_of_memory.ranks.size() == ranks.size()) out_of_memory.ranks.clear();
     findings.push_back(out_of_memory);
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "trace/run/testing_job.h"
 
 namespace redline::trace {
@@ -62,6 +64,33 @@ TEST(RunVerdict, ARankWhosePartnerDiedIsNotTheOneThatFailed) {
     EXPECT_EQ(finding.cause, RunCause::kDied);
     EXPECT_EQ(finding.ranks, std::vector<int>{1});
   }
+}
+
+TEST(RunVerdict, ARankThatWasToldToEndIsNotTheOneThatFailed) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  logs[1].ended = false;
+  logs[0].last_sign_ns += 900'000'000;
+  logs[0].exit_status = 128 + SIGTERM;
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kDied);
+  EXPECT_EQ(finding.ranks, std::vector<int>{1});
+  logs[1].ended = true;
+  logs[1].exit_status = 128 + SIGTERM;
+  EXPECT_EQ(only(judge(logs)).ranks, (std::vector{0, 1})) << "somebody ended the job";
+}
+
+TEST(RunVerdict, NobodyKnowsWhetherARunThatDiedWentOnWithoutItsMemory) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  logs[1].marks.push_back({.time_ns = logs[1].steps[9].end_ns(),
+                           .kind = LogMarkKind::kOutOfMemory,
+                           .text = "CUDA out of memory"});
+  EXPECT_FALSE(only(judge(logs)).has_ended);
+  for (StepLog& log : logs) log.ended = false;
+  const RunVerdict verdict = judge(logs);
+  ASSERT_EQ(verdict.findings.size(), 2U);
+  EXPECT_EQ(verdict.findings[0].cause, RunCause::kDied);
+  EXPECT_EQ(verdict.findings[1].cause, RunCause::kOutOfMemory);
+  EXPECT_TRUE(verdict.findings[1].has_ended);
 }
 
 TEST(RunVerdict, TheExceptionThatCameFirstIsTheCause) {

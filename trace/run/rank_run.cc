@@ -299,10 +299,13 @@ class LogSummary {
     for (size_t part = 0; part < kLogParts; ++part) {
       if (!is_pause(static_cast<LogPart>(part))) continue;
       std::vector<int64_t> paused;
+      double sum_ns = 0;
       for (const LoggedStep& step : steps_) {
-        if (step.steps == 1 && seen(step.part_ns[part]) > 0) paused.push_back(step.step);
+        if (step.steps != 1 || seen(step.part_ns[part]) <= 0) continue;
+        paused.push_back(step.step);
+        sum_ns += seen(step.part_ns[part]);
       }
-      run_.pauses[part] = {std::ssize(paused), period_of(paused)};
+      run_.pauses[part] = {std::ssize(paused), sum_ns, period_of(paused)};
     }
   }
 

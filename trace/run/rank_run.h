@@ -54,9 +54,11 @@ struct SlowStep {
   int rank = 0;
 };
 
-/// The steps in which a rank did something else than training: it evaluated or saved.
+/// The steps in which a rank did something else than training: it evaluated or saved. Steps that
+/// were joined to minutes are not among them.
 struct Pauses {
   int64_t count = 0;
+  double sum_ns = 0;
   int64_t period = 0;  ///< steps from one to the next if that is regular, else 0
 };
 

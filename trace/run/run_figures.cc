@@ -215,6 +215,10 @@ std::optional<double> most_memory(const std::vector<RankRun>& ranks, int64_t Log
 std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
   std::erase_if(ranks, [](const RankRun& rank) { return rank.blocks.empty(); });
   if (ranks.empty()) return std::nullopt;
+  const std::vector<double> shares = counted_shares(ranks);
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    for (RunBlock& block : ranks[r].blocks) block.all.samples *= shares[r];
+  }
   const std::vector<StepGroup> blocks = blocks_of(ranks), groups = joined(blocks);
   const StepGroup all = sum_of(groups);
   RunFigures run;

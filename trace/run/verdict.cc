@@ -1,6 +1,7 @@
 #include "trace/run/verdict.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -22,18 +23,36 @@ int64_t keep_latest(RankRuns& ranks) {
   return static_cast<int64_t>(all - ranks.size());
 }
 
+// Whether a rank may wait for others in this part, or in what is no part.
+bool may_hold_a_wait(std::optional<LogPart> part) {
+  constexpr std::array kOwnAlone = {LogPart::kDataWait, LogPart::kEvaluation, LogPart::kCheckpoint,
+                                    LogPart::kGarbageCollection, LogPart::kCompile};
+  return !part || std::ranges::find(kOwnAlone, *part) == kOwnAlone.end();
+}
+
 // The slow steps, each once. A step that is slow on several ranks was slowed by the rank with the
-// most excess of its own.
+// most excess of its own. Where ranks do not see their waits (on GPUs), all of them have as much:
+// then by one whose excess is surely its own.
 std::vector<SlowStep> slow_of(const RankRuns& ranks) {
-  std::map<int64_t, SlowStep> by_step;
+  struct Suspect {
+    SlowStep step;
+    bool is_sure = false;
+  };
+  const auto is_later = [](const Suspect& left, const Suspect& right) {
+    return std::pair(left.is_sure, left.step.own_excess_ns) >
+           std::pair(right.is_sure, right.step.own_excess_ns);
+  };
+  std::map<int64_t, Suspect> by_step;
   for (const RankRun& rank : ranks) {
+    const bool sees_waits = rank.sees_part(LogPart::kCommunicationWait);
     for (const SlowStep& step : rank.slow) {
-      const auto [place, is_new] = by_step.try_emplace(step.step, step);
-      if (!is_new && step.own_excess_ns > place->second.own_excess_ns) place->second = step;
+      const Suspect suspect{step, !sees_waits && !may_hold_a_wait(step.part)};
+      const auto [place, is_new] = by_step.try_emplace(step.step, suspect);
+      if (!is_new && is_later(suspect, place->second)) place->second = suspect;
     }
   }
   std::vector<SlowStep> slow;
-  for (const auto& [number, step] : by_step) slow.push_back(step);
+  for (const auto& [number, suspect] : by_step) slow.push_back(suspect.step);
   return slow;
 }
 
@@ -55,12 +74,6 @@ RankRow row_of(const RankRun& rank, int64_t now_ns) {
   if (!rank.ended) row.age_ns = std::max<int64_t>(0, now_ns - rank.last_sign_ns);
   if (!rank.memory.empty()) row.memory_bytes = rank.memory.back().used_bytes();
   return row;
-}
-
-std::vector<double> counted_shares(const RankRuns& ranks) {
-  std::vector<std::string> digests;
-  for (const RankRun& rank : ranks) digests.push_back(rank.batches.counted_digest());
-  return sample_shares(digests);
 }
 
 void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
@@ -210,6 +223,12 @@ void drop_doubles(std::vector<RunFinding>& findings) {
 }
 
 }  // namespace
+
+std::vector<double> counted_shares(const RankRuns& ranks) {
+  std::vector<std::string> digests;
+  for (const RankRun& rank : ranks) digests.push_back(rank.batches.counted_digest());
+  return sample_shares(digests);
+}
 
 std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) {
   std::erase_if(ranks, [](const RankRun& rank) { return rank.all.length_ns <= 0; });

@@ -27,7 +27,7 @@ enum class RunCause : uint8_t {
   kUnsteady,        ///< steps of the same work take different times
   kMemoryGrowth,
   kWarmUp,
-  kOutOfMemory,     ///< torch ran out of memory, and the program went on
+  kOutOfMemory,     ///< torch ran out of memory, which no rank named as its end
   kOtherProcesses,  ///< other processes had the cores, and the job's threads waited for one
   kCrowdedCores,    ///< the job has more threads that want to run than cores
   kSameSamples,     ///< ranks that average their gradients read the same samples
@@ -51,7 +51,8 @@ struct RunFinding {
   double bytes_per_hour = 0;
   bool on_device = false;  ///< the memory that grows
   std::optional<int> exit_status;
-  std::string text;  ///< of an exception
+  bool has_ended = false;  ///< of kOutOfMemory: a rank died, so it is not sure that the run went on
+  std::string text;        ///< of an exception
   /// Whether other processes had the cores meanwhile; nullopt: the log does not know.
   std::optional<bool> by_others;
   double cores = 0;        ///< that the job may use

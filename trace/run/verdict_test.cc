@@ -130,6 +130,38 @@ TEST(RunVerdict, AStallEachHundredSteps) {
   EXPECT_NEAR(finding.typical_ns, 500e6, 5e6);
 }
 
+TEST(RunVerdict, AStalledLoaderIsNamedWhereNoRankSeesItsWait) {
+  Job job{.ranks = 3, .sees_waits = false};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.rank == 1 && own.step % 100 == 42) own.data_wait += 500;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  // The others wait in what is no part, as in .item(), and as long but for a microsecond.
+  for (StepLog& log : logs) {
+    if (log.rank == 1) continue;
+    for (LoggedStep& step : log.steps) {
+      if (step.step % 100 != 42) continue;
+      step.part_ns[static_cast<size_t>(LogPart::kBackward)] -= 500'000'000;
+      step.length_ns += 1000;
+    }
+  }
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_EQ(finding.ranks, std::vector<int>{1});
+  EXPECT_EQ(finding.period, 100);
+}
+
+TEST(RunVerdict, AnEvaluationOfOneRankIsNoTroubleOfTheNetwork) {
+  Job job{.ranks = 4};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.rank == 0 && own.step % 100 == 99) own.evaluation = 2500;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.part, LogPart::kEvaluation);
+  EXPECT_NEAR(finding.share, 0.4, 0.02);
+  EXPECT_NEAR(finding.typical_ns, 2.5e9, 1e7);
+}
+
 TEST(RunVerdict, ACheckpointOfOneRankThatAllWaitFor) {
   Job job{.ranks = 4};
   job.change = [](Own& own, std::mt19937&) {
@@ -410,6 +442,21 @@ TEST(RunVerdict, OldHoursAsMinutesTellTheSameLevels) {
   EXPECT_EQ(finding.cause, RunCause::kSlower);
   EXPECT_EQ(finding.part, LogPart::kDataWait);
   EXPECT_NEAR(static_cast<double>(finding.from_step), 5000, 200);
+}
+
+TEST(RunVerdict, OldHoursAsMinutesTellTheSameSamplesAndEvaluations) {
+  Job job;
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step % 2 == 1) own.samples = kUnseen;  // as the second optimizer of a GAN
+    if (own.step % 100 == 99) own.evaluation = 3000;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  const RunVerdict whole = judge(logs);
+  thin_out(logs[0].steps, logs[0].steps[2000].begin_ns, 10'000'000'000);
+  const RunVerdict thinned = judge(logs);
+  EXPECT_NEAR(*thinned.samples_per_s, *whole.samples_per_s, 1e-6);
+  EXPECT_NEAR(only(thinned).typical_ns, 3e9, 1e6);
+  EXPECT_EQ(only(thinned).count, only(whole).count);
 }
 
 TEST(RunVerdict, LogsOfEarlierRunsAreLeftOut) {

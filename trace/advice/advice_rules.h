@@ -58,8 +58,8 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> allocator_retries(const Activity& activity);
 [[nodiscard]] std::optional<Finding> batch_of_one(const Activity& activity);
 /// A value for Finding::knob, such as "batch_size=32..512". The range goes from the samples that a
-/// rank takes in a step now up to what its GPU's memory may hold. If the trace does not say how
-/// many samples a step takes, it is autotune's default range. Empty without PyTorch.
+/// rank's loader gives at once now up to what its GPU's memory may hold. If the trace does not say
+/// how many samples a step takes, it is autotune's default range. Empty without PyTorch.
 [[nodiscard]] std::string larger_batch_knob(const Activity& activity);
 [[nodiscard]] std::string smaller_batch_knob(const Activity& activity);
 

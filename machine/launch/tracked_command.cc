@@ -79,6 +79,7 @@ constexpr std::chrono::milliseconds kGuardGrace{500};
   // Closes the runner's other pipes, whose readers would otherwise wait for ever.
   if (dismissal > 0) close_range(0, static_cast<unsigned>(dismissal) - 1, 0);
   close_range(static_cast<unsigned>(dismissal) + 1, ~0U, 0);
+  (void)send(dismissal, "r", 1, MSG_NOSIGNAL);
   char byte = 0;
   ssize_t count = 0;
   do {
@@ -103,6 +104,10 @@ EndGuard::EndGuard(const std::string& mark, const std::function<void()>& first) 
   }
   close(ends[0]);
   dismissal_ = ends[1];
+  // Until it has left our process group, a SIGKILL of the group would end it with us.
+  char ready = 0;
+  while (recv(dismissal_, &ready, 1, 0) < 0 && errno == EINTR) {
+  }
 }
 
 EndGuard::~EndGuard() {

@@ -422,11 +422,13 @@ TEST_F(RunTrial, ARunnerKilledWhileItStartsTheCommandLeavesNothingBehind) {
   for (int moment = 0; moment < 100; ++moment) {
     const pid_t runner = fork();
     if (runner == 0) {
+      setpgid(0, 0);
       (void)run_trial(spec_, stop_, {});
       _exit(0);
     }
+    setpgid(runner, runner);
     std::this_thread::sleep_for(std::chrono::microseconds(100 * moment));
-    kill(runner, SIGKILL);
+    kill(-runner, SIGKILL);                        // its group, as a shell's kill %1 does
     while (waitpid(-1, nullptr, 0) > 0) continue;  // for ever, if the command is left
   }
 }

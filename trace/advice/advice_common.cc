@@ -65,6 +65,11 @@ EvidenceEvent event_of(const Trace& trace, SliceId slice) {
   return {slice, interval.begin_ns, interval.end_ns, std::string(name_of(trace, slice))};
 }
 
+bool begins_in_steps(const Activity& activity, SliceId slice) {
+  const int64_t begin_ns = interval_of(activity.trace(), slice).begin_ns;
+  return total_within_ns(activity.steps(), {begin_ns, begin_ns + 1}) > 0;
+}
+
 std::vector<EvidenceEvent> longest(const Trace& trace, std::span<const SliceId> slices) {
   std::vector<SliceId> top(std::min(kMostEvents, slices.size()));
   std::partial_sort_copy(

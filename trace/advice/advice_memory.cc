@@ -56,11 +56,9 @@ std::optional<int64_t> samples_of_rank(const Trace& trace) {
 std::optional<int64_t> samples_of_batch(const Activity& activity) {
   const auto samples = samples_of_rank(activity.trace());
   if (!samples) return std::nullopt;
-  const auto begins_in_step = [&](SliceId fetch) {
-    const int64_t at_ns = interval_of(activity.trace(), fetch).begin_ns;
-    return total_within_ns(activity.steps(), {at_ns, at_ns + 1}) > 0;
-  };
-  const auto fetches = std::ranges::count_if(activity.of(WorkKind::kDataLoader), begins_in_step);
+  const auto fetches =
+      std::ranges::count_if(activity.of(WorkKind::kDataLoader),
+                            [&](SliceId fetch) { return begins_in_steps(activity, fetch); });
   const double a_step = static_cast<double>(fetches) /
                         static_cast<double>(std::max<int64_t>(1, activity.step_count()));
   return std::max<int64_t>(1, *samples / std::max<int64_t>(1, std::llround(a_step)));

@@ -116,8 +116,7 @@ int64_t asked_ns(const Activity& activity, const CollectiveCall& call) {
 
 // A trace may have collectives before its first step and in a last one that was cut off.
 bool is_within_steps(const Activity& activity, const CollectiveCall& call) {
-  const int64_t at_ns = asked_ns(activity, call);
-  return total_within_ns(activity.steps(), {at_ns, at_ns + 1}) > 0;
+  return begins_in_steps(activity, call.launch ? call.launch : call.slice);
 }
 
 // The times at which the process launched each all-reduce, in order.

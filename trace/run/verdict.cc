@@ -38,7 +38,7 @@ std::vector<SlowStep> slow_of(const RankRuns& ranks) {
     SlowStep step;
     bool is_sure = false;
   };
-  const auto is_later = [](const Suspect& left, const Suspect& right) {
+  const auto is_likelier = [](const Suspect& left, const Suspect& right) {
     return std::pair(left.is_sure, left.step.own_excess_ns) >
            std::pair(right.is_sure, right.step.own_excess_ns);
   };
@@ -48,7 +48,7 @@ std::vector<SlowStep> slow_of(const RankRuns& ranks) {
     for (const SlowStep& step : rank.slow) {
       const Suspect suspect{step, !sees_waits && !may_hold_a_wait(step.part)};
       const auto [place, is_new] = by_step.try_emplace(step.step, suspect);
-      if (!is_new && is_later(suspect, place->second)) place->second = suspect;
+      if (!is_new && is_likelier(suspect, place->second)) place->second = suspect;
     }
   }
   std::vector<SlowStep> slow;

@@ -333,6 +333,22 @@ class RandomRank {
   void backward(const std::vector<int64_t>& arrows_ns) {
     const int64_t begin_ns = now_ns_ + 100;
     int64_t at_ns = begin_ns + length_ns(500, 50 * kUs);
+    struct Node {
+      std::string name;
+      size_t number;
+      int64_t begin_ns, inner_ns;
+    };
+    std::vector<Node> open;
+    const auto close = [&] {
+      for (; !open.empty(); open.pop_back()) {
+        const auto& [name, number, node_ns, inner_ns] = open.back();
+        at_ns += 100;
+        slice("cpu_op", name, inner_ns, at_ns, kBackward, 0,
+              fmt::format(R"("Sequence number": {}, "Fwd thread id": 1)", number));
+        at_ns += 100;
+        slice("cpu_op", "autograd::engine::evaluate_function: " + name, node_ns, at_ns, kBackward);
+      }
+    };
     for (size_t i = arrows_ns.size(); i-- > 0 && !one_in(12);) {
       const int64_t node_ns = at_ns;
       const bool is_again = one_in(10);
@@ -344,17 +360,16 @@ class RandomRank {
           R"({{"ph":"f","id":{0},"cat":"fwdbwd","name":"fwdbwd","pid":1,"tid":{1},"ts":{2},"bp":"e"}})",
           arrow_, kBackward + recorded_.threads_from, stamp(node_ns + 100)));
       const int64_t inner_ns = at_ns + 100;
+      open.push_back({node, i + 1, node_ns, inner_ns});
+      // A checkpoint runs the forward operators again, then the nodes of their gradients within it.
       at_ns = call(one_of(kOperators), kBackward, at_ns + 200,
-                   fmt::format(R"("Sequence number": {})", i + 1));
+                   is_again ? fmt::format(R"("Sequence number": {})", i + 1) : "");
       if (is_again && has_modules_)
         slice("python_function", "nn.Module: Linear_1", inner_ns + 20, at_ns + 20, kBackward);
-      at_ns += 100;
-      slice("cpu_op", node, inner_ns, at_ns, kBackward, 0,
-            fmt::format(R"("Sequence number": {}, "Fwd thread id": 1)", i + 1));
-      at_ns += 100;
-      slice("cpu_op", "autograd::engine::evaluate_function: " + node, node_ns, at_ns, kBackward);
+      if (!is_again) close();
       at_ns += one_in(3) ? length_ns() : 200;
     }
+    close();
     if (one_in(2))
       slice("python_function", "torch/autograd/__init__.py(99): backward", begin_ns, at_ns + 300,
             kMain);

@@ -189,22 +189,14 @@ class PathWalker {
     const int64_t begin_ns = work.interval.begin_ns;
     put(work.slice, part_of(work), begin_ns);
     if (time_ns_ <= begin_ns_) return;
-    int64_t released_ns = INT64_MIN;
-    if (work.launch) released_ns = std::min(interval_of(trace_, work.launch).end_ns, begin_ns);
-    size_t before = row_before(row_);
-    if (before != kNone && table_.rows[before].interval.end_ns > released_ns) {
-      released_ns = table_.rows[before].interval.end_ns;
-    } else {
-      before = kNone;
-    }
-    const size_t other = released_elsewhere(row_, released_ns);
-    if (other != kNone) {
-      before = other;
-      released_ns = table_.rows[other].interval.end_ns;
-    }
+    const size_t before = released_by(row_);
     if (before == kNone && !work.launch) return leave_device();
-    put(work.slice, before == kNone ? BreakdownPart::kLaunchDelay : BreakdownPart::kDeviceWait,
-        released_ns);
+    if (before == kNone) {
+      put(work.slice, BreakdownPart::kLaunchDelay,
+          std::min(interval_of(trace_, work.launch).end_ns, begin_ns));
+    } else {
+      put(work.slice, BreakdownPart::kDeviceWait, table_.rows[before].interval.end_ns);
+    }
     row_ = before;
     if (before == kNone) {
       thread_ = thread_of(trace_.lanes()[trace_.slices().lane[work.launch.value].value]);
@@ -233,6 +225,28 @@ class PathWalker {
     return *std::prev(
         std::upper_bound(table_.streams.begin(), table_.streams.end(), row,
                          [](size_t index, const DeviceStream& one) { return index < one.first; }));
+  }
+
+  // The work whose end let this one begin; kNone if that was its launch.
+  [[nodiscard]] size_t released_by(size_t row) {
+    const DeviceWork& work = table_.rows[row];
+    int64_t launched_ns = INT64_MIN;
+    if (work.launch) {
+      const Interval call = interval_of(trace_, work.launch);
+      const StringId name = trace_.slices().name[work.launch.value];
+      const bool waits = name && calls_[name.value] == WaitingCall::kCopies &&
+                         call.end_ns > work.interval.begin_ns;
+      // A call that waits for its copy waits for all that the copy waits for.
+      launched_ns = waits ? call.begin_ns : std::min(call.end_ns, work.interval.begin_ns);
+    }
+    size_t before = row_before(row);
+    if (before != kNone && table_.rows[before].interval.end_ns > launched_ns) {
+      launched_ns = table_.rows[before].interval.end_ns;
+    } else {
+      before = kNone;
+    }
+    const size_t other = released_elsewhere(row, launched_ns);
+    return other == kNone ? before : other;
   }
 
   // The row before it on the stream, if that had ended when this one began.

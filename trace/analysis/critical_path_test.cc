@@ -117,6 +117,29 @@ TEST(CriticalPath, ACopyFromPageableMemoryHoldsItsCall) {
                           "runtime cudaMemcpyAsync 10", "cpu aten::to 30"));
 }
 
+// The copy of .item() is launched while its stream works; the call waits for both.
+TEST(CriticalPath, ACopyThatWaitsForItsStreamFollowsOnWhatRanThere) {
+  const auto path = [](int copies_stream) {
+    return path_of(TraceText()
+                       .step(0, 0, 100 * kUs)
+                       .cpu_op("aten::mm", 0, 10 * kUs)
+                       .runtime("cudaLaunchKernel", 2 * kUs, 5 * kUs, 1)
+                       .kernel("gemm", 6 * kUs, 80 * kUs, launched(7, 1))
+                       .cpu_op("aten::item", 20 * kUs, 100 * kUs)
+                       .runtime("cudaMemcpyAsync", 25 * kUs, 90 * kUs, 2)
+                       .slice("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 82 * kUs, 85 * kUs,
+                              launched(copies_stream, 2)));
+  };
+  for (const int copies_stream : {7, 9}) {
+    EXPECT_THAT(path(copies_stream),
+                ElementsAre("cpu aten::mm 2", "runtime cudaLaunchKernel 3", "launch_delay gemm 1",
+                            "kernel gemm 74", "device_wait Memcpy DtoH (Device -> Pageable) 2",
+                            "memcpy Memcpy DtoH (Device -> Pageable) 3",
+                            "runtime cudaMemcpyAsync 5", "cpu aten::item 10"))
+        << copies_stream;
+  }
+}
+
 TEST(CriticalPath, TheThreadThatCallsBackwardWaitsForAutograds) {
   EXPECT_THAT(path_of(TraceText()
                           .step(0, 0, 100 * kUs)

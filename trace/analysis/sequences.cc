@@ -80,11 +80,11 @@ Tokens tokens_of(const DeviceWorkTable& device) {
     tokens.work_until_ns.push_back(tokens.work_until_ns.back() + work_ns);
   };
   for (const DeviceStream& stream : device.streams) {
-    int64_t end_ns = INT64_MAX;
+    int64_t end_ns = INT64_MAX;  // of all before; work of one stream may overlap
     for (size_t row = stream.first; row < stream.first + stream.count; ++row) {
       const DeviceWork& work = device.rows[row];
       gaps_ns += std::max<int64_t>(0, end_ns == INT64_MAX ? 0 : work.interval.begin_ns - end_ns);
-      end_ns = work.interval.end_ns;
+      end_ns = row == stream.first ? work.interval.end_ns : std::max(end_ns, work.interval.end_ns);
       const bool is_barrier = work.is_communication || !work.name;
       add(is_barrier ? kRare : work.name.value, row, work.interval.length_ns());
     }

@@ -83,6 +83,20 @@ TEST(Sequences, TimesAreSumsOverOccurrences) {
   EXPECT_EQ(trace->slices().begin_ns[found[0].first.value], 0);
 }
 
+// With programmatic dependent launch a kernel may begin before the one before it has ended.
+TEST(Sequences, AStreamThatWorksIsNotIdle) {
+  TraceText text;
+  for (const int64_t at : {0, 1000}) {
+    text.kernel("long", at, at + 100).kernel("short", at + 10, at + 20);
+    text.kernel("last", at + 105, at + 110).kernel(fmt::format("only{}", at), at + 110, at + 120);
+  }
+  const auto trace = *parse_trace("test", text.str());
+  const auto found = kernel_sequences(find_device_work(*trace, NameKinds(*trace)));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].names.size(), 3U);
+  EXPECT_EQ(found[0].gap_ns, 2 * 5);
+}
+
 // A thousand steps of a hundred kernels have one sequence, the step.
 TEST(Sequences, AWholeStep) {
   TraceText text;

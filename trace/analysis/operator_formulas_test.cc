@@ -1,5 +1,6 @@
 #include "trace/analysis/operator_formulas.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -183,6 +184,48 @@ TEST(OperatorFormulas, Attention) {
        R"(["c10::Half", "c10::Half", "c10::Half", "", "", "Scalar", "Scalar", "Scalar", "Scalar"])",
        R"(["", "", "", "", "", "100", "100", "0.", "False"])", full, 2LL * 4 * 2 * 8 * 100 * 64},
   });
+}
+
+// The memory-efficient attention, called by itself, numbers its masks: 1 lets the first query see
+// the first key, 2 the last query the last key.
+TEST(OperatorFormulas, CausalAttentionByCustomMaskType) {
+  const auto forward = [](const char* query, const char* mask) {
+    return FormulaCase{
+        mask,
+        "aten::_efficient_attention_forward",
+        fmt::format("[{}, [2, 10, 8, 64], [2, 10, 8, 64], [], [], [], [], [], [], [], []]", query),
+        R"(["c10::Half", "c10::Half", "c10::Half", "", "", "", "Scalar", "Scalar", "Scalar", )"
+        R"("Scalar", "Scalar"])",
+        fmt::format(R"(["", "", "", "", "", "", "10", "10", "0.", "{}", "True"])", mask),
+        {},
+        {}};
+  };
+  const auto backward = [](const char* mask) {
+    const std::string sizes = "[2, 10, 8, 64]";
+    return FormulaCase{
+        mask,
+        "aten::_efficient_attention_backward",
+        fmt::format("[{0}, {0}, {0}, {0}, [], {0}, [], [], [], [], [2, 8, 10], [], [], [], [], []]",
+                    sizes),
+        R"(["c10::Half", "c10::Half", "c10::Half", "c10::Half", "", "c10::Half", "", "", "Scalar", )"
+        R"("Scalar", "float", "Scalar", "long int", "long int", "Scalar", "Scalar"])",
+        fmt::format(
+            R"(["", "", "", "", "", "", "", "", "10", "10", "", "0.", "", "", "{}", "False"])",
+            mask),
+        {},
+        {}};
+  };
+  const auto needed = [](const FormulaCase& each) { return work_of_case(each).needed_flops; };
+  constexpr int64_t kPair = 2LL * 2 * 8 * (64 + 64), kBackwardPair = 2LL * 2 * 8 * 5 * 64;
+  const char* square = "[2, 10, 8, 64]";
+  EXPECT_EQ(needed(forward(square, "0")), 100 * kPair);
+  EXPECT_EQ(needed(forward(square, "1")), 55 * kPair);
+  EXPECT_EQ(needed(forward(square, "2")), 55 * kPair);
+  EXPECT_EQ(needed(forward("[2, 2, 8, 64]", "1")), (1 + 2) * kPair);
+  EXPECT_EQ(needed(forward("[2, 2, 8, 64]", "2")), (9 + 10) * kPair);
+  EXPECT_EQ(work_of_case(forward(square, "1")).flops, 100 * kPair);
+  EXPECT_EQ(needed(backward("0")), 100 * kBackwardPair);
+  EXPECT_EQ(needed(backward("1")), 55 * kBackwardPair);
 }
 
 TEST(OperatorFormulas, ElementsAndReductions) {

@@ -150,6 +150,17 @@ struct Attention {
   int64_t batch = 0, heads = 0, queries = 0, keys = 0, key_width = 0, value_width = 0;
 };
 
+// How many query positions times key positions the mask leaves: is_causal or, of the
+// memory-efficient attention, custom_mask_type. A mask that is not known may be causal.
+Count pairs_left(const OperatorInput& mask, const Attention& sizes) {
+  constexpr int64_t kNoMask = 0, kFromTopLeft = 1, kFromBottomRight = 2;
+  const auto causal = mask.flag();
+  const Count type = causal ? Count(*causal ? kFromTopLeft : kNoMask) : mask.integer();
+  if (type == kNoMask) return times(sizes.queries, sizes.keys);
+  if (type == kFromBottomRight) return causal_pairs(sizes.keys, sizes.queries);
+  return causal_pairs(sizes.queries, sizes.keys);
+}
+
 std::optional<Attention> attention_of(const TensorInput& query, const TensorInput& key,
                                       const TensorInput& value, bool heads_last) {
   const auto& q = query.sizes;
@@ -263,11 +274,7 @@ OperatorWork attention(const OperatorInputs& inputs, const FormulaNumbers& numbe
                                  : sizes->key_width + sizes->value_width;
   const Count heads = times(times(sizes->batch, sizes->heads), 2 * width);
   const Count flops = times(heads, times(sizes->queries, sizes->keys));
-  Count needed = flops;
-  if (numbers[1] != kAbsent) {
-    const auto causal = inputs[static_cast<size_t>(numbers[1])].flag();
-    if (causal.value_or(true)) needed = times(heads, causal_pairs(sizes->queries, sizes->keys));
-  }
+  const Count needed = times(heads, pairs_left(inputs[static_cast<size_t>(numbers[1])], *sizes));
   const Count results =
       times(times(times(sizes->batch, sizes->heads), sizes->queries), sizes->value_width);
   const Count result_bytes = times(results, bytes_of(query->type));

@@ -19,7 +19,8 @@ OperatorWork matrix_product(const OperatorInputs& inputs, const FormulaNumbers& 
 OperatorWork convolution(const OperatorInputs& inputs, const FormulaNumbers& numbers);
 OperatorWork convolution_backward(const OperatorInputs& inputs, const FormulaNumbers& numbers);
 
-/// {index of the query, of is_causal, 1 where heads come after the sequence, 1 if backward}
+/// {index of the query, of is_causal or custom_mask_type, 1 where heads come after the sequence, 1
+/// if backward}
 OperatorWork attention(const OperatorInputs& inputs, const FormulaNumbers& numbers);
 
 /// An LSTM, GRU or plain RNN. {index of its list of weights or kAbsent: the two weights of a layer

@@ -41,13 +41,15 @@ WorkKind operator_kind(string_view name) {
 WorkKind call_kind(string_view name) {
   constexpr auto kWaits = std::to_array<string_view>(
       {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
-       "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemcpy"});
+       "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemcpy",
+       "hipMemcpyWithStream"});
   constexpr auto kAllocations = std::to_array<string_view>(
       {"cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaMallocHost", "cudaFreeHost", "cuMemCreate",
        "cuMemMap", "cuMemUnmap", "cuMemRelease", "hipMalloc", "hipFree", "hipHostMalloc"});
-  constexpr auto kLaunches = std::to_array<string_view>(
-      {"cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx",
-       "hipLaunchKernel", "hipExtModuleLaunchKernel"});
+  constexpr auto kLaunches =
+      std::to_array<string_view>({"cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel",
+                                  "cuLaunchKernelEx", "hipLaunchKernel", "hipExtLaunchKernel",
+                                  "hipModuleLaunchKernel", "hipExtModuleLaunchKernel"});
   if (is_any(name, kLaunches)) return WorkKind::kLaunch;
   if (is_any(name, kWaits)) return WorkKind::kSynchronization;
   return is_any(name, kAllocations) ? WorkKind::kAllocation : WorkKind::kNone;

@@ -64,6 +64,18 @@ TEST(KindOfProduct, IsToldByTheName) {
     EXPECT_EQ(work_kind_of(Category::kKernel, name), kind) << name;
 }
 
+TEST(KindOfCall, IsToldByTheName) {
+  const std::pair<const char*, WorkKind> rows[] = {
+      {"hipMemcpyWithStream", WorkKind::kSynchronization},  // .item() on ROCm
+      {"hipMemcpyAsync", WorkKind::kNone},
+      {"hipExtLaunchKernel", WorkKind::kLaunch},
+      {"hipModuleLaunchKernel", WorkKind::kLaunch},
+      {"hipExtModuleLaunchKernel", WorkKind::kLaunch},
+  };
+  for (const auto& [name, kind] : rows)
+    EXPECT_EQ(work_kind_of(Category::kRuntime, name), kind) << name;
+}
+
 // Tries each way in which a trace says that its GPUs are AMD's.
 TEST(Gpus, OfAmdHaveNoTensorCores) {
   const auto with = [](const char* top, const char* call) {

@@ -55,6 +55,23 @@ WorkKind call_kind(string_view name) {
   return is_any(name, kAllocations) ? WorkKind::kAllocation : WorkKind::kNone;
 }
 
+// Whether a product computes in FP64 or in complex numbers, which neither TF32 nor 16 bits replace:
+// "volta_dgemm_128x64_nn", "cutlass_80_tensorop_d884gemm_64x64", "sm80_xmma_gemm_f64f64_f64f64".
+// Words count, because "batchedgemm" may be of any type.
+bool is_double_or_complex(string_view name) {
+  if (contains(name, "f64f64") || contains(name, "<double")) return true;
+  while (!name.empty()) {
+    const size_t end = std::min(name.find_first_of("_ :<>(,"), name.size());
+    string_view word = name.substr(0, end);
+    name.remove_prefix(std::min(end + 1, name.size()));
+    if (word.starts_with("cf32")) return true;
+    if (word.empty() || !contains("cdz", word.substr(0, 1))) continue;
+    word.remove_prefix(std::min(word.find_first_not_of("0123456789", 1), word.size()));
+    if (word.starts_with("gemm")) return true;
+  }
+  return false;
+}
+
 WorkKind kernel_kind(string_view name) {
   constexpr auto kMatrix =
       std::to_array<string_view>({"gemm", "wgrad", "dgrad", "fprop", "convolve", "winograd",
@@ -71,10 +88,11 @@ WorkKind kernel_kind(string_view name) {
   if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
     return WorkKind::kOtherKernel;
   }
+  if (is_double_or_complex(name)) return WorkKind::kOtherKernel;
   // Types of 16 bits or fewer. Products in them may run without Tensor Cores, for example with one
   // row.
-  constexpr auto kShortTypes =
-      std::to_array<string_view>({"f16", "half", "Half", "e4m3", "BFloat16", "bfloat16"});
+  constexpr auto kShortTypes = std::to_array<string_view>(
+      {"f16", "half", "Half", "e4m3", "BFloat16", "bfloat16", "igemm_int8"});
   if (!tensor_cores) {
     return has_any(name, kShortTypes) ? WorkKind::kHalfKernel : WorkKind::kFloat32Kernel;
   }

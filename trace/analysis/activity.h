@@ -27,7 +27,7 @@ enum class WorkKind : uint8_t {
   kSynchronization,  ///< calls that wait until the GPU has finished
   kAllocation,       ///< calls that allocate or free GPU or pinned memory
   kLaunch,           ///< calls that launch a kernel, and never wait but for a full queue
-  kFloat32Kernel,    ///< matrix products and convolutions without Tensor Cores, not in 16 bits
+  kFloat32Kernel,    ///< matrix products and convolutions in FP32 without Tensor Cores
   kTf32Kernel,       ///< the same in TF32
   kHalfKernel,       ///< the same with 16 bits or fewer
   kTransposeKernel,  ///< NCHW to NHWC or back

@@ -59,6 +59,18 @@ TEST(KindOfProduct, IsToldByTheName) {
       {"fmha_cutlassF_bf16_aligned_64x64_rf_sm80(Params)", WorkKind::kHalfKernel},
       {"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKv", WorkKind::kHalfKernel},
       {"void vllm::cross_device_reduce_1stage<float, 8>(int)", WorkKind::kCollectiveKernel},
+      // FP64 and complex numbers have no faster type that would do.
+      {"volta_dgemm_128x64_nn", WorkKind::kOtherKernel},
+      {"volta_zgemm_64x64_nn", WorkKind::kOtherKernel},
+      {"ampere_cgemm_64x64_tn", WorkKind::kOtherKernel},
+      {"void dgemm_largek_lds64<true, false>(double*)", WorkKind::kOtherKernel},
+      {"void gemmSN_NN_kernel<double, 128, 2>(int)", WorkKind::kOtherKernel},
+      {"void cutlass::Kernel<cutlass_80_tensorop_d884gemm_64x64_16x4_nt_align1>(Params)",
+       WorkKind::kOtherKernel},
+      {"sm80_xmma_gemm_f64f64_f64f64_f64_tn_n_tilesize64x64x16", WorkKind::kOtherKernel},
+      {"sm80_xmma_gemm_cf32cf32_cf32cf32_tn_n_tilesize64x64x16", WorkKind::kOtherKernel},
+      {"magma_sgemm_batchedgemm_kernel", WorkKind::kFloat32Kernel},
+      {"ampere_igemm_int8_128x128_ldg4_relu_stages_32x3_tn", WorkKind::kHalfKernel},
   };
   for (const auto& [name, kind] : rows)
     EXPECT_EQ(work_kind_of(Category::kKernel, name), kind) << name;

@@ -16,6 +16,7 @@
 namespace redline::trace {
 namespace {
 
+constexpr std::string_view kSubclass = "PythonSubclass";  // around a __torch_dispatch__
 constexpr size_t kInputKeys = 4, kSequence = 4;
 constexpr auto kKeys = std::to_array<std::string_view>(
     {"Input Dims", "Input type", "Input Strides", "Concrete Inputs", "Sequence number"});
@@ -79,8 +80,11 @@ class ShapeTable {
       : trace_(trace), device_(device), tree_(tree), steps_(steps) {
     formulas_.resize(trace.string_count());
     for (uint32_t i = 0; i < formulas_.size(); ++i) {
-      formulas_[i] = find_formula(trace.string(StringId{i}));
+      const std::string_view name = trace.string(StringId{i});
+      formulas_[i] = find_formula(name);
+      if (name == kSubclass) subclass_ = StringId{i};
     }
+    if (subclass_) find_wrappers();
   }
 
   OperatorShapes build() {
@@ -104,7 +108,24 @@ class ShapeTable {
 
   [[nodiscard]] const Formula* formula_of(SliceId slice) const {
     const StringId name = trace_.slices().name[slice.value];
-    return name ? formulas_[name.value] : nullptr;
+    const bool is_wrapper = !is_wrapper_.empty() && is_wrapper_[slice.value];
+    return name && !is_wrapper ? formulas_[name.value] : nullptr;
+  }
+
+  // A subclass of Tensor, such as DTensor, calls an operator anew with what it wraps. Outside stand
+  // the sizes of the whole, which may be spread over many ranks.
+  void find_wrappers() {
+    is_wrapper_.resize(trace_.slice_count());
+    for_each_slice(trace_, [&](SliceId slice, Category category) {
+      const StringId name = trace_.slices().name[slice.value];
+      if (category != Category::kCpuOp || !name || !formulas_[name.value]) return;
+      bool is_inside = false;
+      for (SliceId at = slice; (at = operator_around(trace_, tree_, at));) {
+        const StringId around = trace_.slices().name[at.value];
+        if (around == subclass_) is_inside = true;
+        if (around == name && is_inside) is_wrapper_[at.value] = true;
+      }
+    });
   }
 
   // The operator that the work belongs to; none() if no operator launched it.
@@ -307,6 +328,8 @@ class ShapeTable {
   const HostTree& tree_;
   const std::vector<Step>& steps_;
   std::vector<const Formula*> formulas_;  // by StringId
+  StringId subclass_;
+  std::vector<bool> is_wrapper_;  // by slice; empty without subclasses
   std::vector<Call> calls_;
   std::vector<LaunchedBy> launched_;  // by call
   std::string key_;

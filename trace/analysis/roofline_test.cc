@@ -1,5 +1,6 @@
 #include "trace/analysis/roofline.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -110,6 +111,33 @@ TEST(Roofline, WithoutShapesThereAreNoRows) {
   text.cpu_op("aten::mm", 0, 40'000).runtime("cudaLaunchKernel", 2'000, 3'000, 1);
   text.kernel("nvjet_tst", 5'000, 9'000, on_stream(7, 1));
   EXPECT_TRUE(analysis_of(text).shapes.rows.empty());
+}
+
+// DTensor calls the product anew with this rank's part, and may copy before it does.
+TEST(Roofline, AnOperatorOfATensorSubclassCountsAsWhatItWraps) {
+  const auto sizes = [](const char* right) {
+    return fmt::format(
+        R"("Input Dims": [[1024, 1024], [1024, {}]], "Input type": ["float", "float"])", right);
+  };
+  for (const bool has_gpu : {true, false}) {
+    TraceText text = on_h100();
+    text.cpu_op("aten::mm", 0, 40'000, {.args = sizes("2048")});
+    text.cpu_op("PythonSubclass", 1'000, 39'000, {.args = sizes("2048")});
+    text.cpu_op("aten::copy_", 2'000, 9'000, {.args = sizes("512")});
+    text.cpu_op("aten::mm", 10'000, 30'000, {.args = sizes("512")});
+    if (has_gpu) {
+      text.runtime("cudaLaunchKernel", 3'000, 4'000, 1)
+          .runtime("cudaLaunchKernel", 12'000, 13'000, 2);
+      text.kernel("copy", 5'000, 6'000, on_stream(7, 1))
+          .kernel("gemm", 14'000, 20'000, on_stream(7, 2));
+    }
+    const Analysis analysis = analysis_of(text);
+    ASSERT_EQ(analysis.shapes.rows.size(), 2U);
+    EXPECT_EQ(analysis.trace->string(analysis.shapes.rows[0].name), "aten::mm");
+    EXPECT_EQ(analysis.shapes.rows[0].work.flops, 2LL * 1024 * 1024 * 512);
+    EXPECT_EQ(analysis.shapes.rows[0].count, 1);
+    EXPECT_EQ(analysis.trace->string(analysis.shapes.rows[1].name), "aten::copy_");
+  }
 }
 
 TEST(Roofline, TheModelsUseNeedsMostOfTheTimeModelled) {

@@ -132,6 +132,59 @@ TEST(AdviceRoof, WhatCheckpointingComputesAgain) {
   EXPECT_THAT(training(""), Not(HasRule("recomputation")));
 }
 
+// One node of autograd: a forward product that was numbered, and `gradient` within `around`.
+TraceText backward(const std::string& node, const char* number, const char* gradient,
+                   const char* around, const char* number_around) {
+  TraceText text;
+  text.step(0, 0, 2 * kMs);
+  text.cpu_op("autograd::engine::evaluate_function: " + node, 10 * kUs, 200 * kUs);
+  text.cpu_op(node, 12 * kUs, 190 * kUs, {.args = R"("Sequence number": 3)"});
+  const std::string sizes = sizes_of("[[64, 64], [64, 64]]");
+  text.cpu_op("aten::mm", 20 * kUs, 60 * kUs, {.args = sizes + R"(, "Sequence number": 7)"});
+  text.runtime("cudaLaunchKernel", 30 * kUs, 32 * kUs, 1);
+  text.kernel("gemm", 35 * kUs, 4'035 * kUs, on_stream(7, 1));
+  text.cpu_op(around, 70 * kUs, 100 * kUs, {.args = sizes + number_around});
+  text.cpu_op(gradient, 72 * kUs, 90 * kUs, {.args = sizes + number});
+  text.runtime("cudaLaunchKernel", 75 * kUs, 77 * kUs, 2);
+  text.kernel("other", 4'036 * kUs, 8'036 * kUs, on_stream(7, 2));
+  return text;
+}
+
+// create_graph=True differentiates gradients again, so autograd numbers the operators that compute
+// them, too: the outermost ones.
+TEST(AdviceRoof, GradientsOfGradientsAreNotComputedAgain) {
+  const auto advice = [](const std::string& node, const char* number, const char* gradient,
+                         const char* around = "aten::matmul", const char* number_around = "") {
+    return advice_on(backward(node, number, gradient, around, number_around));
+  };
+  constexpr const char* kNumber = R"(, "Sequence number": 8)";
+  EXPECT_THAT(advice("MmBackward0", kNumber, "aten::mm", "aten::matmul", kNumber),
+              Not(HasRule("recomputation")));
+  EXPECT_THAT(advice("MmBackward0", "", "aten::fill_", "aten::zeros", kNumber),
+              Not(HasRule("recomputation")));
+  // The last operator of a checkpointed block may be no product.
+  EXPECT_THAT(advice("ReluBackward0", "", "aten::threshold_backward"), HasRule("recomputation"));
+  EXPECT_THAT(advice("MulBackward0", "", "my::gradient"), HasRule("recomputation"));
+}
+
+// Autograd numbers only the operator of the subclass, not what it calls with what it wraps.
+TEST(AdviceRoof, WhatCheckpointingComputesAgainWithTensorSubclasses) {
+  TraceText text;
+  text.step(0, 0, 2 * kMs);
+  text.cpu_op("autograd::engine::evaluate_function: MmBackward0", 10 * kUs, 400 * kUs);
+  for (const uint32_t i : {1, 2}) {
+    const int64_t at = i * 100 * kUs;
+    const std::string sizes = sizes_of("[[64, 64], [64, 64]]");
+    const char* number = i == 1 ? R"(, "Sequence number": 7)" : "";
+    text.cpu_op("aten::mm", at, at + 90 * kUs, {.args = sizes + number});
+    text.cpu_op("PythonSubclass", at + 10 * kUs, at + 80 * kUs);
+    text.cpu_op("aten::mm", at + 20 * kUs, at + 60 * kUs, {.args = sizes});
+    text.runtime("cudaLaunchKernel", at + 30 * kUs, at + 32 * kUs, i);
+    text.kernel("gemm", 4 * i * kMs, 4 * i * kMs + 3 * kMs, on_stream(7, i));
+  }
+  EXPECT_THAT(advice_on(text), HasRule("recomputation"));
+}
+
 TEST(AdviceRoof, ProductsOfAFewRowsAreBoundByMemory) {
   const auto rows = [](const char* sizes) {
     return Training().run("aten::mm", "nvjet", 5 * kMs, sizes_of(sizes)).advice();
@@ -172,11 +225,12 @@ TraceText recomputing(int64_t again_ns, int64_t other_ns) {
   TraceText text;
   text.step(0, 0, 2 * kMs);
   text.cpu_op("autograd::engine::evaluate_function: CheckpointFunctionBackward", 10 * kUs,
-              200 * kUs);
+              400 * kUs);
   text.cpu_op("aten::mm", 20 * kUs, 60 * kUs,
               {.args = sizes_of("[[64, 64], [64, 64]]") + R"(, "Sequence number": 7)"});
   text.runtime("cudaLaunchKernel", 30 * kUs, 32 * kUs, 1);
   text.kernel("gemm", 35 * kUs, 35 * kUs + again_ns, on_stream(7, 1));
+  text.cpu_op("gradient", 290 * kUs, 310 * kUs);
   text.runtime("cudaLaunchKernel", 300 * kUs, 302 * kUs, 2);
   text.kernel("rest", 35 * kUs + again_ns, 35 * kUs + again_ns + other_ns, on_stream(7, 2));
   return text;

@@ -7,8 +7,10 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
+#include "trace/model/slice_class.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/args.h"
 #include "trace/read/text_cursor.h"
@@ -77,7 +79,7 @@ class ShapeTable {
  public:
   ShapeTable(const Trace& trace, const DeviceWorkTable& device, const HostTree& tree,
              const std::vector<Step>& steps)
-      : trace_(trace), device_(device), tree_(tree), steps_(steps) {
+      : trace_(trace), names_(trace), device_(device), tree_(tree), steps_(steps) {
     formulas_.resize(trace.string_count());
     for (uint32_t i = 0; i < formulas_.size(); ++i) {
       const std::string_view name = trace.string(StringId{i});
@@ -98,6 +100,7 @@ class ShapeTable {
     TextCursor text(trace_);
     ArgsScanner scanner;
     for (const Call& call : calls_) add(call, text, scanner);
+    count_recomputed();
     return finish();
   }
 
@@ -208,33 +211,67 @@ class ShapeTable {
     const auto [known, is_new] = row_of_text_.try_emplace(key_, 0);
     if (is_new) known->second = row_of(name, texts, formula_of(call.slice));
     OperatorShape& row = shapes_.rows[known->second];
-    const bool is_again = is_recomputed(call.slice, texts[kSequence]);
-    shapes_.calls.push_back({call.slice, static_cast<uint32_t>(known->second), is_again});
+    shapes_.calls.push_back({call.slice, static_cast<uint32_t>(known->second)});
     ++row.count;
     row.host_ns += duration_ns(trace_, call.slice);
-    const int64_t begin_ns = trace_.slices().begin_ns[call.slice.value];
-    const bool is_in_step = step_at(steps_, &Step::host, begin_ns) != nullptr;
-    if (is_in_step) ++row.step_count;
-    if (is_again) {
-      ++row.recomputed_count;
-      if (is_in_step) ++row.recomputed_step_count;
-      row.recomputed_ns += taken_ns(call);
-    }
-    if (device_.rows.empty()) return;
+    if (is_in_step(call)) ++row.step_count;
     for (size_t i = call.first_work; i < call.first_work + call.work_count; ++i) {
       add_work(known->second, device_.rows[launched_[i].row]);
       shapes_.row_of_work[launched_[i].row] = static_cast<uint32_t>(known->second);
     }
+    if ((tree_.kinds_around[call.slice.value] & kBackwardName) != 0) {
+      add_backward(call, is_number(texts[kSequence]), text);
+    }
   }
 
-  // Autograd numbers operators whose gradient it may be asked for. Those that compute a gradient
-  // have no number; so one with a number within backward is of a forward pass that runs again.
-  [[nodiscard]] bool is_recomputed(SliceId call, std::string_view sequence) const {
-    if (sequence.empty() || !std::isdigit(static_cast<unsigned char>(sequence.front()))) {
-      return false;
+  [[nodiscard]] bool is_in_step(const Call& call) const {
+    const int64_t begin_ns = trace_.slices().begin_ns[call.slice.value];
+    return step_at(steps_, &Step::host, begin_ns) != nullptr;
+  }
+
+  static bool is_number(std::string_view text) {
+    return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front()));
+  }
+
+  [[nodiscard]] bool is_node(SliceId slice) const {
+    return names_.is(trace_.slices().name[slice.value], kBackwardName);
+  }
+
+  // Autograd numbers what is called while gradients are on: the outermost of operators that call
+  // each other. In a node of autograd they are off, but for a forward pass that runs again. With
+  // create_graph=True they are on all the time, and nothing in the node has no number.
+  void add_backward(const Call& call, bool has_number, TextCursor& text) {
+    SliceId node = SliceId::none(), outermost = call.slice;
+    for (SliceId at = call.slice; at; at = operator_around(trace_, tree_, at)) {
+      if (is_node(at)) {
+        node = at;
+      } else if (!node) {
+        outermost = at;
+      }
     }
-    const bool in_backward = (tree_.kinds_around[call.value] & kBackwardName) != 0;
-    return in_backward && name_of(trace_, call).find("ackward") == std::string_view::npos;
+    if (!node) return;
+    if (!has_number && outermost != call.slice) {
+      std::array<std::string_view, 1> number;
+      find_args(text.text_from(outermost), std::span(kKeys).subspan(kSequence, 1), number);
+      has_number = is_number(number[0]);
+    }
+    if (!has_number || is_node(call.slice)) {
+      without_gradients_.insert(node);
+    } else if (name_of(trace_, call.slice).find("ackward") == std::string_view::npos) {
+      numbered_.push_back({shapes_.calls.size() - 1, node});
+    }
+  }
+
+  void count_recomputed() {
+    for (const auto& [index, node] : numbered_) {
+      if (!without_gradients_.contains(node)) continue;
+      ShapeCall& call = shapes_.calls[index];
+      OperatorShape& row = shapes_.rows[call.row];
+      call.is_recomputed = true;
+      ++row.recomputed_count;
+      if (is_in_step(calls_[index])) ++row.recomputed_step_count;
+      row.recomputed_ns += taken_ns(calls_[index]);
+    }
   }
 
   [[nodiscard]] int64_t taken_ns(const Call& call) const {
@@ -324,6 +361,7 @@ class ShapeTable {
   }
 
   const Trace& trace_;
+  NameKinds names_;
   const DeviceWorkTable& device_;
   const HostTree& tree_;
   const std::vector<Step>& steps_;
@@ -336,7 +374,9 @@ class ShapeTable {
   std::unordered_map<std::string, size_t> row_of_text_;
   std::map<std::tuple<uint32_t, std::string, std::string, Count, Count, Count>, size_t>
       row_of_work_;
-  std::unordered_map<uint64_t, size_t> kernel_of_;  // by row and name
+  std::unordered_map<uint64_t, size_t> kernel_of_;    // by row and name
+  std::vector<std::pair<size_t, SliceId>> numbered_;  // in backward: of calls_, and its node
+  std::unordered_set<SliceId> without_gradients_;     // nodes that called something without number
   OperatorShapes shapes_;
 };
 

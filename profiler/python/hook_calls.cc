@@ -127,16 +127,35 @@ void remove(const Object& watch) {
   return LoaderId{reinterpret_cast<uintptr_t>(attribute(iterator, sampler_name).get())};
 }
 
+/// The first parameter that `optimizer` updates; null where it has none.
+[[gnu::hot]] PyObject* first_parameter(PyObject* optimizer) {
+  static PyObject* const groups_name = PyUnicode_InternFromString("param_groups");
+  static PyObject* const parameters_name = PyUnicode_InternFromString("params");
+  const Object groups = attribute(optimizer, groups_name);
+  if (groups == nullptr || !PyList_Check(groups.get())) return nullptr;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(groups.get()); ++i) {
+    PyObject* group = PyList_GET_ITEM(groups.get(), i);
+    PyObject* parameters =
+        PyDict_Check(group) ? PyDict_GetItemWithError(group, parameters_name) : nullptr;
+    if (parameters != nullptr && PyList_Check(parameters) && PyList_GET_SIZE(parameters) > 0) {
+      return PyList_GET_ITEM(parameters, 0);
+    }
+  }
+  return nullptr;
+}
+
 /// Whether `optimizer` leads (python/redline/_optimizer_steps.py), which does not change while no
 /// other steps.
 [[gnu::hot]] bool is_leader(PyObject* optimizer, PyObject* ends_step) {
-  PyObject*& leader = hooks().leader;
-  if (optimizer != leader) {
-    const Object id(PyLong_FromVoidPtr(optimizer));
-    PyObject* argument = id.get();
-    leader = ask(ends_step, &argument, 1).get() == Py_True ? optimizer : nullptr;
-  }
-  return leader != nullptr;
+  Hooks::Leader& leader = hooks().leader;
+  const Hooks::Leader stepped = {optimizer, first_parameter(optimizer)};
+  if (stepped == leader) return true;
+  const Object optimizer_id(PyLong_FromVoidPtr(stepped.optimizer));
+  const Object parameter_id(PyLong_FromVoidPtr(stepped.parameter));
+  PyObject* arguments[] = {optimizer_id.get(), parameter_id.get()};
+  const bool leads = ask(ends_step, arguments, std::size(arguments)).get() == Py_True;
+  leader = leads ? stepped : Hooks::Leader();
+  return leads;
 }
 
 /// False where something is raised that belongs to the script.

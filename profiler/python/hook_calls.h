@@ -47,8 +47,14 @@ struct Hooks {
   Hook* loader = nullptr;
   Hook* model = nullptr;
 
-  int optimizers = 0;          // that run, one within the other
-  PyObject* leader = nullptr;  // stepped last, if that ended a step of the job; not kept alive
+  /// By addresses: what they tell of is not kept alive.
+  struct Leader {
+    PyObject* optimizer = nullptr;
+    PyObject* parameter = nullptr;  // the first of those that it updates
+    bool operator==(const Leader&) const = default;
+  };
+  int optimizers = 0;  // that run, one within the other
+  Leader leader;       // stepped last, if that ended a step of the job
 
   // Of a recording.
   static constexpr int64_t kBusy = -1;

@@ -5,11 +5,12 @@ only in the last batch of a step (as no_sync does), and lets step, zero_grad, cl
 learning-rate scheduler that is called after each batch still advances once a step. If it is called within a step, as at
 the end of an epoch, the call waits until that step is over.
 
-The knob leaves alone a script that accumulates by itself, one with several optimizers, and one that steps with a
-closure.
+The knob leaves alone a script that accumulates by itself, one with several optimizers, one that steps with a closure,
+and one that clears or changes gradients by other means than those that the knob holds back.
 """
 
 import functools
+import weakref
 
 import torch
 from torch.amp.grad_scaler import GradScaler
@@ -17,6 +18,26 @@ from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
 CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
+
+
+class Gradients:
+    """Of an optimizer, as they are now; to tell whether they have changed, the first of them is looked at."""
+
+    def __init__(self, optimizer):
+        self.optimizer = weakref.ref(optimizer)
+        parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        first = next((parameter for parameter in parameters if parameter.grad is not None), None)
+        self.first = None if first is None else weakref.ref(first)
+        self.state = self._state()
+
+    def are_the_same(self):
+        return self._state() == self.state
+
+    def _state(self):
+        parameter = None if self.first is None else self.first()
+        if parameter is None or parameter.grad is None:
+            return None
+        return id(parameter.grad), parameter.grad._version
 
 
 class AccumulationKnob:
@@ -31,6 +52,7 @@ class AccumulationKnob:
         self.optimizer = None  # id of the one that steps
         self.given_up = False
         self.late = {}  # id of a scheduler -> its call, made within a step and due after it
+        self.kept = None  # gradients as they were when a step was held back
 
     def install(self):
         self._divide_the_loss()
@@ -68,6 +90,9 @@ class AccumulationKnob:
                 return original(tensors, grad_tensors, *args, **kwargs)
             if self.done == 0:
                 self._call_late_schedulers()
+            elif self.kept is not None and not self.kept.are_the_same():
+                self._give_up("the script clears or changes gradients itself after each batch", self.kept.optimizer())
+                return original(tensors, grad_tensors, *args, **kwargs)
             self.done += 1
             if grad_tensors is None:
                 single = isinstance(tensors, torch.Tensor)
@@ -122,14 +147,18 @@ class AccumulationKnob:
                 self._give_up(f"the script accumulates {self.done} batches itself", optimizer)
         elif self.optimizer != id(optimizer) and not self.given_up:
             self._give_up("several optimizers step", optimizer)
-        if self.given_up or self.done >= self.batches:
+        # Without a batch since the last step, this belongs to that step: DeepSpeed steps once for each parameter group.
+        if self.given_up or self.done >= self.batches or self.done == 0:
             return True
+        self.kept = Gradients(optimizer)
         self.step_is_held_back()
         return False
 
     def _give_up(self, why, optimizer):
         self.refuse(["accumulation"], why)
         self.given_up = True
+        if optimizer is None:
+            return
         for parameter in (p for group in optimizer.param_groups for p in group["params"]):
             if parameter.grad is not None:
                 parameter.grad.mul_(self.batches)

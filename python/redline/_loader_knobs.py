@@ -13,6 +13,7 @@ import functools
 import inspect
 import sys
 import time
+import types
 
 import torch
 from torch.utils.data import (
@@ -38,9 +39,9 @@ KNOBS = {
     "persistent_workers": on_or_off,
 }
 STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
-# Arguments that DataLoader refuses without worker processes.
 # What torch lets a script set after the loader is made.
 SET_LATER = ("collate_fn", "worker_init_fn", "generator", "timeout", "multiprocessing_context")
+# Arguments that DataLoader refuses without worker processes.
 FOR_WORKERS_ONLY = {
     "prefetch_factor": None,
     "persistent_workers": False,
@@ -89,6 +90,22 @@ def batch_size_of(loader):
     return getattr(loader, "batch_size", None) or made_by(getattr(loader, "batch_sampler", None))
 
 
+def _use(training, made=None):
+    """What a loader is for: `training` is None of one that something else made, `made` tells how one was made that did
+    not look like one for training. Its iterators share this: they may outlive the loader, and holding the loader itself
+    they would keep it alive where it holds its iterator, as with persistent workers. No class of ours, because scripts
+    pickle loaders."""
+    return types.SimpleNamespace(training=training, made=made, knobs={})
+
+
+def _use_of(loader):
+    return getattr(loader, "_redline_use", None) or _use(None)
+
+
+def _place(use):
+    return use.made[0] if use.made else None
+
+
 class LoaderKnobs:
     """`values` holds knobs by DataLoader's argument names; `reporter` is None outside trials; `refuse` takes the names
     of knobs that cannot be applied, and why."""
@@ -103,7 +120,7 @@ class LoaderKnobs:
         self.trains = False  # an optimizer was made or a backward pass began; before that the job may be inference
         self.places = set()  # (file, line) where loaders that trained were made
         self.model = lambda: None  # gives the model that trains
-        self.last_read = None  # the loader of the latest batch that may be for training
+        self.last_read = _use(None)  # the loader of the latest batch that may be for training
         self.effective = {}
         self._makers = {}  # __init__ of each kind of loader, as it was
 
@@ -125,14 +142,14 @@ class LoaderKnobs:
                 self.shuffling_loaders += 1
                 self._apply(bound.arguments)
             make(*bound.args, **bound.kwargs)
-            loader._redline_training = training
             if training:
+                loader._redline_use = _use(True)
                 self.training_loaders += 1
-                self._keep_effective(loader)
+                self._keep_effective(_knobs_of(loader))
             else:
                 # No function: a script may pickle its loader, for a rank that it spawns.
                 made = (kind, bound.args[1:], bound.kwargs)
-                loader._redline_made = (_place_of_caller(), loader.batch_sampler, made)
+                loader._redline_use = _use(False, (_place_of_caller(), loader.batch_sampler, made))
 
         @functools.wraps(original_iter)
         def begin(loader):
@@ -154,20 +171,18 @@ class LoaderKnobs:
 
     def trained(self):
         """A model has trained on the latest batch, so the loader of that batch is for training."""
-        loader, self.last_read = self.last_read, None
-        if not getattr(loader, "_redline_training", False):
-            return
-        self._keep_effective(loader)
-        place, *_ = getattr(loader, "_redline_made", (None,))
-        self.places.add(place)
+        use, self.last_read = self.last_read, _use(None)
+        if use.training:
+            self._keep_effective(use.knobs)
+            self.places.add(_place(use))
 
     def _is_read_for_training(self, loader):
-        if getattr(loader, "_redline_training", None) is not False or self.shuffling_loaders:
+        use = _use_of(loader)
+        if use.training is not False or self.shuffling_loaders:
             return False
         if self.trains and not torch.is_grad_enabled():
             return False
-        place, *_ = loader._redline_made
-        return not self.has_stepped or (place in self.places and not self._model_evaluates())
+        return not self.has_stepped or (_place(use) in self.places and not self._model_evaluates())
 
     def _model_evaluates(self):
         """Whether the model is in evaluation mode. The place alone does not show an evaluation: trainer libraries make
@@ -176,9 +191,9 @@ class LoaderKnobs:
         return model is not None and not getattr(model, "module", model).training  # DDP holds the model as .module
 
     def _take_for_training(self, loader):
-        loader._redline_training = True
+        loader._redline_use.training = True
         self.training_loaders += 1
-        _, batch_sampler, (kind, args, kwargs) = loader._redline_made
+        _, batch_sampler, (kind, args, kwargs) = loader._redline_use.made
         if loader.batch_sampler is not batch_sampler:
             self.refuse(list(KNOBS), "the script gave its DataLoader another batch sampler after it had made it")
             return
@@ -225,11 +240,10 @@ class LoaderKnobs:
                 sampler.sampler, batch_size, sampler.drop_last
             )
 
-    def _keep_effective(self, loader):
+    def _keep_effective(self, knobs):
         if self.effective:  # the first loader that trains stands for the script
             return
-        self.effective = {name: getattr(loader, name) for name in KNOBS}
-        self.effective["batch_size"] = batch_size_of(loader)  # loader.batch_size is None if it has a batch sampler
+        self.effective = knobs
         if self.reporter is not None:  # reported now, because no step follows if the values take too much memory
             self.reporter.seen(self.effective)
 
@@ -243,9 +257,10 @@ class LoaderKnobs:
             begin = time.monotonic_ns()
             iterator._redline_counter = BatchCounter(loader)
             original_init(iterator, loader)
-            iterator._redline_loader = loader
-            training = getattr(loader, "_redline_training", False)
-            if self.reporter is not None and training and (torch.is_grad_enabled() or not self.trains):
+            use = iterator._redline_use = _use_of(loader)
+            if use.training:
+                use.knobs = _knobs_of(loader)
+            if self.reporter is not None and use.training and (torch.is_grad_enabled() or not self.trains):
                 self.reporter.ask_for_batch(begin)
                 self.reporter.epoch = samples_an_epoch(loader)
 
@@ -259,8 +274,7 @@ class LoaderKnobs:
         def next_batch(iterator):
             # If no loader shuffles, any loader may be the one for training. A batch that is read
             # without gradients is for evaluation, even if its loader shuffles.
-            loader = iterator._redline_loader
-            training = getattr(loader, "_redline_training", False)
+            training = iterator._redline_use.training
             if self.trains:
                 training = torch.is_grad_enabled() and (training or self.shuffling_loaders == 0)
             if self.reporter is not None:
@@ -269,7 +283,7 @@ class LoaderKnobs:
             batch = original_next(iterator)
             waited_ns = time.monotonic_ns() - begin
             if training:
-                self.last_read = loader
+                self.last_read = iterator._redline_use
             if self.reporter is None:
                 return batch
             samples = iterator._redline_counter.samples_in(batch)
@@ -313,6 +327,11 @@ class BatchCounter:
             return self.stream.samples_in(batch)
         known = self.asked_for.popleft() if self.asked_for else None
         return samples_by_shape(batch, given_batch_size()) if known is None else known
+
+
+def _knobs_of(loader):
+    """Their values. loader.batch_size is None if it has a batch sampler."""
+    return {name: getattr(loader, name) for name in KNOBS} | {"batch_size": batch_size_of(loader)}
 
 
 def _bound(make, loader, args, kwargs):

@@ -3,7 +3,8 @@
 Gradient accumulation is thus one step, whatever the number of batches. The first optimizer that steps leads. If another
 optimizer steps once between two steps of the leader, as the second one of a GAN does, this belongs to the same step. An
 optimizer that steps twice while the leader does not becomes the leader: the next phase of a job may have a new
-optimizer, or the generator of a GAN may step first but seldom.
+optimizer, or the generator of a GAN may step first but seldom. An optimizer that updates other parameters than before
+counts as another one: DeepSpeed's ZeRO gives its optimizer one group of parameters after the other.
 """
 
 import functools
@@ -19,11 +20,12 @@ class LeadingOptimizer:
     """Tells which optimizer steps end a step of the job."""
 
     def __init__(self):
-        self.leader = None  # an id: optimizers may define equality, and keeping them alive would change the job
+        self.leader = None  # ids: optimizers may define equality, and keeping them alive would change the job
         self.others = set()
 
-    def ends_step(self, stepped):
-        """`stepped` is the id of an optimizer."""
+    def ends_step(self, optimizer, parameter):
+        """The ids of an optimizer and of the first parameter that it has updated."""
+        stepped = (optimizer, parameter)
         if self.leader is None or stepped in self.others:
             self.leader = stepped
         if stepped != self.leader:
@@ -75,10 +77,14 @@ def _watched(step_ended):
                 result = step(*arguments, **named)
             finally:
                 depth -= 1
-            if depth == 0 and leading.ends_step(id(arguments[0])):
+            if depth == 0 and leading.ends_step(id(arguments[0]), id(_first_parameter(arguments[0]))):
                 step_ended()
             return result
 
         return stand_in(step, hook)
 
     return wrap
+
+
+def _first_parameter(optimizer):
+    return next((parameter for group in optimizer.param_groups for parameter in group["params"]), None)

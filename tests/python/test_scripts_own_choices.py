@@ -38,6 +38,21 @@ print("last", len(batch))
     assert done.stdout == "last 4\n"
 
 
+def test_a_loader_and_its_workers_end_when_the_script_drops_it(trial):
+    done = trial({"num_workers": 1, "persistent_workers": True}, """
+import gc, multiprocessing
+gc.disable()
+model = torch.nn.Linear(2, 1)
+loader = DataLoader(torch.ones(4, 2), batch_size=2, shuffle=True)
+for batch in loader:
+    model(batch).sum().backward()
+print(len(multiprocessing.active_children()))
+del loader
+print(len(multiprocessing.active_children()))
+""")
+    assert done.stdout.split() == ["1", "0"]
+
+
 def test_what_runs_without_autocast_forward_runs_so_backward(trial):
     done = trial({"amp": "bf16"}, """
 class Product(torch.autograd.Function):
@@ -130,6 +145,45 @@ for batch in DataLoader(torch.ones(210, 2), batch_size=1):
 """)
     assert "accumulation" not in unused(done)
     assert seen_knobs(done)["accumulation"] == "70"
+
+
+@pytest.mark.parametrize("clear", ["parameter.grad = None", "parameter.grad.zero_()"])
+def test_a_script_that_clears_gradients_by_hand_accumulates_none(trial, clear):
+    done = trial({"accumulation": 2}, f"""
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.5)
+for batch in DataLoader(torch.ones(6, 2), batch_size=1):
+    before = float(model.bias[0])
+    model(batch).sum().backward()
+    optimizer.step()
+    print(before - float(model.bias[0]))
+    for parameter in model.parameters():
+        {clear}
+""")
+    assert unused(done)["accumulation"] == "the script clears or changes gradients itself after each batch"
+    first, *others = map(float, done.stdout.split())
+    assert first == 0 and others == pytest.approx([0.5] * 5)
+
+
+def test_an_optimizer_that_steps_once_for_each_group_has_one_step(trial):
+    """So does DeepSpeed."""
+    done = trial({"accumulation": 2}, """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD([{"params": [model.weight]}, {"params": [model.bias]}], 0.5)
+groups = optimizer.param_groups
+for batch in DataLoader(torch.ones(12, 2), batch_size=1):
+    model(batch).sum().backward()
+    for group in groups:
+        optimizer.param_groups = [group]
+        optimizer.step()
+    optimizer.param_groups = groups
+    optimizer.zero_grad()
+    print(float(model.bias[0]))
+""")
+    assert "accumulation" not in unused(done)
+    first, *others, last = map(float, done.stdout.split())
+    assert first - last == pytest.approx(0.5 * 6)  # the bias is updated in each of six steps
+    assert of_type(done, "step")[-1]["steps"] == 6
 
 
 REENTRANT = """

@@ -73,6 +73,11 @@ PyObject* collect_garbage(PyObject*, Arguments arguments, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
+/// Its name, by which pickle and copy find the hook where the script does.
+PyObject* name_of_hook(PyObject* hook, PyObject*) {
+  return PyObject_GetAttrString(hook, "__qualname__");
+}
+
 /// The type of hooks, or nullptr after a Python exception.
 PyTypeObject* hook_type() {
   static PyMemberDef members[] = {
@@ -81,7 +86,9 @@ PyTypeObject* hook_type() {
       {}};
   static PyGetSetDef attributes[] = {
       {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
+  static PyMethodDef methods[] = {{"__reduce__", name_of_hook, METH_NOARGS, nullptr}, {}};
   static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                {Py_tp_methods, methods},
                                 {Py_tp_members, members},
                                 {Py_tp_getset, attributes},
                                 {}};

@@ -57,11 +57,11 @@ void begin() {
 bool wait_for_abort(std::chrono::nanoseconds most) {
   if (g_watch.process != getpid()) begin();
   timespec until{};
-  clock_gettime(CLOCK_REALTIME, &until);
+  clock_gettime(CLOCK_MONOTONIC, &until);
   const int64_t end_ns = until.tv_nsec + most.count();
   until.tv_sec += end_ns / 1'000'000'000;
   until.tv_nsec = end_ns % 1'000'000'000;
-  while (sem_timedwait(&g_watch.wakes, &until) != 0 && errno == EINTR) {
+  while (sem_clockwait(&g_watch.wakes, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) {
   }
   return g_watch.is_aborting;
 }

@@ -88,6 +88,7 @@ class Control {
       pollfd files[] = {{g_wake[0], POLLIN, 0}, {g_listener, POLLIN, 0}, {g_client, 0, 0}};
       if (poll(files, 3, -1) < 0) continue;
       try {
+        if (files[0].revents == POLLNVAL) return;  // the job has closed descriptors of others
         if (files[0].revents != 0) answer_bells();
         // First see whether the client has left, because a new one may have waited for that.
         if ((files[2].revents & (POLLHUP | POLLERR)) != 0) client_left();

@@ -45,8 +45,10 @@ std::string random_trace_id() {
 
 /// The folder in which the trace grows while it is recorded.
 std::string folder_of(const Options& options) {
-  return options.directory.empty() ? std::filesystem::temp_directory_path().string()
-                                   : options.directory;
+  if (!options.directory.empty()) return options.directory;
+  std::error_code error;  // TMPDIR may name no folder
+  const std::filesystem::path path = std::filesystem::temp_directory_path(error);
+  return error ? "/tmp" : path.string();
 }
 
 Result misuse(const char* what) { return tl::unexpected(std::string(what)); }
@@ -291,11 +293,12 @@ Result Recorder::discard(Owner owner) {
 }
 
 void Recorder::discard_window(const RecorderLock& lock, Session& session) {
+  pace_.lift();
   if (session.is_live()) {
     recording_ = false;
     disable_sources(lock);
+    if (session.window) session.window->discard();  // also what a full disk has cut short
   }
-  pace_.lift();
   session.window.reset();
   session.flight.reset();
   session.state = State::kIdle;
@@ -345,8 +348,10 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
     return tl::unexpected("metadata " + key + ": the trace has this key already");
   }
   if (!is_json(json)) return tl::unexpected("metadata " + key + ": not a JSON value");
-  const std::lock_guard lock(mutex_);
   const bool is_own = key == kOwnEntry;  // goes to the window that is recorded, not to all
+  const char* const kNobodyRecords = "metadata redline: no window is being recorded";
+  if (is_own && !recording()) return misuse(kNobodyRecords);  // without waiting for an export
+  const std::lock_guard lock(mutex_);
   if (is_own && !is_json_object(json)) return misuse("metadata redline: not a JSON object");
   if (!is_own) put(metadata_, {key, json});
   bool is_recorded = false;
@@ -355,7 +360,7 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
     put(each.new_metadata, {key, json});
     is_recorded = true;
   }
-  if (is_own && !is_recorded) return misuse("metadata redline: no window is being recorded");
+  if (is_own && !is_recorded) return misuse(kNobodyRecords);
   return {};
 }
 

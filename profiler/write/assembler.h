@@ -51,6 +51,7 @@ class Assembler {
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path) {
     return out_.file().save(path);
   }
+  void drop() { out_.file().drop(); }
 
   [[nodiscard]] uint64_t written() const { return out_.kept(); }
   /// Whether the events so far tell of nothing that the process did, but only of its machine.

@@ -33,10 +33,15 @@ void Window::end(int64_t end_ns, std::vector<trace::Entry> entries) {
 }
 
 void Window::discard() {
+  end_thread();
+  if (assembler_) assembler_->drop();
+  assembler_.reset();
+}
+
+void Window::end_thread() {
   if (!thread_) return;
   close(false);
   wait();
-  assembler_.reset();
 }
 
 void Window::close(bool keep) {

@@ -37,8 +37,8 @@ class Window {
  public:
   Window(ThreadRegistry& threads, ChunkPool& pool, TextTable& texts)
       : threads_(threads), pool_(pool), texts_(texts) {}
-  /// Discards a window that was not ended.
-  ~Window() { discard(); }
+  /// Ends the thread. What an error has cut short stays on the disk, if it was not discarded.
+  ~Window() { end_thread(); }
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
@@ -70,6 +70,7 @@ class Window {
   [[nodiscard]] Counts counts() const;
 
  private:
+  void end_thread();
   static constexpr int64_t kNotBegun = std::numeric_limits<int64_t>::max();
 
   void run();

@@ -17,6 +17,8 @@ from torch.amp.grad_scaler import GradScaler
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
+from redline._stand_in import known_to_torchscript
+
 CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 
 
@@ -41,15 +43,18 @@ class Gradients:
 
 
 class AccumulationKnob:
-    """install() once; enter_model before each outermost forward that trains."""
+    """install() once; enter_model before each outermost forward that trains. `owner` is told of what is refused and held
+    back."""
 
-    def __init__(self, batches, refuse, step_is_held_back):
+    def __init__(self, batches, owner):
         self.batches = batches
-        self.refuse = refuse
-        self.step_is_held_back = step_is_held_back
+        self.owner = owner
         self.done = 0  # backward passes since the last step
         self.inside = False  # a backward pass runs; checkpointing runs another one within it
         self.optimizer = None  # id of the one that steps
+        self.steps = 0  # that it was asked for
+        self.former = set()  # ids of those that stepped before it, in earlier phases of the training
+        self.says_schedule = True
         self.given_up = False
         self.late = {}  # id of a scheduler -> its call, made within a step and due after it
         self.kept = None  # gradients as they were when a step was held back
@@ -64,7 +69,8 @@ class AccumulationKnob:
             self._not_within_a_step(GradScaler, name)
         self._hold_back_scaled_steps()
         for name in CLIPPING:
-            self._not_within_a_step(torch.nn.utils, name, instead=torch.tensor(0.0))
+            for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
+                self._not_within_a_step(owner, name, instead=torch.tensor(0.0))
         for kind in vars(lr_scheduler).values():
             if isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler):
                 self._schedule_once_a_step(kind)
@@ -103,7 +109,7 @@ class AccumulationKnob:
             finally:
                 self.inside = False
 
-        torch.autograd.backward = backward
+        torch.autograd.backward = known_to_torchscript(backward, original)
 
     def _hold_back_steps(self):
         add_hooks = Optimizer.profile_hook_step
@@ -146,16 +152,21 @@ class AccumulationKnob:
             elif self.done > 1:
                 self._give_up(f"the script accumulates {self.done} batches itself", optimizer)
         elif self.optimizer != id(optimizer) and not self.given_up:
-            self._give_up("several optimizers step", optimizer)
+            if self.steps < 2 or id(optimizer) in self.former:
+                self._give_up("several optimizers step", optimizer)
+            else:
+                self.former.add(self.optimizer)
+                self.optimizer, self.steps, self.done = id(optimizer), 0, min(self.done, 1)
+        self.steps += 1
         # Without a batch since the last step, this belongs to that step: DeepSpeed steps once for each parameter group.
         if self.given_up or self.done >= self.batches or self.done == 0:
             return True
         self.kept = Gradients(optimizer)
-        self.step_is_held_back()
+        self.owner.step_is_held_back()
         return False
 
     def _give_up(self, why, optimizer):
-        self.refuse(["accumulation"], why)
+        self.owner.refuse(["accumulation"], why)
         self.given_up = True
         if optimizer is None:
             return
@@ -180,6 +191,9 @@ class AccumulationKnob:
         @functools.wraps(original)
         def step(scheduler, *args, **kwargs):
             if self._within_a_step():
+                if self.says_schedule:
+                    self.says_schedule = False
+                    self.owner.schedule_is_held_back()
                 self.late[id(scheduler)] = functools.partial(original, scheduler, *args, **kwargs)
                 return None
             self.late.pop(id(scheduler), None)

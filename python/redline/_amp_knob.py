@@ -11,6 +11,7 @@ Otherwise OwnScaling scales around backward and the optimizer's step.
 """
 
 import functools
+import sys
 import weakref
 
 import torch
@@ -18,7 +19,9 @@ from torch.amp.autocast_mode import autocast
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from redline._data_parallel import watch_data_parallel
 from redline._outermost import inside_a_model
+from redline._stand_in import known_to_torchscript
 
 TYPES = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -46,6 +49,8 @@ class AmpKnob:
         self.script_regions = 0
         self.script_scales = False
         self.scaling = None
+        self.given_up = False
+        self.shards = False
 
     def install(self):
         self._override_autocast()
@@ -53,10 +58,24 @@ class AmpKnob:
         self._wrap_backward()
         register_optimizer_step_pre_hook(self._before_step)
         if self.type is torch.float16:
-            self.scaling = OwnScaling(self.note)
+            self.scaling = OwnScaling()
+            watch_data_parallel(self._see_shards)
+
+    def _see_shards(self, model, ranks):
+        self.shards = self.shards or not isinstance(model, torch.nn.parallel.DistributedDataParallel)
+
+    def _gives_up(self):
+        """Ranks that hold shards of the gradients must skip a step together, for which only the script's GradScaler can
+        be made."""
+        shards = self.shards or "deepspeed" in sys.modules
+        if not self.given_up and self.scaling is not None and shards and not self.script_scales:
+            self.given_up, self.scaling = True, None
+            self.note("amp fp16 not applied: each rank holds a part of the gradients, and the script makes no "
+                      "ShardedGradScaler")
+        return self.given_up
 
     def enter_model(self, module):
-        if self.type is None or self.region is not None:
+        if self.type is None or self.region is not None or self._gives_up():
             return
         device = device_of(module)
         if device is None or torch.is_autocast_enabled(device):  # the script's own region, already set to the knob
@@ -94,9 +113,9 @@ class AmpKnob:
             # A backward pass restores the regions of the forward pass (custom_bwd, checkpointing).
             runs_backward = torch._C._current_graph_task_id() != -1
             deliberate = inside_a_model() or knob.script_regions > 0 or runs_backward
-            if knob.type is None or not deliberate:
+            if not knob.given_up and (knob.type is None or not deliberate):
                 region._enabled = knob.type is not None
-            if knob.type is not None:
+            if not knob.given_up and knob.type is not None:
                 region.fast_dtype = knob.type
             knob.script_regions += 1
             return _enter_autocast(region)
@@ -134,21 +153,24 @@ class AmpKnob:
                 tensors = self.scaling.scaled(tensors)
             return original(tensors, grad_tensors, *args, **kwargs)
 
-        torch.autograd.backward = backward
+        torch.autograd.backward = known_to_torchscript(backward, original)
 
 
 class OwnScaling:
     """Does what a script with a GradScaler does itself: it scales the loss before backward, unscales the gradients
     before the step, and skips the step if they overflowed."""
 
-    def __init__(self, note):
-        self.note = note
+    def __init__(self):
         self.scaler = None
         self.optimizers = weakref.WeakSet()
         self.stepped = False
         self._remember_optimizers()
-        for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
-            self._unscale_before_clipping(name)
+        for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
+            for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_"):
+                if hasattr(owner, name):
+                    self._unscale_before_clipping(owner, name)
+            if hasattr(owner, "get_total_norm"):  # of gradients
+                self._unscale_before_clipping(owner, "get_total_norm", lambda parameter: parameter.grad)
 
     def scaled(self, tensors):
         if self.scaler is None:
@@ -165,7 +187,8 @@ class OwnScaling:
         self.stepped = True
         found = self.scaler._found_inf_per_device(optimizer).values()
         if any(bool(overflow) for overflow in found):
-            optimizer.zero_grad(set_to_none=True)  # without gradients the step changes nothing
+            for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+                parameter.grad = None  # without gradients the step changes nothing
 
     def unscaling(self, closure, optimizer):
         """Wraps the closure of a step: the gradients exist only after the closure has run, and are unscaled then."""
@@ -195,20 +218,21 @@ class OwnScaling:
 
         Optimizer.__init__ = init
 
-    def _unscale_before_clipping(self, name):
-        original = getattr(torch.nn.utils, name)
+    def _unscale_before_clipping(self, owner, name, takes=lambda parameter: parameter):
+        """`takes(parameter)` is what the function takes of a parameter."""
+        original = getattr(owner, name)
 
         @functools.wraps(original)
         def clip(parameters, *args, **kwargs):
             parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-            clipped = {id(parameter) for parameter in parameters}
+            clipped = {id(parameter) for parameter in parameters if parameter is not None}
             for optimizer in list(self.optimizers):
-                owned = (p for group in optimizer.param_groups for p in group["params"])
+                owned = (takes(p) for group in optimizer.param_groups for p in group["params"])
                 if self.scaler is not None and any(id(p) in clipped for p in owned):
                     self._unscale(optimizer)
             return original(parameters, *args, **kwargs)
 
-        setattr(torch.nn.utils, name, clip)
+        setattr(owner, name, clip)
 
 
 def _unhooked_scaler(device):

@@ -30,6 +30,7 @@ class FlightRecording(AutomaticRecording):
 
     def _next_step(self):
         self._close_step()
+        self._samples.end_step(recorded=False)
         if self._step == 0:
             self._begin_work()
         self._step += 1

@@ -34,6 +34,7 @@ from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
 from redline._rank import is_launcher
+from redline._stand_in import known_to_torchscript
 from redline._torch_settings import autocast_seen, note_autocast, watch_autocast
 from redline._training_signs import holds_parameter
 from redline._trial_report import TrialReporter
@@ -101,7 +102,7 @@ class Knobs:
         self.optimizer = OptimizerKnobs({name: values[name] for name in OPTIMIZER_KNOBS if name in values}, self.refuse)
         self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
         batches = values.get("accumulation")
-        self.accumulation = AccumulationKnob(batches, self.refuse, self._step_is_held_back) if batches and batches > 1 else None
+        self.accumulation = AccumulationKnob(batches, self) if batches and batches > 1 else None
         self.checkpointing = CheckpointingKnob(values.get("checkpointing"))
         self.channels_last = values.get("channels_last")
         self.unknown = sorted(set(values) - set(KNOBS))
@@ -114,6 +115,7 @@ class Knobs:
         self.used_model = False  # a model was called, with gradients or for inference
         self.has_convolution = False  # a called model has weights of four dimensions
         self.device = None  # on which the model trains
+        self.script_compiles = False
         self.seen = {"channels_last": False, "compile": values.get("compile", False)}
         self.steps = 0
         self.stepped = set()  # ids of the optimizers that have stepped; None from the second iteration on
@@ -128,9 +130,15 @@ class Knobs:
                        and (above is None or self.values[name] > above)]:
             self.note(f"{', '.join(asked)} not applied: {why}")
 
-    def _step_is_held_back(self):
+    def step_is_held_back(self):
         if self.reporter is not None:
             self.reporter.has_optimizer = True
+
+    def schedule_is_held_back(self):
+        if self.reporter is None:  # a trial is too short for it to matter
+            self.note("accumulation: the script advances its learning-rate schedule after each batch, which now counts "
+                      "once a step. If the schedule's length is a number of batches, divide it by "
+                      f"{self.accumulation.batches}")
 
     def note(self, text):
         if self.reporter is not None:
@@ -219,8 +227,8 @@ class Knobs:
                 self.reporter.gradients_taken()
             return result
 
-        torch.autograd.backward = hide_from_compiler(watched_backward)
-        torch.autograd.grad = watched_grad
+        torch.autograd.backward = hide_from_compiler(known_to_torchscript(watched_backward, backward))
+        torch.autograd.grad = known_to_torchscript(watched_grad, grad)
 
     def _enter_model(self, module, args, kwargs):
         trains = torch.is_grad_enabled() and module.training
@@ -234,7 +242,7 @@ class Knobs:
         if self.channels_last is not None:
             self._lay_out(module)
             args = tuple(self._laid_out_input(value) for value in args)
-        if self.compile and (module.training or not self.loader.trains) and id(module) not in self.compiled:
+        if self.compile and (module.training or not self.loader.trains) and not _is_compiled(module):
             self.compiled.add(id(module))
             _compile_whole(module, self.compile)
         if self.amp is not None:
@@ -270,8 +278,8 @@ class Knobs:
 
     def _see_model(self, module):
         device = device_of(module)
-        if type(module).__name__ == "OptimizedModule":  # the script's own torch.compile
-            self.seen["compile"] = True
+        if id(module) not in self.compiled and _is_compiled(module):
+            self.seen["compile"] = self.script_compiles = True
         note_autocast()
         self.device = device
         self.seen["channels_last"] = any(
@@ -349,6 +357,8 @@ class Knobs:
         else:
             if not self.has_convolution:
                 self.refuse(["channels_last"], "the model has no convolution over images")
+            if self.script_compiles:
+                self.refuse(["compile"], "the script compiles its model itself")
             if self.checkpointing.is_on is None:
                 self.refuse(["checkpointing"], "the model offers no activation checkpointing")
         if self.reporter is not None and not self.reporter.optimizer_stepped:
@@ -371,6 +381,11 @@ class Knobs:
             with contextlib.suppress(RuntimeError, AttributeError):  # reading tf32 fails if fp32_precision was set
                 values[name] = setting.read()
         return values
+
+
+def _is_compiled(module):
+    """By torch.compile() or by its method compile()."""
+    return type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
 
 
 def _compile_whole(module, mode):

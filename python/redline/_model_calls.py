@@ -12,6 +12,8 @@ import types
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from redline._stand_in import known_to_torchscript
+
 
 class ModelCalls:
     """Calls `called(module)` before the next call of a module, once for each await_next(), until stop(). The module
@@ -83,6 +85,7 @@ def replace(owner, name, replacement):
 
     if isinstance(owner, types.ModuleType):  # torch.save is torch.serialization.save, which a pickle would look for
         own.__module__, own.__qualname__ = owner.__name__, name
+        known_to_torchscript(own, original)
 
     def restore():
         if getattr(owner, name) is own:

@@ -20,12 +20,12 @@ class Notes:
         note = {"pid": os.getpid(), "what": what, "text": text}
         try:
             file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
-        except (OSError, TypeError):
+            try:
+                os.write(file, json.dumps(note).encode() + b"\n")
+            finally:
+                os.close(file)
+        except (OSError, TypeError):  # also of a full disk
             return False
-        try:
-            os.write(file, json.dumps(note).encode() + b"\n")
-        finally:
-            os.close(file)
         return True
 
     def tell(self, what, text):

@@ -58,6 +58,9 @@ class OptimizerKnobs:
                 chosen = next((name for name in ("fused", "foreach") if defaults.get(name)), "default")
                 self.effective.setdefault("optimizer", chosen)
             original(optimizer, params, defaults)
+            if self.implementation != "default":
+                choice = {name: defaults[name] for name in ("foreach", "fused") if name in defaults}
+                optimizer.register_load_state_dict_pre_hook(functools.partial(_keep_choice, choice))
 
         Optimizer.__init__ = init
 
@@ -85,3 +88,10 @@ class OptimizerKnobs:
             return original(of, set_to_none=set_to_none)
 
         owner.zero_grad = zero_grad
+
+
+def _keep_choice(choice, optimizer, checkpoint):
+    """A checkpoint holds the implementation of the optimizer that it was made of, too."""
+    groups = [{**group, **{name: choice[name] for name in choice.keys() & group.keys()}}
+              for group in checkpoint["param_groups"]]
+    return {**checkpoint, "param_groups": groups}

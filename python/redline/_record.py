@@ -76,7 +76,9 @@ def _finish_before_hard_exit(finish):
 
     @functools.wraps(hard_exit)
     def finish_and_exit(*arguments, **named):
-        finish()
-        hard_exit(*arguments, **named)
+        try:
+            finish()
+        finally:
+            hard_exit(*arguments, **named)
 
     os._exit = finish_and_exit

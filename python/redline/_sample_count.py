@@ -18,7 +18,8 @@ class _Pass:
 
     def __init__(self, iterator, ended):
         self.iterator = weakref.ref(iterator, ended)
-        self.sampler = iterator._index_sampler  # the same in all passes over one loader
+        # The same in all passes over one loader. Holding it would keep the data set in memory.
+        self.sampler = id(iterator._index_sampler)
         self.samples = 0
         self.tokens = 0
         self.is_new = True  # it began in this step
@@ -68,8 +69,8 @@ class SampleCount:
         going_on = list(self._passes.values())
         training = going_on + [one for one in self._ended if not one.is_new]
         if training:
-            samplers = {id(one.sampler) for one in training}
-            training += [one for one in self._ended if one.is_new and id(one.sampler) in samplers]
+            samplers = {one.sampler for one in training}
+            training += [one for one in self._ended if one.is_new and one.sampler in samplers]
         return training or self._ended
 
     def take_samples_per_step(self):

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 
+import torch
 from torch.compiler import is_dynamo_compiling
 
 from redline._library import RecorderError, core_path
@@ -20,6 +21,16 @@ def stand_in(original, hook):
         return hook(*arguments, **named)
 
     return call
+
+
+def known_to_torchscript(wrapper, original):
+    """Gives `wrapper`. TorchScript has operators of its own in place of some functions, such as torch.autograd.grad, and
+    knows these functions by their ids: what stands in their place would be compiled, which fails."""
+    with contextlib.suppress(Exception):  # inner names of torch
+        operator = torch.jit._builtins._find_builtin(original)
+        if operator is not None:
+            torch.jit._builtins._register_builtin(wrapper, operator)
+    return wrapper
 
 
 def call_through(wrapper, original, inside):

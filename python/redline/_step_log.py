@@ -36,7 +36,7 @@ from redline._outermost import is_model, models
 from redline._python_library import step_functions
 from redline._rank import is_excluded, is_launcher, rank_and_world_size
 from redline._read_batches import ReadBatches
-from redline._stand_in import stand_in
+from redline._stand_in import known_to_torchscript, stand_in
 
 # trace/emit/step_log_terms.h has the same.
 (DATA_WAIT, FORWARD, BACKWARD, OPTIMIZER, COMMUNICATION_WAIT, EVALUATION, CHECKPOINT, GARBAGE_COLLECTION,
@@ -117,7 +117,8 @@ class StepLog:
         for name, make_hook, helper in [("backward", self._hooks.hook_backward, self._watch_reducer),
                                         ("_engine_run_backward", self._hooks.hook_engine, None)]:
             function = getattr(torch.autograd, name)
-            setattr(torch.autograd, name, functools.wraps(function)(make_hook(function, helper)))
+            hook = functools.wraps(function)(make_hook(function, helper))
+            setattr(torch.autograd, name, known_to_torchscript(hook, function))
         hook_optimizers()
         replace(torch.optim.Optimizer, "__init__", self._make_optimizer)
         self._watch_saving(torch, "save")
@@ -268,7 +269,8 @@ class StepLog:
         replace(os, "_exit", self._exit_at_once)  # exit() is seen by libredline.so
 
     def _exception(self, show, error_type, error, traceback):
-        self.mark(EXCEPTION, f"{error_type.__name__}: {error}")
+        with contextlib.suppress(Exception):  # an error's own text may raise
+            self.mark(EXCEPTION, f"{error_type.__name__}: {error}")
         show(error_type, error, traceback)
 
     def _exit_at_once(self, leave, status):

@@ -181,7 +181,11 @@ class TrialReporter:
             self.new_samples -= samples
             self._keep_batches()
             self.evaluation.last_batch_was_evaluated()
-        self.evaluation.training_goes_on(now_ns)
+        self.evaluation.training_goes_on(self._without_compilation(now_ns))
+
+    def _without_compilation(self, now_ns):
+        """A clock that stands while something is compiled, so that an evaluation's compilation does not count twice."""
+        return now_ns - self.compilation_ns
 
     def add_batch(self, samples, waited_ns, loader_pass=None):
         """The training loop took a batch out of a DataLoader and waited `waited_ns` for it. Each pass over a loader has
@@ -229,7 +233,7 @@ class TrialReporter:
             self.all_forwards += 1
             if not self.steps_sent:
                 self._show_activity(time.monotonic())
-            self.evaluation.forward_with_gradients(time.monotonic_ns())
+            self.evaluation.forward_with_gradients(self._without_compilation(time.monotonic_ns()))
             self._keep_batches()
             return
         self.evaluation.forward_without_gradients()
@@ -245,7 +249,7 @@ class TrialReporter:
     def backward_ended(self):
         """Ends a step if no optimizer does, as in a script that updates its parameters by hand."""
         now = time.monotonic()
-        self.evaluation.step_ended(time.monotonic_ns())
+        self.evaluation.step_ended(self._without_compilation(time.monotonic_ns()))
         self.all_backwards += 1
         self.first_backward = self.first_backward or now
         if self.marker:
@@ -330,7 +334,7 @@ class TrialReporter:
     def _end_step(self, steps=1):
         self._keep_batches()
         now_ns = time.monotonic_ns()
-        self.evaluation.step_ended(now_ns)
+        self.evaluation.step_ended(self._without_compilation(now_ns))
         if self.new_samples == 0:  # such as the last step of an epoch, if its batch was fetched during the step before
             return
         self.step_ns = now_ns

@@ -108,3 +108,16 @@ def test_an_evaluation_after_a_batch_that_was_fetched_ahead(reporter):
     reporter.ask_for_batch(time.monotonic_ns())
     assert reporter.evaluation.total_ns > 0
     assert (reporter.steps, reporter.samples) == (1, 16)
+
+
+def test_a_compilation_within_an_evaluation_counts_once(reporter):
+    reporter, _ = reporter
+    reporter.add_batch(8, 0)
+    reporter.add_step()
+    reporter.evaluation.other_batch()
+    reporter.forward(gradients=False)
+    second = 10**9
+    begin = time.monotonic_ns()
+    reporter.compilation(False, 2 * second)
+    reporter.ask_for_batch(begin + 3 * second)
+    assert reporter.evaluation.total_ns == pytest.approx(1 * second, abs=0.1 * second)

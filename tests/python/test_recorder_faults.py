@@ -144,6 +144,37 @@ print("the job goes on")
     assert [path.name.rpartition(".")[2] for path in folder.iterdir()] == ["partial"]
 
 
+def test_what_is_discarded_leaves_nothing_although_the_disk_was_full(job):
+    done, folder = job(
+        """
+limit_file_size(20000)
+begin()
+number = 0
+while not any(entry.stat().st_size == 20000 for entry in os.scandir(folder)):
+    record(1, b"name %d" % number)
+    number += 1
+call("redline_discard")
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_without_a_temporary_folder_a_window_is_recorded(job):
+    done, folder = job(
+        """
+os.environ["TMPDIR"] = "/nonexistent"
+call("redline_prepare", b"{}")
+call("redline_start")
+record()
+call("redline_stop")
+call("redline_export", folder.encode() + b"/trace.json.gz")
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(ranges(load(folder / "trace.json.gz"))) == 1000
+
+
 def test_an_export_beyond_the_limit_fails_and_not_the_job(job):
     done, folder = job(
         """
@@ -251,3 +282,17 @@ def test_a_window_of_the_programs_own_is_written_though_nothing_happened_in_it(j
     assert done.returncode == 0, done.stderr
     [path] = folder.iterdir()
     assert load(path)["redline"]["dropped"] == 0
+
+
+def test_a_job_that_closes_all_descriptors_costs_no_processor(job):
+    done, _ = job(
+        """
+call("redline_finish_on_termination")
+os.closerange(3, 64)
+before = time.process_time()
+time.sleep(0.5)
+print(time.process_time() - before)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0.2

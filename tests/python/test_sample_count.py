@@ -1,6 +1,8 @@
 """How many samples a recorded step trains on, whatever else fetches batches."""
 
+import gc
 import types
+import weakref
 
 import pytest
 from torch.utils.data import DataLoader
@@ -41,6 +43,16 @@ def test_an_epoch_shorter_than_a_step_is_training(count):
     assert train(count, DataLoader(range(24), 8), 4, 9) == 32
     assert train(count, DataLoader(range(8), 8), 1, 9) == 8
     assert train(count, DataLoader(range(8), 8), 3, 9) == 24
+
+
+def test_a_pass_that_has_ended_keeps_no_data_in_memory(count):
+    """Steps may be long in coming, or never come."""
+    loader = DataLoader(range(24), 8)
+    sampler = weakref.ref(loader.batch_sampler)
+    list(loader)
+    del loader
+    gc.collect()
+    assert sampler() is None
 
 
 def test_two_loaders_of_one_step_both_train(count):

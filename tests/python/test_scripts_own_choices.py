@@ -186,6 +186,112 @@ for batch in DataLoader(torch.ones(12, 2), batch_size=1):
     assert of_type(done, "step")[-1]["steps"] == 6
 
 
+def test_an_accumulation_goes_on_with_the_optimizer_of_the_next_phase(trial):
+    done = trial({"accumulation": 4}, """
+model = torch.nn.Linear(2, 1)
+for phase in range(2):
+    optimizer = torch.optim.SGD(model.parameters(), 0.5)
+    for batch in DataLoader(torch.ones(16, 2), batch_size=1):
+        before = float(model.bias[0])
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+        print(float(model.bias[0]) != before)
+""")
+    assert "accumulation" not in unused(done)
+    assert done.stdout.split().count("True") == 8
+
+
+OVERFLOWS = """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.AdamW(model.parameters(), 0.1)
+for number, batch in enumerate(DataLoader(torch.ones(8, 2), batch_size=1)):
+    before = float(model.bias[0])
+    (model(batch) * (1e30 if number == 3 else 1)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print(float(model.bias[0]) != before)
+"""
+
+
+def test_a_step_that_overflows_changes_nothing_whatever_zero_grad_does(trial):
+    moved = trial({"amp": "fp16", "zero_grad": "zero"}, OVERFLOWS).stdout.split()
+    assert moved[3] == "False" and moved[-1] == "True"
+
+
+def test_gradients_are_unscaled_before_any_way_to_clip_them(trial):
+    done = trial({"amp": "fp16"}, """
+from torch.nn.utils.clip_grad import clip_grad_norm_
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 1.0)
+before = float(model.bias[0])
+for batch in DataLoader(torch.ones(20, 2), batch_size=1):
+    model(batch).sum().backward()
+    clip_grad_norm_(model.parameters(), 0.1)
+    optimizer.step()
+    optimizer.zero_grad()
+print(before - float(model.bias[0]))
+""")
+    assert float(done.stdout) == pytest.approx(20 * 0.1 / 3**0.5, rel=0.2)  # a step or two only find the scale
+
+
+def test_shards_of_gradients_are_not_scaled_by_each_rank_alone(trial):
+    done = trial({"amp": "fp16"}, """
+from torch.distributed.fsdp import FullyShardedDataParallel
+torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+model = FullyShardedDataParallel(torch.nn.Linear(2, 1), device_id=torch.device("cpu"))
+optimizer = torch.optim.SGD(model.parameters(), 1.0)
+for batch in DataLoader(torch.ones(4, 2), batch_size=1):
+    result = model(batch)
+    print(result.dtype)
+    result.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""")
+    assert set(done.stdout.split()) == {"torch.float32"}
+    assert seen_knobs(done)["amp"] == "off"
+    assert [True for note in of_type(done, "note") if note["text"].startswith("amp fp16 not applied")]
+
+
+def test_a_checkpoint_does_not_undo_the_optimizer_of_the_knob(trial):
+    done = trial({"optimizer": "foreach"}, """
+model = torch.nn.Linear(2, 1)
+saved = torch.optim.SGD(model.parameters(), 0.1).state_dict()
+saved["param_groups"][0]["foreach"] = None
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+optimizer.load_state_dict(saved)
+print(optimizer.param_groups[0]["foreach"], saved["param_groups"][0]["foreach"])
+""")
+    assert done.stdout.split() == ["True", "None"]
+
+
+def test_a_script_that_compiles_keeps_its_own_choice(trial):
+    done = trial({"compile": False}, """
+model = torch.nn.Linear(2, 1)
+model.compile(backend="eager")
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.ones(4, 2), batch_size=1):
+    model(batch).sum().backward()
+    optimizer.step()
+""")
+    assert unused(done)["compile"] == "the script compiles its model itself"
+    assert seen_knobs(done)["compile"] == "on"
+
+
+def test_what_stands_in_for_autograd_can_be_scripted_and_pickled(trial):
+    done = trial({"accumulation": 2, "amp": "fp16"}, """
+import pickle
+class Force(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        (force,) = torch.autograd.grad([x.square().sum()], [x])
+        assert force is not None
+        return force
+print(torch.jit.script(Force())(torch.ones(1, requires_grad=True)))
+assert pickle.loads(pickle.dumps(torch.autograd.backward)) is torch.autograd.backward
+""")
+    assert done.stdout == "tensor([2.])\n"
+
+
 REENTRANT = """
 import torch
 from torch.utils.checkpoint import checkpoint

@@ -20,6 +20,11 @@ SpooledFile::~SpooledFile() {
   if (!saved_ && !is_worth_keeping) file_.remove();
 }
 
+void SpooledFile::drop() {
+  if (!saved_) file_.remove();
+  saved_ = true;
+}
+
 void SpooledFile::append(std::string_view text) {
   encoder_.append(text, compressed_);
   if (compressed_.size() >= kWriteStep) write_out(Wait::kNo);

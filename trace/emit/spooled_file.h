@@ -42,6 +42,9 @@ class SpooledFile {
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path,
                                                      std::string_view tail);
 
+  /// Removes the spool, also one that an error has cut short.
+  void drop();
+
   /// "" or why nothing more is written.
   [[nodiscard]] const std::string& error() const { return file_.error(); }
   [[nodiscard]] uint64_t bytes_written() const { return file_.size(); }

@@ -108,6 +108,8 @@ class TraceWriter {
   /// Saves the trace under its final name, which the file also holds as "traceName"; gzip if the
   /// name ends in ".gz", else plain. May be called several times, after complete().
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path);
+  /// Nobody wants the trace: removes the file, also where an error has cut it short.
+  void drop() { file_.drop(); }
 
   [[nodiscard]] const std::string& error() const { return file_.error(); }
   [[nodiscard]] uint64_t bytes_written() const { return file_.bytes_written(); }

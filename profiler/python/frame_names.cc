@@ -52,8 +52,13 @@ void FrameNames::close() {
 
 FrameName FrameNames::add(std::string text, std::string args) {
   const FrameName name{static_cast<uint32_t>(texts_.size())};
-  texts_.push_back({name_generation() - 1, {}, std::move(text), std::move(args)});
+  texts_.emplace_back();
+  replace(name, std::move(text), std::move(args));
   return name;
+}
+
+void FrameNames::replace(FrameName name, std::string text, std::string args) {
+  texts_[name.index] = {name_generation() - 1, {}, std::move(text), std::move(args)};
 }
 
 [[gnu::hot]] FrameNames::Interned FrameNames::intern(FrameName name) {
@@ -111,40 +116,43 @@ std::optional<FrameName> FrameNames::of_module_call(PyFrameObject* frame) {
 [[gnu::hot]] FrameName FrameNames::of_module(PyObject* module) {
   bool is_new = false;
   Module& known = modules_.find_or_add(module, 0, is_new);
+  if (is_new) known.name = add("");
   if (is_new || !refers_to(known.weak.get(), module)) {
     learn(known, module);
   } else if (known.version != places_.version()) {
-    known.name = with_place(known.name, module);
+    place(known.name, module);
     known.version = places_.version();
   }
   return known.name;
 }
 
+/// The name takes the slot of the module that was at this address before. A script that makes its
+/// loss anew in each step would else fill a flight recorder's memory.
 void FrameNames::learn(Module& known, PyObject* module) {
   known.weak.reset(PyWeakref_NewRef(module, nullptr));
   PyErr_Clear();
   places_.learn(module);
-  known.name = with_place(name_module(Py_TYPE(module)), module);
+  name_module(known.name, Py_TYPE(module));
+  place(known.name, module);
   known.version = places_.version();
 }
 
-FrameName FrameNames::name_module(PyTypeObject* type) {
+void FrameNames::name_module(FrameName name, PyTypeObject* type) {
   const std::string full_name = type->tp_name;
   const std::string class_name = full_name.substr(full_name.rfind('.') + 1);
   const uint32_t number = modules_of_class_[class_name]++;
-  return add("nn.Module: " + class_name + "_" + std::to_string(number),
-             "\"Python module id\": " + std::to_string(number));
+  replace(name, "nn.Module: " + class_name + "_" + std::to_string(number),
+          "\"Python module id\": " + std::to_string(number));
 }
 
-/// The name with the module's present place in its args.
-FrameName FrameNames::with_place(FrameName name, PyObject* module) {
+/// Puts the module's present place into the name's args.
+void FrameNames::place(FrameName name, PyObject* module) {
   const std::string* place = places_.of(module);
-  if (place == nullptr) return name;
+  if (place == nullptr) return;
   const std::string& before = texts_[name.index].args;
   std::string args = before.substr(0, before.find(','));  // the module's number
   args += ", \"Module name\": " + trace::json_string(*place);
-  if (args == before) return name;
-  return add(texts_[name.index].text, std::move(args));
+  if (args != before) replace(name, texts_[name.index].text, std::move(args));
 }
 
 }  // namespace redline::profiler

@@ -66,11 +66,12 @@ class FrameNames {
   };
 
   [[nodiscard]] FrameName add(std::string text, std::string args = "");
+  void replace(FrameName name, std::string text, std::string args);
   [[nodiscard]] std::string describe_code(PyCodeObject* code, int line) const;
   [[nodiscard]] std::optional<FrameName> of_module_call(PyFrameObject* frame);
   void learn(Module& known, PyObject* module);
-  [[nodiscard]] FrameName name_module(PyTypeObject* type);
-  [[nodiscard]] FrameName with_place(FrameName name, PyObject* module);
+  void name_module(FrameName name, PyTypeObject* type);
+  void place(FrameName name, PyObject* module);
 
   Object module_call_;
   std::vector<Text> texts_;

@@ -202,6 +202,23 @@ for phase in range(2):
     assert done.stdout.split().count("True") == 8
 
 
+def test_a_schedule_that_counts_batches_is_pointed_out_once(with_knobs, tmp_path):
+    job = tmp_path / "job.py"
+    job.write_text("""
+import torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.5)
+scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0, total_iters=8)
+for batch in torch.utils.data.DataLoader(torch.ones(8, 2)):
+    model(batch).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    scheduler.step()
+""")
+    done = with_knobs({"accumulation": 2}, job)
+    assert done.stderr.count("If the schedule's length is a number of batches, divide it by 2") == 1
+
+
 OVERFLOWS = """
 model = torch.nn.Linear(2, 1)
 optimizer = torch.optim.AdamW(model.parameters(), 0.1)

@@ -286,8 +286,11 @@ Verdict judge(const Evidence& evidence) {
   if (!evidence.wait_status) return {};
   const int status = *evidence.wait_status;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  if (WIFSIGNALED(status)) return of_signal(WTERMSIG(status), evidence.oom_killer_ran);
+  // An exception that C++ code does not catch, out of memory too, ends the process by SIGABRT.
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (signal != 0 && signal != SIGABRT) return of_signal(signal, evidence.oom_killer_ran);
   if (auto found = judge_text(evidence.stderr_text)) return *found;
+  if (signal != 0) return of_signal(signal, evidence.oom_killer_ran);
   return of_exit(WEXITSTATUS(status), evidence);
 }
 

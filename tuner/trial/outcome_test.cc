@@ -218,6 +218,25 @@ TEST(Outcome, TellsWaitStatusesApart) {
   }
 }
 
+// C++ ends a process that does not catch its exception by SIGABRT.
+TEST(Outcome, AnUncaughtExceptionOfCppIsKnownByItsText) {
+  Evidence evidence;
+  evidence.wait_status = SIGABRT;
+  evidence.stderr_text =
+      "terminate called after throwing an instance of 'c10::OutOfMemoryError'\n"
+      "  what():  CUDA out of memory. Tried to allocate 2.00 GiB\n";
+  EXPECT_EQ(name(judge(evidence).outcome), "gpu_oom");
+  evidence.stderr_text =
+      "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  "
+      "std::bad_alloc\n";
+  EXPECT_EQ(name(judge(evidence).outcome), "host_oom");
+  evidence.wait_status = SIGKILL;
+  EXPECT_THAT(judge(evidence).message, HasSubstr("SIGKILL")) << "a kill says more than a text";
+  evidence.wait_status = SIGABRT;
+  evidence.stderr_text = "train: loop.cc:7: Assertion `loss > 0' failed.\n";
+  EXPECT_EQ(judge(evidence).message, "died of signal 6 (Aborted)");
+}
+
 TEST(Outcome, TheKernelsCounterMakesAKillCertain) {
   Evidence evidence;
   evidence.wait_status = SIGKILL;

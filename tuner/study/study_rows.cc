@@ -136,6 +136,16 @@ void read_result_json(const Json& json, TrialResult& result) {
   result.notes = json.value("notes", std::vector<std::string>());
 }
 
+/// False if the text is not what result_json() writes.
+bool read_result_column(const std::string& text, TrialResult& result) {
+  try {
+    read_result_json(Json::parse(text), result);
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
 std::vector<std::string> words_of(const Json& command) {
   std::vector<std::string> words;
   for (const Json& word : command) {
@@ -186,20 +196,21 @@ Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values) 
 std::string config_column(const Config& config) { return dump(config); }
 
 std::optional<Config> read_config_column(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
-  return json.is_object() ? std::optional(json.get<Config>()) : std::nullopt;
+  try {
+    return Json::parse(text).get<Config>();
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
 }
 
 Result<FinishedTrial> read_trial(Statement& row) {
   FinishedTrial trial{.id = row.integer(0), .config = {}, .why = row.text(2), .result = {}};
-  const Json config = Json::parse(row.text(1), nullptr, false);
-  const Json rest = Json::parse(row.text(11), nullptr, false);
+  const std::optional<Config> config = read_config_column(row.text(1));
   const std::optional<Outcome> outcome = outcome_from_string(row.text(3));
-  if (!config.is_object() || !rest.is_object() || !outcome) {
+  if (!config || !outcome || !read_result_column(row.text(11), trial.result)) {
     return tl::unexpected(fmt::format("trial {} cannot be read: the file is damaged", trial.id));
   }
-  trial.config = config.get<Config>();
-  read_result_json(rest, trial.result);
+  trial.config = *config;
   trial.result.outcome = *outcome;
   if (!row.is_null(4)) {
     trial.result.throughput =

@@ -171,13 +171,33 @@ TEST_F(StudyRows, AStudyOfAnOlderProgramHasTheDefaultsOfWhatItLacks) {
 }
 
 TEST_F(StudyRows, AnUnreadableTrialIsNamed) {
-  for (const char* damage : {"config='[]'", "result='['", "outcome='new'"}) {
+  for (const char* damage :
+       {"config='[]'", "config='{\"batch_size\": 8}'", "result='['", "result='{\"ranks\":\"two\"}'",
+        "result='{\"latency\":{}}'", "result='{\"expected\":{\"score\":null}}'",
+        "result='{\"limits\":{\"x\":1}}'", "outcome='new'"}) {
     std::filesystem::remove(path());
     make(path(), {whole_result()});
     ASSERT_TRUE(Database::open(path())->execute(std::string("UPDATE trials SET ") + damage));
     EXPECT_THAT(read_study(path()).error(),
                 HasSubstr("trial 1 cannot be read: the file is damaged"));
   }
+}
+
+TEST_F(StudyRows, ARunningTrialWhoseValuesCannotBeReadIsLeftOut) {
+  auto study = Study::open(path(), identity_, true);
+  ASSERT_TRUE(study->start({{{"batch_size", "1"}}, "one"}));
+  ASSERT_TRUE(study->start({{{"batch_size", "2"}}, "two"}));
+  ASSERT_TRUE(Database::open(path())->execute("UPDATE trials SET config='{\"x\":1}' WHERE id=1"));
+  std::vector<Proposal> seen;
+  const auto claim = study->claim(
+      0, [](const FinishedTrial&) {},
+      [&seen](const std::vector<Proposal>& running) {
+        seen = running;
+        return std::nullopt;
+      });
+  ASSERT_TRUE(claim) << claim.error();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].why, "two");
 }
 
 TEST_F(StudyRows, TheIdentityIsReadAsItWasWritten) {

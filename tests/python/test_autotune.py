@@ -420,6 +420,37 @@ def test_output_that_cannot_be_written_is_an_error(run, tune, tmp_path):
     assert len(trials_of(tmp_path)) == 2, "the study is complete all the same"
 
 
+@pytest.mark.parametrize(
+    ("options", "command", "stream", "status"),
+    [
+        (["--max-trials", "9", "--format", "json"], "echo rate {x}", ">", 1),
+        (["--dry-run"], "echo rate {x}", ">", 1),
+        (["--max-trials", "2"], "false {x}", "2>", 1),
+        (["--cheese"], "echo rate {x}", "2>", 2),
+    ],
+)
+def test_a_stream_that_takes_nothing_is_no_crash(run, program, tmp_path, options, command, stream, status):
+    search = [program("autotune"), "--knob", "x=1..9", "--metric", "rate ([0-9]+)", *options, "--", *command.split()]
+    done = run(["sh", "-c", f'exec "$@" {stream}/dev/full', "sh", *search], cwd=tmp_path)
+    assert done.returncode == status, done.stderr
+    assert ("stdout: the output could not be written" in done.stderr) == (stream == ">")
+
+
+def test_a_closed_terminal_ends_the_search_in_order(tune, tmp_path, no_process_left):
+    ours, its = pty.openpty()
+    command = [str(word) for word in tune("--max-trials", "9")]
+    environment = {**os.environ, **held_from(3)}
+    with subprocess.Popen(command, env=environment, stdin=its, stdout=its, stderr=its, cwd=tmp_path,
+                          start_new_session=True) as autotune:
+        os.close(its)
+        wait_for_trial(tmp_path, 3)
+        os.close(ours)
+        autotune.send_signal(signal.SIGHUP)  # as the kernel does where the terminal controls the session
+        assert autotune.wait(timeout=60) == 1, "its output could not be written"
+    assert [state for _, state, _, _ in trials_of(tmp_path)] == ["finished", "finished", "interrupted"]
+    assert (tmp_path / "autotune.study.html").exists()
+
+
 def test_profile_best_records_the_default_and_the_best(run, program, python, tmp_path, no_process_left):
     train = f"{python} {JOB.with_name('plain_loop.py')} --steps 12 --batch-size {{batch_size}}"
     options = ["--knob", "batch_size=8,64", *METRIC, "--max-trials", "2", "--strategy", "grid", "--profile-best"]

@@ -12,6 +12,7 @@
 #include "base/help_formatter.h"
 #include "base/terminal.h"
 #include "profiler/request/options.h"
+#include "tuner/show/table.h"
 #include "tuner/space/hook_knobs.h"
 #include "tuner/space/knob.h"
 #include "tuner/trial/slurm.h"
@@ -83,9 +84,9 @@ constexpr const char* kExamples =
 int report_usage(const CLI::ParseError& error) {
   std::string text = error.what();
   if (const size_t at = text.find("--knob: "); at == 0) text.erase(0, 8);
-  fmt::print(stderr, "autotune: {}\n", text);
+  put(stderr, fmt::format("autotune: {}\n", text));
   if (text.find("Example") == std::string::npos) {
-    fmt::print(stderr, "autotune --help has the options and examples.\n");
+    put(stderr, "autotune --help has the options and examples.\n");
   }
   return kUsage;
 }

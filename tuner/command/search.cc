@@ -48,7 +48,7 @@ void catch_signals() {
 }
 
 int fail(const std::string& message, int status = kFailed) {
-  fmt::print(stderr, "autotune: {}\n", message);
+  put(stderr, fmt::format("autotune: {}\n", message));
   return status;
 }
 
@@ -61,7 +61,7 @@ class Screen final : public Observer {
         history_(history),
         stream_(options.json ? stderr : stdout) {}
 
-  void say(const std::string& text) { std::fputs(text.c_str(), stream_), std::fflush(stream_); }
+  void say(const std::string& text) { put(stream_, text); }
 
   void trial_started(int64_t id, const Proposal& proposal) override {
     live_.start(id, proposal.why, time_left());
@@ -159,13 +159,13 @@ int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const
       stopped ? "" : add_profile(best, history, options, share, screen);
   Result<void> page;
   if (!history.empty()) {
-    if (stopped) fmt::print(stderr, "stopped; the same command with --resume goes on\n");
+    if (stopped) put(stderr, "stopped; the same command with --resume goes on\n");
     screen.say(table.summary(history, best, options));
     page = write_page(history, space, best, options);
     if (page) screen.say("see why: " + options.page_path() + "\n");
   }
-  if (options.json) fmt::print("{}", tune_json(history, best, options, stopped));
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+  if (options.json) put(stdout, tune_json(history, best, options, stopped));
+  if (std::ferror(stdout)) {
     return fail("stdout: the output could not be written; the study and best.json are complete");
   }
   if (!screen.write_error().empty()) return fail(screen.write_error());
@@ -203,10 +203,11 @@ void end_steps_left(const Options& options, const Study& study) {
     left.ended = left.ended && here.ended;
   }
   if (left.count == 0) return;
-  fmt::print(
-      stderr, "autotune: {}: {} of an earlier run {} still there, and {}\n", options.study,
-      format_plural(left.count, "job step"), left.count == 1 ? "was" : "were",
-      left.ended ? "ended" : "Slurm lists some of them a minute after it was told to end them");
+  put(stderr,
+      fmt::format("autotune: {}: {} of an earlier run {} still there, and {}\n", options.study,
+                  format_plural(left.count, "job step"), left.count == 1 ? "was" : "were",
+                  left.ended ? "ended"
+                             : "Slurm lists some of them a minute after it was told to end them"));
 }
 
 /// Whether the search goes on with the trials of the same command that a file holds. The user is
@@ -223,10 +224,11 @@ Answer ask_to_go_on(const std::string& path, const Options& options) {
     return trial.result.outcome == Outcome::kOk;
   };
   if (!trials || std::ranges::none_of(*trials, is_success)) return Answer::kNotAsked;
-  fmt::print(stderr,
-             "autotune: {} has {} of this command. Go on with them? [Y: go on, n: start anew in "
-             "another file] ",
-             path, format_plural(std::ssize(*trials), "trial"));
+  put(stderr,
+      fmt::format(
+          "autotune: {} has {} of this command. Go on with them? [Y: go on, n: start anew in "
+          "another file] ",
+          path, format_plural(std::ssize(*trials), "trial")));
   const int answer = std::getchar();
   return answer == 'n' || answer == 'N' ? Answer::kAnew : Answer::kGoOn;
 }
@@ -240,7 +242,7 @@ Options with_own_study(Options options, const StudyIdentity& identity) {
   const Answer answer = ask_to_go_on(own, options);
   if (answer == Answer::kAnew) own = Study::own_path(options.study, identity, true);
   if (answer == Answer::kGoOn) options.resume = true;
-  if (own != options.study) fmt::print(stderr, "autotune: the study is {}\n", own);
+  if (own != options.study) put(stderr, fmt::format("autotune: the study is {}\n", own));
   options.study = own;
   return options;
 }
@@ -278,8 +280,8 @@ int run_search_command(const Options& given) {
                                        .most_trials = options.budget.max_trials,
                                        .seed = options.seed});
   if (options.dry_run) {
-    fmt::print("{}", dry_run_text(options, *space, *strategy, machine, *shares));
-    return kDone;
+    put(stdout, dry_run_text(options, *space, *strategy, machine, *shares));
+    return std::ferror(stdout) ? fail("stdout: the output could not be written") : kDone;
   }
 
   const StudyIdentity identity = {
@@ -293,18 +295,20 @@ int run_search_command(const Options& given) {
   options = with_own_study(std::move(options), identity);
   catch_signals();
   if (const auto warning = foreign_writer(options.study))
-    fmt::print(stderr, "autotune: {}\n", *warning);
+    put(stderr, fmt::format("autotune: {}\n", *warning));
   Result<Study> study = Study::open(options.study, identity, options.resume);
   if (!study) return fail(study.error());
   if (study->joined()) {
-    fmt::print(stderr,
-               "autotune: {}: another autotune is using it; both search together. Give each GPUs "
-               "or cores of its own (CUDA_VISIBLE_DEVICES, taskset)\n",
-               options.study);
+    put(stderr,
+        fmt::format(
+            "autotune: {}: another autotune is using it; both search together. Give each GPUs "
+            "or cores of its own (CUDA_VISIBLE_DEVICES, taskset)\n",
+            options.study));
   }
   if (options.slurm && !study->joined()) end_steps_left(options, *study);
   if (study->dropped_failures() > 0) {
-    fmt::print(stderr, "autotune: {}: no trial in it succeeded; started over\n", options.study);
+    put(stderr,
+        fmt::format("autotune: {}: no trial in it succeeded; started over\n", options.study));
   }
   History history(*space, options.objective);
   Result<std::vector<FinishedTrial>> finished = study->finished();

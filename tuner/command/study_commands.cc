@@ -75,16 +75,16 @@ int finish(const Result<std::string>& text, const std::string& path) {
   if (text && !path.empty()) {
     const auto written = write_atomically(path, *text);
     if (written) return 0;
-    fmt::print(stderr, "autotune: {}\n", written.error());
+    put(stderr, fmt::format("autotune: {}\n", written.error()));
     return 1;
   }
   if (!text) {
-    fmt::print(stderr, "autotune: {}\n", text.error());
+    put(stderr, fmt::format("autotune: {}\n", text.error()));
     return 1;
   }
-  std::fwrite(text->data(), 1, text->size(), stdout);
-  if (std::fflush(stdout) == 0) return 0;
-  fmt::print(stderr, "autotune: stdout: the output could not be written\n");
+  put(stdout, *text);
+  if (!std::ferror(stdout)) return 0;
+  put(stderr, "autotune: stdout: the output could not be written\n");
   return 1;
 }
 
@@ -130,7 +130,7 @@ std::optional<int> run_study_command(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "autotune {}: {}\n", word, error.what());
+    put(stderr, fmt::format("autotune {}: {}\n", word, error.what()));
     return kUsage;
   }
   if (apply->parsed()) request.output = config;

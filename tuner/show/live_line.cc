@@ -12,6 +12,11 @@ constexpr size_t kWidth = kTerminalColumns - 1;  // a full line would move the c
 
 }  // namespace
 
+void put(std::FILE* stream, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fflush(stream);
+}
+
 LiveLine::LiveLine() : on_(isatty(STDERR_FILENO) != 0), style_(style_of(STDERR_FILENO)) {}
 
 void LiveLine::start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left) {
@@ -25,8 +30,7 @@ void LiveLine::show(int64_t id, const TrialProgress& progress) {
   running_[id].progress = progress;
   if (!on_) return;
   const std::string line = text();
-  fmt::print(stderr, "\r\x1b[K{}", style_.left(line, kWidth));
-  std::fflush(stderr);
+  put(stderr, "\r\x1b[K" + style_.left(line, kWidth));
 }
 
 std::string LiveLine::text() const {
@@ -45,8 +49,7 @@ std::string LiveLine::text() const {
 
 void LiveLine::clear() {
   if (!on_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  put(stderr, "\r\x1b[K");
 }
 
 }  // namespace redline::tuner

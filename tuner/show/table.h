@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <map>
 #include <string>
 
@@ -13,6 +14,10 @@
 #include "tuner/trial/trial.h"
 
 namespace redline::tuner {
+
+/// Writes and flushes. What cannot be written (a closed terminal, a full disk) is left to
+/// std::ferror(): fmt::print() would throw, and a search must come to its end without readers, too.
+void put(std::FILE* stream, const std::string& text);
 
 class Table {
  public:

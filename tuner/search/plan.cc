@@ -135,7 +135,9 @@ Standing standing_of(const History& history, const std::vector<Config>& group) {
 std::optional<Proposal> next_confirmation(const History& history, int trials_left) {
   const auto confirmed = static_cast<int>(std::ranges::count_if(history.trials(), is_confirming));
   const std::vector<Config> group = finalists(history, confirmed + trials_left);
-  if (group.size() < 2) return std::nullopt;
+  // The defaults alone have won against nobody.
+  const Config first = history.canonical(history.trials().front().config);
+  if (group.empty() || group == std::vector{first}) return std::nullopt;
   const auto runs_of = [&](const Config& config) {
     return static_cast<int>(history.runs_of(config).size());
   };

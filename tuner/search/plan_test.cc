@@ -117,6 +117,29 @@ TEST_F(PlanTest, AClearWinnerWhoseMemoryIsNearlyFullRunsAgainAlone) {
   EXPECT_EQ(next(), "nothing");
 }
 
+TEST_F(PlanTest, AWinnerIsConfirmedAlsoWhereTheDefaultsRunOutOfMemory) {
+  add("32", "default", Outcome::kGpuOom);
+  ran("8", 200);
+  ran("1", 100);
+  EXPECT_EQ(next(), "8");
+  ran("4", 150);
+  EXPECT_EQ(confirm_to_the_end(), 1) << "memory is not nearly full";
+  EXPECT_EQ(best(), "8");
+}
+
+TEST_F(PlanTest, WhereTheDefaultsRunOutOfMemoryAWinnerNearTheLimitRunsFourTimes) {
+  add("16", "default", Outcome::kGpuOom);
+  ran("1", 100);
+  ran("8", 200);
+  EXPECT_EQ(confirm_to_the_end(), 3);
+}
+
+TEST_F(PlanTest, DefaultsWithoutARivalAreNotConfirmed) {
+  ran("8", 200);
+  ran_out_of_memory("16");
+  EXPECT_EQ(next(), "nothing");
+}
+
 TEST_F(PlanTest, ALongerStudyKeepsMoreTrialsForConfirmation) {
   strategy_.wanted = {.config = {{"batch_size", "64"}}, .why = "test"};
   const auto next_of = [this](int trials) { return next(std::chrono::seconds(trials)); };

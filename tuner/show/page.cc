@@ -57,6 +57,8 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
     text += fmt::format("<p>{} itself</p>", best->default_name());
   } else if (best->speedup) {
     text += "<p>" + speedup_text(*best) + "</p>";
+  } else {
+    text += fmt::format("<p>{} does not run{}</p>", best->default_name(), best->doubt());
   }
   for (const std::string& line : {tokens_text(*best, ""), energy_text(*best, "")}) {
     if (!line.empty()) text += "<p>" + line + "</p>";

@@ -206,7 +206,7 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   } else if (best.speedup) {
     text += "\n      " + speedup_text(best) + "\n";
   } else {
-    text += fmt::format("\n      {} does not run\n", best.default_name());
+    text += fmt::format("\n      {} does not run{}\n", best.default_name(), best.doubt());
   }
   std::vector<std::string> parts;
   for (const auto& [name, value] : best.effective) parts.push_back(name + " " + value);

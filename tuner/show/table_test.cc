@@ -112,6 +112,19 @@ TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmed) {
               Not(HasSubstr("not confirmed")));
 }
 
+TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmedWhereTheDefaultsDoNotRun) {
+  TrialResult result;
+  result.outcome = Outcome::kGpuOom;
+  history_.add({.id = 1, .config = {}, .why = "default", .result = result});
+  const auto summary_after = [&](const std::string& why) {
+    (void)line_of(why, 200);
+    return Table(space_, TextStyle{}).summary(history_, find_best(history_), {});
+  };
+  EXPECT_THAT(summary_after("batch"),
+              HasSubstr("\n      the default does not run, not confirmed: it ran once\n"));
+  EXPECT_THAT(summary_after(kConfirm), HasSubstr("\n      the default does not run\n"));
+}
+
 TEST_F(TableOf, TheNumberOfATrialIsWhole) {
   for (int trial = 1; trial < 100; ++trial) (void)line_of("batch", 1000);
   EXPECT_THAT(line_of("batch", 1000), StartsWith("100 "));

@@ -118,7 +118,7 @@ std::string speedup_text(const Best& best) {
   text += best.speedup->high < kSaysNothing
               ? fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high)
               : " (too few runs to say how sure that is)";
-  return text + (best.is_confirmed() ? "" : ", not confirmed: it ran once");
+  return text + best.doubt();
 }
 
 std::string best_json(const Best& best, const History& history,

@@ -57,6 +57,10 @@ struct Best {
   }
   /// The winner of many trials is partly lucky; only a second run shows what it does without luck.
   [[nodiscard]] bool is_confirmed() const { return is_default || estimate.runs > 1; }
+  /// What is said behind its speed-up, or that the defaults do not run; empty if it is confirmed.
+  [[nodiscard]] const char* doubt() const {
+    return is_confirmed() ? "" : ", not confirmed: it ran once";
+  }
   /// Whether the whole interval of the speed-up lies above 1.
   [[nodiscard]] bool proven() const {
     return speedup && !is_default && speedup->low > 1 && has_interval();

@@ -210,9 +210,9 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
     tuning.verdict = fmt::format("{}{:.2f} × the default ({:.2f} to {:.2f})",
                                  best->proven() ? "" : "not proven faster: ", best->speedup->value,
                                  best->speedup->low, best->speedup->high) +
-                     (best->is_confirmed() ? "" : ", not confirmed: it ran once");
+                     best->doubt();
   } else {
-    tuning.verdict = "the default does not run";
+    tuning.verdict = std::string("the default does not run") + best->doubt();
   }
   tuning.knobs = tuner::config_text(best->effective, " · ");
   tuning.command = "redline run --config best.json -- " +

@@ -36,6 +36,14 @@ bool limit_data(const std::optional<uint64_t>& bytes) {
   return setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 
+bool redirect_output(const TrackedOptions& options) {
+  constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
+  if (!redirect(options.stdout_path.c_str(), kCreate, STDOUT_FILENO)) return false;
+  // Opened twice, each would write over what the other has written.
+  if (options.stderr_path == options.stdout_path) return dup2(STDOUT_FILENO, STDERR_FILENO) >= 0;
+  return redirect(options.stderr_path.c_str(), kCreate, STDERR_FILENO);
+}
+
 bool pin_to(const std::vector<int>& cores) {
   if (cores.empty()) return true;
   cpu_set_t set;
@@ -53,11 +61,8 @@ tl::expected<pid_t, std::string> start_tracked(const TrackedOptions& options) {
     setsid();
     mark_by_limit(limit_mark);
     reset_signals();
-    constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
-    return redirect("/dev/null", O_RDONLY, STDIN_FILENO) &&
-           redirect(options.stdout_path.c_str(), kCreate, STDOUT_FILENO) &&
-           redirect(options.stderr_path.c_str(), kCreate, STDERR_FILENO) && pin_to(options.cores) &&
-           limit_data(options.data_limit_bytes);
+    return redirect("/dev/null", O_RDONLY, STDIN_FILENO) && redirect_output(options) &&
+           pin_to(options.cores) && limit_data(options.data_limit_bytes);
   });
   if (pid) return *pid;
   return tl::unexpected(options.argv[0] + ": " + pid.error());

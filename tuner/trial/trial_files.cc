@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kErrorBytes = 64 * 1024;
 
-// std::regex needs stack for every character that it matches.
+// std::regex needs stack for every character that it matches. Of a longer line the end is read.
 constexpr size_t kLongestMetricLine = 4096;
 constexpr std::string_view kUnitLetters = "KMGTiB";
 
@@ -92,13 +92,15 @@ std::string innermost_frames(const std::string& text) {
 template <typename Use>
 void for_each_match(const std::string& text, const std::string& pattern, const Use& use) {
   const std::regex expression(pattern);
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.size() > kLongestMetricLine) line.resize(kLongestMetricLine);
-    for (std::sregex_iterator match(line.begin(), line.end(), expression), end; match != end;
+  // A progress bar ends its lines by '\r'.
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find_first_of("\r\n", begin), text.size());
+    if (end - begin > kLongestMetricLine) begin = end - kLongestMetricLine;
+    const std::string line = text.substr(begin, end - begin);
+    for (std::sregex_iterator match(line.begin(), line.end(), expression), none; match != none;
          ++match) {
       const std::ssub_match& group = (*match)[1];
-      use(group.str(), std::string_view(group.second, line.cend()));
+      use(group.str(), std::string_view(group.second, line.end()));
     }
   }
 }

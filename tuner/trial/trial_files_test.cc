@@ -24,6 +24,19 @@ TEST(Metric, TheLastMatchCounts) {
   EXPECT_EQ(last_match(std::string(1 << 20, '1'), "(x)"), std::nullopt);
 }
 
+TEST(Metric, AProgressBarIsManyLines) {
+  std::string bar;
+  for (int step = 0; step < 2000; ++step) {
+    bar += "\rtrain " + std::to_string(step) + "/2000 " + std::to_string(10 + step) + " it/s";
+  }
+  EXPECT_EQ(last_match(bar + "\n", "([0-9.]+) it/s"), 2009.0);
+  EXPECT_EQ(last_match("rate 5\r\n", "^rate ([0-9]+)$"), 5.0);
+}
+
+TEST(Metric, OfALongLineTheEndIsRead) {
+  EXPECT_EQ(last_match("rate 1 " + std::string(10'000, '.') + " rate 2", "rate ([0-9]+)"), 2.0);
+}
+
 TEST(Metric, AMemoryIsReadWithItsUnit) {
   EXPECT_EQ(last_size("peak 77\n", "peak ([0-9]+)"), 77U);
   EXPECT_EQ(last_size("peak 1.5 GiB, free 2 GiB", "peak ([0-9.]+)"), 3U << 29);

@@ -85,6 +85,39 @@ const std::vector<Launcher>& launchers() {
   return kLaunchers;
 }
 
+/// How many words behind this option are its values, as far as we know the launchers' options.
+size_t values_behind(std::string_view option) {
+  constexpr std::string_view kFlags[] = {"--allow-run-as-root",
+                                         "--oversubscribe",
+                                         "--report-bindings",
+                                         "--tag-output",  // mpirun
+                                         "--use-hwthread-cpus",
+                                         "-q",
+                                         "-v",
+                                         "--verbose",
+                                         "--quiet",  // both
+                                         "--exclusive",
+                                         "--label",
+                                         "-l",
+                                         "--overcommit",
+                                         "-O",
+                                         "--unbuffered",
+                                         "-u"};  // srun
+  if (option.find('=') != std::string_view::npos) return 0;
+  if (std::ranges::find(kFlags, option) != std::end(kFlags)) return 0;
+  return option == "--mca" ? 2 : 1;
+}
+
+/// The words before the program that the launcher starts, whose options are its own.
+std::span<const std::string> launchers_words(std::span<const std::string> words) {
+  size_t count = !words.empty() && words[0] == "launch" ? 1 : 0;  // of accelerate
+  while (count < words.size() && words[count].starts_with('-')) {
+    const size_t last = count + values_behind(words[count]);
+    for (++count; count <= last && count < words.size() && !words[count].starts_with('-');) ++count;
+  }
+  return words.first(count);
+}
+
 /// The value of the first option of `names`: "--name value" or "--name=value".
 std::optional<std::string> value_of(std::span<const std::string> words,
                                     const std::vector<std::string_view>& names) {
@@ -101,8 +134,8 @@ std::optional<std::string> value_of(std::span<const std::string> words,
 }
 
 std::optional<int64_t> count_of(const std::string& text, int gpus) {
-  if (text == "gpu") return gpus;
-  if (text == "auto" && gpus > 0) return gpus;
+  if (text == "gpu" || text == "auto")
+    return gpus > 0 ? std::optional<int64_t>(gpus) : std::nullopt;
   const auto number = parse_integer(text);
   return number && *number > 0 && *number < 1'000'000 ? number : std::nullopt;
 }
@@ -160,7 +193,7 @@ std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus) {
         std::find_if(launchers().begin(), launchers().end(),
                      [&](const Launcher& candidate) { return candidate.name == name; });
     if (launcher == launchers().end()) continue;
-    const auto words = std::span(command).subspan(i + 1);
+    const auto words = launchers_words(std::span(command).subspan(i + 1));
     const auto processes = value_of(words, launcher->processes);
     const auto nodes = value_of(words, launcher->nodes);
     if (!processes && launcher->otherwise == 0) return std::nullopt;

@@ -92,10 +92,24 @@ TEST(Ranks, OfEachLauncher) {
   EXPECT_EQ(ranks("accelerate launch --num_processes 2 train.py"), 2);
 }
 
+TEST(Ranks, OptionsBehindTheProgramAreItsOwn) {
+  EXPECT_EQ(ranks("mpirun python train.py -n 100"), std::nullopt);
+  EXPECT_EQ(ranks("mpirun --oversubscribe ./train -n 100"), std::nullopt);
+  EXPECT_EQ(ranks("mpirun --hostfile=hosts ./train -n 100"), std::nullopt);
+  EXPECT_EQ(ranks("mpirun --oversubscribe -np 2 ./train -n 100"), 2);
+  EXPECT_EQ(ranks("mpirun --mca btl tcp,self -x PATH -np 4 ./train"), 4);
+  EXPECT_EQ(ranks("srun -l --ntasks 6 ./train --ntasks 2"), 6);
+  EXPECT_EQ(ranks("torchrun train.py --nproc_per_node 8"), 1);
+  EXPECT_EQ(ranks("torchrun --rdzv_endpoint host:1 --nproc_per_node 8 train.py"), 8);
+  EXPECT_EQ(ranks("accelerate launch --multi_gpu --num_processes 2 train.py"), 2);
+  EXPECT_EQ(ranks("accelerate launch train.py --num_processes 2"), std::nullopt);
+}
+
 TEST(Ranks, UnknownWhereOnlyTheLauncherKnows) {
   EXPECT_EQ(ranks("./train"), std::nullopt);
   EXPECT_EQ(ranks("mpirun ./train"), std::nullopt);
   EXPECT_EQ(ranks("torchrun --nproc_per_node auto train.py"), std::nullopt);
+  EXPECT_EQ(ranks("torchrun --nproc_per_node gpu train.py"), std::nullopt) << "no GPU here";
   EXPECT_EQ(ranks("torchrun --nnodes 1:4 --nproc_per_node 2 train.py"), std::nullopt);
   EXPECT_EQ(ranks(""), std::nullopt);
 }

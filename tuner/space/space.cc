@@ -182,7 +182,7 @@ Config Space::canonical(const Config& config, const Config& defaults) const {
   Config whole = config;
   if (samples_a_step) {
     const auto size = number_of(whole, "batch_size");
-    if (size) whole["accumulation"] = std::to_string(*samples_a_step / *size);
+    if (size && *size > 0) whole["accumulation"] = std::to_string(*samples_a_step / *size);
   }
   Config result;
   for (const auto& [name, value] : whole) {

@@ -80,6 +80,12 @@ TEST(Space, KnobsOfRanksNeedRanks) {
       << "it may start ranks itself";
 }
 
+TEST(Space, AGlobalBatchNeedsNoGpuForRanksThatCountGpus) {
+  const std::vector<std::string> command = {"torchrun", "--nproc_per_node", "gpu", "train.py"};
+  EXPECT_EQ(make_space({"batch_size=1..8"}, command, kCpuMachine, 8)->ranks, 1)
+      << "until one tells";
+}
+
 TEST(Space, AGlobalBatchIsKeptExactlyByAccumulation) {
   const std::vector<std::string> command = {"torchrun", "--nproc_per_node=2", "train.py"};
   const Space space = *make_space({"batch_size=4..4096"}, command, kCpuMachine, 240);
@@ -90,6 +96,8 @@ TEST(Space, AGlobalBatchIsKeptExactlyByAccumulation) {
     EXPECT_EQ(2 * *parse_integer(config["batch_size"]) * *parse_integer(config["accumulation"]),
               240);
   }
+  EXPECT_EQ(space.canonical({{"batch_size", "0"}}, {}), (Config{{"batch_size", "0"}}))
+      << "an odd study file may say so";
   EXPECT_EQ(make_space({"num_workers=0..2"}, {"python", "t.py"}, kCpuMachine, 6)
                 ->find("batch_size")
                 ->text(),

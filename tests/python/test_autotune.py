@@ -411,6 +411,8 @@ def test_one_run_of_a_metric_claims_no_interval(run, program, tmp_path):
     assert "BEST  2.00 by --metric (one run)\n      not proven faster: 2.00 x the first trial\n" in done.stdout
     page = (tmp_path / "autotune.study.html").read_text()
     assert "one run</span>" in page and "2.00 x the first trial</p>" in page
+    shown = run([program("autotune"), "show", "autotune.study.db", "--trial", "1"], cwd=tmp_path)
+    assert "  1.00 by --metric\n" in shown.stdout
 
 
 def test_output_that_cannot_be_written_is_an_error(run, tune, tmp_path):

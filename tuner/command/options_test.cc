@@ -7,10 +7,12 @@ namespace redline::tuner {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-/// The error of `autotune --metric METRIC`; empty if the metric is accepted.
-std::string complaint_about_metric(std::string metric) {
-  std::string words[] = {"autotune", "--metric", std::move(metric), "--", "train"};
+/// The error of `autotune OPTIONS -- train`; empty if the options are accepted.
+std::string complaint_about(std::vector<std::string> words) {
+  words.insert(words.begin(), "autotune");
+  words.insert(words.end(), {"--", "train"});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   int status = 0;
@@ -22,10 +24,18 @@ std::string complaint_about_metric(std::string metric) {
 }
 
 TEST(Options, AMetricIsARegularExpressionWithOneGroup) {
-  EXPECT_EQ(complaint_about_metric("loss: (.*)"), "");
-  EXPECT_THAT(complaint_about_metric("loss"), HasSubstr("'loss' has 0 groups"));
-  EXPECT_THAT(complaint_about_metric("(a)(b)"), HasSubstr("has 2 groups"));
-  EXPECT_THAT(complaint_about_metric("(a"), HasSubstr("'(a'"));
+  EXPECT_EQ(complaint_about({"--metric", "loss: (.*)"}), "");
+  EXPECT_THAT(complaint_about({"--metric", "loss"}), HasSubstr("'loss' has 0 groups"));
+  EXPECT_THAT(complaint_about({"--metric", "(a)(b)"}), HasSubstr("has 2 groups"));
+  EXPECT_THAT(complaint_about({"--metric", "(a"}), HasSubstr("'(a'"));
+}
+
+TEST(Options, WhatAMetricCountsHasNoPrice) {
+  EXPECT_EQ(complaint_about({"--cost-per-hour", "3"}), "");
+  EXPECT_THAT(
+      complaint_about({"--cost-per-hour", "3", "--metric", "rate (.*)"}),
+      StartsWith("autotune: --cost-per-hour: it needs the samples that the hook counts, and "
+                 "--metric may count anything\n"));
 }
 
 }  // namespace

@@ -125,6 +125,24 @@ TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmedWhereTheDefaultsDoNotRun) {
   EXPECT_THAT(summary_after(kConfirm), HasSubstr("\n      the default does not run\n"));
 }
 
+// What a metric counts nobody knows: items, batches or tokens a second.
+TEST_F(TableOf, ARateByMetricGivesNoEpochAndNoStepsUntilCompilationPays) {
+  History history(space_, Objective::kMetric);
+  TrialResult result;
+  result.outcome = Outcome::kOk;
+  result.throughput = Throughput{25, 25, 25};
+  result.epoch_samples = 4000;
+  result.step_samples = 20;
+  history.add({.id = 1, .config = {}, .why = "default", .result = result});
+  result.throughput = Throughput{50, 50, 50};
+  result.compile_time = std::chrono::seconds(37);
+  history.add({.id = 2, .config = {{"compile", "on"}}, .why = "batch", .result = result});
+  const std::string text =
+      Table(space_, TextStyle{}, Objective::kMetric).summary(history, find_best(history), {});
+  EXPECT_THAT(text, HasSubstr("\n      compiled 37 s\n"));
+  EXPECT_THAT(text, Not(HasSubstr("epoch")));
+}
+
 TEST_F(TableOf, TheNumberOfATrialIsWhole) {
   for (int trial = 1; trial < 100; ++trial) (void)line_of("batch", 1000);
   EXPECT_THAT(line_of("batch", 1000), StartsWith("100 "));

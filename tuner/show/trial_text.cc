@@ -14,9 +14,11 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
   std::string text = fmt::format("trial {}  {}  {}\n  {}\n", trial.id, to_string(result.outcome),
                                  trial.why, config_text(history.effective(trial.config), ", "));
   if (trial.ok()) {
-    text += fmt::format("  {} {} ({} to {}, 95 %)", format_number(result.throughput->samples_per_s),
-                        unit_of(history.rate()), format_number(result.throughput->low),
-                        format_number(result.throughput->high));
+    const Throughput& rate = *result.throughput;
+    text += fmt::format("  {} {}", format_number(rate.samples_per_s), unit_of(history.rate()));
+    if (rate.high > rate.low) {
+      text += fmt::format(" ({} to {}, 95 %)", format_number(rate.low), format_number(rate.high));
+    }
     // A figure from --metric has no steps.
     if (result.steps > 0) text += " over " + format_plural(result.steps, "step");
     text += "\n";

@@ -70,7 +70,9 @@ std::optional<Compilation> compilation_of(const History& history, const Best& be
   }
   // A script that compiles by itself does so with other values, too.
   const auto more = result.time - longest_compilation(history, other);
-  if (!others || best.is_default || step_samples == 0 || more < std::chrono::seconds(1)) {
+  const bool counts_samples = history.rate() == Objective::kSamplesPerSecond;
+  if (!counts_samples || !others || best.is_default || step_samples == 0 ||
+      more < std::chrono::seconds(1)) {
     return result;
   }
   const double gained = 1 / others->throughput.samples_per_s -
@@ -104,6 +106,8 @@ std::optional<Best> find_best(const History& history) {
     if (run->result.latency) best.latency = run->result.latency;
   }
   if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate, spread);
+  // What --metric counts may be no samples.
+  if (history.rate() == Objective::kMetric) best.epoch_samples.reset();
   best.compilation = compilation_of(history, best, first, spread);
   if (best.is_default) best.speedup = Ratio{.value = 1, .low = 1, .high = 1};
   return best;

@@ -11,7 +11,13 @@ _VARIABLES = (
 )
 # These modules import torch and inherit our start-up hook, but only start other processes or compile kernels.
 _COMPILE_WORKER = "torch/_inductor/compile_worker/__main__.py"  # torch 2.7 and later start this file, without -m
-_LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torch._inductor.compile_worker")
+_LAUNCHERS = (
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "torch._inductor.compile_worker",
+    "accelerate.commands.",
+)
+_PROGRAMS = ("torchrun", "accelerate")
 
 
 def launched_rank():
@@ -44,7 +50,7 @@ def is_excluded(ranks):
 
 def is_launcher(command):
     """Whether `command` (as sys.orig_argv) only starts other processes: those that train, or that compile kernels."""
-    if any(os.path.basename(word) == "torchrun" or word.endswith(_COMPILE_WORKER) for word in command[:2]):
+    if any(os.path.basename(word) in _PROGRAMS or word.endswith(_COMPILE_WORKER) for word in command[:2]):
         return True
     return any(
         flag == "-m" and module.startswith(_LAUNCHERS) for flag, module in zip(command, command[1:])

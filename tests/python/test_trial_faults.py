@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sqlite3
 import subprocess
 
@@ -59,6 +60,28 @@ def test_every_fault_is_told_apart_and_leaves_nothing(run, sweep, tmp_path, no_p
         ended[fault].append(outcome)
     assert ended == {fault: [outcome] * runs for fault, (outcome, runs) in FAULTS.items()}
     assert {tail for fault, _, tail in rows if fault == "exits"} == {"it says why"}
+
+
+# As accelerate's launcher of one process does.
+ACCELERATE = """
+import subprocess, sys, torch
+command = [sys.executable, *sys.argv[2:]]
+if status := subprocess.run(command).returncode:
+    raise subprocess.CalledProcessError(returncode=status, cmd=command)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "outcomes"),
+    [(signal.SIGKILL, ["host_oom"] * 2), (signal.SIGSEGV, ["crash"] * 2)],
+)
+def test_a_launcher_hides_no_signal_that_ended_the_training(run, program, python, tmp_path, number, outcomes):
+    (tmp_path / "accelerate").write_text(ACCELERATE)
+    (tmp_path / "train.py").write_text(f"import os, torch\nos.kill(os.getpid(), {int(number)})\n")
+    search = [program("autotune"), "--knob", "num_workers=0,1,2", "--strategy", "grid", "--max-trials", "2"]
+    run([*search, "--", python, "accelerate", "launch", "train.py"], cwd=tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "autotune.study.db")) as study:
+        assert [row for (row,) in study.execute("SELECT outcome FROM trials ORDER BY id")] == outcomes
 
 
 def test_a_hang_ends_at_the_timeout(run, sweep, tmp_path, no_process_left):

@@ -46,7 +46,8 @@ constexpr Pattern kPatterns[] = {
      Outcome::kShmFull},
     {R"(unable to write to file </torch_|/dev/shm.*No space left on device)", Outcome::kShmFull},
     {R"(DataLoader worker \(pid.*killed by signal: Bus error)", Outcome::kShmFull},
-    {R"(Signal 7 \(SIGBUS\) received|exitcode\s*: -7 )", Outcome::kShmFull},
+    {R"(Signal 7 \(SIGBUS\) received|exitcode\s*: -7 |died with <Signals\.SIGBUS: 7>)",
+     Outcome::kShmFull},
     {R"(DefaultCPUAllocator: (can't allocate memory|not enough memory))", Outcome::kHostOom},
     // oneDNN says this if its scratch memory does not fit. For an operation that it does not
     // support it says "a primitive descriptor".
@@ -54,8 +55,9 @@ constexpr Pattern kPatterns[] = {
     {R"(\b(_Array)?MemoryError(:|\s|$)|std::bad_alloc)", Outcome::kHostOom},
     {R"(OSError: \[Errno 12\]|Cannot allocate memory)", Outcome::kHostOom},
     {R"(DataLoader worker \(pid.*killed by signal: Killed)", Outcome::kHostOom},
-    {R"(Signal 9 \(SIGKILL\) received|exitcode\s*: -9 |oom[_-]kill|Out of memory: Killed process)",
+    {R"(Signal 9 \(SIGKILL\) received|exitcode\s*: -9 |died with <Signals\.SIGKILL: 9>)",
      Outcome::kHostOom},
+    {R"(oom[_-]kill|Out of memory: Killed process)", Outcome::kHostOom},
     {R"(CUDA error: invalid configuration argument|batch_size should be a positive integer)",
      Outcome::kInvalid},
     {R"(: error: (unrecognized arguments|argument |the following arguments|ambiguous option))",

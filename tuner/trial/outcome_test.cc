@@ -59,6 +59,10 @@ constexpr TextCase kTexts[] = {
     {"  exitcode  : -9 (pid: 77)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received "
      "by PID 77",
      Outcome::kHostOom},
+    {"subprocess.CalledProcessError: Command '['python', 't.py']' died with <Signals.SIGKILL: 9>.",
+     Outcome::kHostOom},
+    {"subprocess.CalledProcessError: Command '['python', 't.py']' died with <Signals.SIGBUS: 7>.",
+     Outcome::kShmFull},
     {"RuntimeError: DataLoader worker (pid 9) is killed by signal: Bus error. It is possible that "
      "dataloader's workers are out of shared memory.",
      Outcome::kShmFull},

@@ -47,5 +47,20 @@ TEST(AskedValues, AreAllThatIsTried) {
   }
 }
 
+TEST(AskedValues, OfARangeBelowZeroAreDrawnFromAllOfIt) {
+  const Space space = *make_space({"shift=-5..5"}, {"train", "{shift}"}, {});
+  const auto search = make_strategy("random", space, {});
+  History history(space);
+  for (int trial = 0; trial < 11; ++trial) {
+    const auto proposal = search->ask(history);
+    ASSERT_TRUE(proposal) << "after " << trial << " of 11 values";
+    ASSERT_TRUE(space.find("shift")->contains(proposal->config.at("shift")));
+    TrialResult result;
+    result.outcome = Outcome::kOk;
+    result.throughput = Throughput{1, 1, 1};
+    history.add({.id = trial + 1, .config = proposal->config, .why = "random", .result = result});
+  }
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -1,4 +1,5 @@
-// Random search draws ranges evenly by their logarithm and choices evenly. Every other strategy
+// Random search draws ranges evenly by their logarithm, those that begin below zero and choices
+// evenly. Every other strategy
 // must beat it.
 #include <cmath>
 #include <random>
@@ -39,12 +40,15 @@ class RandomSearch final : public Strategy {
         config[knob.name] = knob.values[generator() % knob.values.size()];
         continue;
       }
-      // +1 keeps ranges that begin at zero finite. This does not use
-      // std::uniform_real_distribution, which differs between standard libraries.
+      // This does not use std::uniform_real_distribution, which differs between standard libraries.
       const double unit = static_cast<double>(generator() >> 11) * 0x1.0p-53;
-      const double low = std::log(static_cast<double>(knob.low) + 1);
-      const double high = std::log(static_cast<double>(knob.high) + 1);
-      config[knob.name] = std::to_string(knob.nearest(std::exp(low + unit * (high - low)) - 1));
+      const bool has_log = knob.low >= 0;
+      // +1 keeps ranges that begin at zero finite.
+      const auto place = [has_log](int64_t value) {
+        return has_log ? std::log(static_cast<double>(value) + 1) : static_cast<double>(value);
+      };
+      const double drawn = place(knob.low) + unit * (place(knob.high) - place(knob.low));
+      config[knob.name] = std::to_string(knob.nearest(has_log ? std::exp(drawn) - 1 : drawn));
     }
     return config;
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -65,10 +64,8 @@ std::string knobs_json(const Config& config, const std::set<std::string>& withou
   json object = json::object();
   for (const auto& [name, value] : config) {
     if (without.contains(name)) continue;
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error == std::errc() && end == value.data() + value.size()) {
-      object[name] = number;
+    if (const auto number = plain_number(value)) {
+      object[name] = *number;
     } else {
       object[name] = value;
     }

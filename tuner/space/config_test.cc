@@ -65,6 +65,7 @@ TEST(Placeholders, SaysWhichWereUsed) {
 TEST(Placeholders, KnobsBecomeJsonNumbersOrStrings) {
   EXPECT_EQ(knobs_json({{"batch_size", "64"}, {"amp", "bf16"}, {"lr", "0.1"}, {"x", "7b"}}, {"lr"}),
             R"({"amp":"bf16","batch_size":64,"x":"7b"})");
+  EXPECT_EQ(knobs_json({{"seed", "007"}}, {}), R"({"seed":"007"})") << "as the trials had it";
   EXPECT_EQ(knobs_json({}, {}), "{}");
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/printable.h"
 #include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
@@ -86,6 +87,11 @@ std::optional<int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
+std::optional<int64_t> plain_number(const std::string& text) {
+  const std::optional<int64_t> number = parse_integer(text);
+  return number && std::to_string(*number) == text ? number : std::nullopt;
+}
+
 bool Knob::is_numeric() const {
   return std::all_of(values.begin(), values.end(),
                      [](const std::string& value) { return parse_integer(value).has_value(); });
@@ -130,6 +136,9 @@ std::string Knob::text() const {
 }
 
 tl::expected<Knob, std::string> parse_knob(const std::string& text) {
+  if (const std::string seen = printable(text); seen != text) {
+    return error(seen, "batch_size", "it is not UTF-8 or cannot be shown");
+  }
   const size_t equals = text.find('=');
   Knob knob;
   knob.name = text.substr(0, equals);

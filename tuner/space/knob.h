@@ -41,5 +41,8 @@ struct Knob {
 
 /// The integer that all of `text` is, in decimal; nullopt if it is none.
 [[nodiscard]] std::optional<int64_t> parse_integer(std::string_view text);
+/// The same where the integer is written as `text` again, which "010" is not: such a text must stay
+/// one, because it stands for itself in the command.
+[[nodiscard]] std::optional<int64_t> plain_number(const std::string& text);
 
 }  // namespace redline::tuner

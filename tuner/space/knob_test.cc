@@ -62,6 +62,24 @@ TEST(Knob, ErrorsSayWhatIsWrongAndWhatWouldBeRight) {
   }
 }
 
+TEST(Knob, WhatCannotBeShownIsNoValue) {
+  for (const char* text : {"x=\xff,b", "x=a\tb", "x=a\xe2\x80\xae", "\xff=1"}) {
+    const auto knob = parse_knob(text);
+    ASSERT_FALSE(knob) << text;
+    EXPECT_NE(knob.error().find("is not UTF-8 or cannot be shown"), std::string::npos)
+        << knob.error();
+  }
+  EXPECT_TRUE(parse_knob("x=ä,b"));
+}
+
+TEST(Knob, OnlyATextThatANumberHasIsWrittenAsOne) {
+  EXPECT_EQ(plain_number("10"), 10);
+  EXPECT_EQ(plain_number("-4"), -4);
+  for (const char* text : {"010", "-0", "+1", "1.0", "", "x"}) {
+    EXPECT_EQ(plain_number(text), std::nullopt) << text;
+  }
+}
+
 TEST(Knob, NearestStaysInRangeAndPrefersWholeMultiplesOfEight) {
   const Knob batch = *parse_knob("batch_size=3..500");
   EXPECT_EQ(batch.nearest(0), 3);

@@ -19,7 +19,7 @@ using OrderedJson = nlohmann::ordered_json;
 OrderedJson knobs_json(const Config& config) {
   OrderedJson json = OrderedJson::object();
   for (const auto& [name, value] : config) {
-    if (const auto number = parse_integer(value))
+    if (const auto number = plain_number(value))
       json[name] = *number;
     else
       json[name] = value;

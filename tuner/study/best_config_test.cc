@@ -175,5 +175,11 @@ TEST_F(BestConfig, AScriptThatCompilesByItselfHasOnlyTheLongerCompilationToPay) 
   EXPECT_EQ(best().compilation->pays_after_steps, 60) << "3 s, 0.05 s a step faster";
 }
 
+TEST_F(BestConfig, ANumberKeepsItsLeadingZeros) {
+  add({{"batch_size", "016"}}, 100, "default");
+  const auto json = nlohmann::json::parse(best_json(best(), history(), {}));
+  EXPECT_EQ(json["knobs"]["batch_size"], "016");
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -384,6 +384,10 @@ TEST_F(RunTrial, TakesTheLastMetricOnStdout) {
   EXPECT_DOUBLE_EQ(result.throughput->samples_per_s, 2.5);
   EXPECT_EQ(result.peak_memory_bytes, 77U);
   EXPECT_EQ(python("print('nan img/s')").outcome, Outcome::kInvalid);
+  const TrialResult nothing = python("print('0.00 img/s')");
+  EXPECT_EQ(nothing.outcome, Outcome::kInvalid);
+  EXPECT_EQ(nothing.message,
+            "the metric is 0: it must be a finite number above 0, and more must be better");
   EXPECT_EQ(python("train(200); print('7 img/s')").throughput->samples_per_s, 7)
       << "its steps do not end it";
 }

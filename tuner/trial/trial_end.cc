@@ -96,6 +96,16 @@ Verdict on_timeout(const EndedTrial& trial) {
   return {Outcome::kHang, -1, "no result within " + format_wait(spec.timeout)};
 }
 
+/// What is wrong with a figure by --metric, if anything.
+std::optional<Verdict> on_metric(double figure) {
+  if (std::isnan(figure)) return Verdict{Outcome::kNanLoss, -1, "the metric is NaN"};
+  if (figure > 0 && std::isfinite(figure)) return std::nullopt;
+  return Verdict{
+      Outcome::kInvalid, -1,
+      fmt::format("the metric is {:g}: it must be a finite number above 0, and more must be better",
+                  figure)};
+}
+
 Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& throughput) {
   if (trial.end == TrialEnd::kCancelled) return {Outcome::kCancelled, -1, "cancelled"};
   if (trial.end == TrialEnd::kMeasured || trial.end == TrialEnd::kBehind) {
@@ -103,8 +113,8 @@ Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& thr
   }
   const Verdict found = judge(evidence_of(trial));
   if (found.outcome != Outcome::kOk) return found;
-  if (std::isnan(throughput.value_or(Throughput{}).samples_per_s)) {
-    return {Outcome::kNanLoss, -1, "the metric is NaN"};
+  if (throughput && !trial.spec.metric_regex.empty()) {
+    if (auto wrong = on_metric(throughput->samples_per_s)) return *std::move(wrong);
   }
   if (trial.end == TrialEnd::kHang) {
     return {Outcome::kHang, -1,

@@ -16,6 +16,7 @@ constexpr double kExposedShare = 0.05;  // of the step
 constexpr double kSkewShare = 0.10;
 constexpr int64_t kManyCalls = 100;        // a step
 constexpr int64_t kShortCallNs = 500'000;  // too short to reach the link's rate
+constexpr int64_t kFewExchanges = 8;       // a step: as many as tables of embeddings may need
 constexpr const char* kDdpForward = "DistributedDataParallel.forward";
 
 // Whether FSDP is at work: the trace has its ranges, or gathering parameters and scattering
@@ -36,9 +37,10 @@ bool shards_parameters(const Analysis& analysis) {
   return gather_ns > 0 && scatter_ns > 0 && 2 * (gather_ns + scatter_ns) > all_ns;
 }
 
-// Whether most of the communication is sending and receiving, as between the stages of a pipeline.
+// Whether most of the communication is sending and receiving, as between the stages of a pipeline
+// or around the ring of ring attention.
 // NCCL's all-to-all consists of sends and receives, too, but not of these calls of the program.
-bool is_pipeline(const RankSummary& rank) {
+bool sends_and_receives(const RankSummary& rank) {
   if (!rank.names->find("c10d::send") && !rank.names->find("c10d::recv_")) return false;
   int64_t between_two_ns = 0, all_ns = 0;
   for (const Collective& row : rank.collectives) {
@@ -52,18 +54,53 @@ bool makes_small_calls(int64_t calls_a_step, int64_t mean_ns) {
   return calls_a_step >= kManyCalls && mean_ns < kShortCallNs;
 }
 
+// When the process asked for the collective.
+int64_t asked_ns(const Activity& activity, const CollectiveCall& call) {
+  return interval_of(activity.trace(), call.launch ? call.launch : call.slice).begin_ns;
+}
+
+// A trace may have collectives before its first step and in a last one that was cut off.
+bool is_within_steps(const Activity& activity, const CollectiveCall& call) {
+  return begins_in_steps(activity, call.launch ? call.launch : call.slice);
+}
+
+bool is_exchange(const Collective& row) {
+  return contains(row.name, "SendRecv") || contains(row.name, "AllToAll") ||
+         contains(row.name, "all_to_all");
+}
+
+int64_t exchanges_a_step(const Activity& activity) {
+  int64_t count = 0;
+  for (const CollectiveCall& call : activity.analysis().communication.collectives.calls) {
+    const bool exchanges =
+        call.kind == CollectiveKind::kAllToAll || call.kind == CollectiveKind::kSendReceive;
+    if (exchanges && is_within_steps(activity, call)) ++count;
+  }
+  return count / activity.step_count();
+}
+
+// Most in exchanges, so many that they are of what the step itself computes, layer after layer.
+bool exchanges_activations(const Activity& activity) {
+  return is_exchange(activity.analysis().communication.table.front()) &&
+         exchanges_a_step(activity) > kFewExchanges;
+}
+
 // The cure depends on the collective that takes the most time.
 std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean_ns) {
   const Analysis& analysis = activity.analysis();
   const Collective& longest = analysis.communication.table.front();
-  const std::string_view name = longest.name;
-  if (is_pipeline(analysis)) {
-    return "most in send and receive, where stages of a pipeline wait for each other: more "
-           "microbatches a step, a schedule with smaller bubbles, or stages of equal length";
+  if (sends_and_receives(analysis)) {
+    return "most in send and receive: between stages of a pipeline, more microbatches a step, a "
+           "schedule with smaller bubbles, or stages of equal length; in a ring, compute on one "
+           "block while the next one is sent";
   }
-  if (contains(name, "SendRecv") || contains(name, "AllToAll") || contains(name, "all_to_all")) {
-    return "exchange the next batch's data while this one is computed";
+  if (exchanges_activations(activity)) {
+    return fmt::format(
+        "{} exchanges{}, as of tokens between experts: compute something else beside them (shared "
+        "experts, another microbatch), or spread the experts over fewer ranks",
+        exchanges_a_step(activity), activity.a_step());
   }
+  if (is_exchange(longest)) return "exchange the next batch's data while this one is computed";
   const bool gathers = longest.kind == CollectiveKind::kAllGather;
   if ((gathers || longest.kind == CollectiveKind::kReduceScatter) && shards_parameters(analysis)) {
     return "prefetch the next shard (backward_prefetch, forward_prefetch), or shard less";
@@ -109,16 +146,6 @@ int64_t reduced_forwards(const Activity& activity, Interval step, std::span<cons
   return static_cast<int64_t>(begins.size());
 }
 
-// When the process asked for the collective.
-int64_t asked_ns(const Activity& activity, const CollectiveCall& call) {
-  return interval_of(activity.trace(), call.launch ? call.launch : call.slice).begin_ns;
-}
-
-// A trace may have collectives before its first step and in a last one that was cut off.
-bool is_within_steps(const Activity& activity, const CollectiveCall& call) {
-  return begins_in_steps(activity, call.launch ? call.launch : call.slice);
-}
-
 // The times at which the process launched each all-reduce, in order.
 std::vector<int64_t> reductions_of(const Activity& activity) {
   std::vector<int64_t> times_ns;
@@ -159,7 +186,7 @@ std::string why_late(std::optional<WorkPart> part, std::span<const RankSummary* 
   if (part == WorkPart::kHost) {
     return most + ": look for other work or a slower clock there, and for what only it does";
   }
-  if (is_pipeline(*ranks.front())) {
+  if (sends_and_receives(*ranks.front())) {
     return most + ": if ranks are stages of a pipeline, give its stage fewer layers";
   }
   if (read_the_same(ranks)) {
@@ -196,7 +223,8 @@ std::optional<Finding> communication(const Activity& activity) {
   finding.evidence.emplace_back("calls", static_cast<double>(count));
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
-  if (is_pipeline(analysis)) return finding;  // a larger batch makes its bubbles as much larger
+  // A larger batch makes what they send, and bubbles, as much larger.
+  if (sends_and_receives(analysis) || exchanges_activations(activity)) return finding;
   const bool has_ddp = bool{activity.trace().find_string(kDdpForward)};
   finding.knob = has_ddp && makes_small_calls(calls_a_step, mean_ns) ? "bucket_cap_mb=5,25,100"
                                                                      : larger_batch_knob(activity);

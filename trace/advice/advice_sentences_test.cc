@@ -53,6 +53,12 @@ TraceText reductions(int count, int64_t ns) {
       std::vector<std::pair<const char*, int64_t>>(static_cast<size_t>(count), {kReduce, ns}));
 }
 
+// As of experts, which give each other tokens in every layer.
+TraceText exchanges(size_t count) {
+  return collectives(
+      std::vector<std::pair<const char*, int64_t>>(count, {"ncclDevKernel_SendRecv", 2 * kMs}));
+}
+
 TraceText counters(TraceText text, const std::string& worker, const std::string& cores) {
   const auto counter = [](const std::string& track, const std::string& value) {
     return R"({"ph": "C", "cat": "counter", "pid": 1, "tid": 0, "ts": 5, "name": ")" + track +
@@ -459,13 +465,35 @@ exchange the next batch's data while this one is computed
 removable_ns 1.7e+07, step_share 0.17, communication_ns 1.7e+07, calls 2
 ncclDevKernel_SendRecv 20000..32000 us
 )"},
+      {"communication", exchanges(8), R"(communication medium x 1.19048 [batch_size=1..4096]
+Exposed communication: 16.0 ms a step
+exchange the next batch's data while this one is computed
+removable_ns 1.6e+07, step_share 0.16, communication_ns 1.6e+07, calls 8
+ncclDevKernel_SendRecv 20000..22000 us
+ncclDevKernel_SendRecv 22000..24000 us
+ncclDevKernel_SendRecv 24000..26000 us
+ncclDevKernel_SendRecv 26000..28000 us
+ncclDevKernel_SendRecv 28000..30000 us
+)"},
+      {"communication", exchanges(9), R"(communication medium x 1.21951 []
+Exposed communication: 18.0 ms a step
+9 exchanges a step, as of tokens between experts:
+  compute something else beside them (shared experts, another microbatch), or spread the experts over fewer ranks
+removable_ns 1.8e+07, step_share 0.18, communication_ns 1.8e+07, calls 9
+ncclDevKernel_SendRecv 20000..22000 us
+ncclDevKernel_SendRecv 22000..24000 us
+ncclDevKernel_SendRecv 24000..26000 us
+ncclDevKernel_SendRecv 26000..28000 us
+ncclDevKernel_SendRecv 28000..30000 us
+)"},
       {"communication",
        collectives({{"ncclDevKernel_SendRecv", 12 * kMs}, {kReduce, 11 * kMs}})
            .cpu_op("c10d::send", 0, 10),
        R"(communication high x 1.2987 []
 Exposed communication: 23.0 ms a step
-most in send and receive, where stages of a pipeline wait for each other:
-  more microbatches a step, a schedule with smaller bubbles, or stages of equal length
+most in send and receive:
+  between stages of a pipeline, more microbatches a step, a schedule with smaller bubbles, or stages of equal length;
+  in a ring, compute on one block while the next one is sent
 removable_ns 2.3e+07, step_share 0.23, communication_ns 2.3e+07, calls 2
 ncclDevKernel_SendRecv 20000..32000 us
 )"},

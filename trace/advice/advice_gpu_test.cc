@@ -397,5 +397,24 @@ TEST(AdviceGpu, AStartUpIsNotJudgedAsTraining) {
   EXPECT_THAT(findings, ElementsAre(Field(&Finding::rule, "startup_recorded")));
 }
 
+TEST(AdviceGpu, AWaitForABusyGpuIsNoStartUp) {
+  const auto waiting = [](const char* call, int64_t busy_ns) {
+    return advice_on(TraceText()
+                         .top(gpu("A100", 8, 0))
+                         .cpu_op("aten::mm", 0, 1000 * kMs)
+                         .runtime("cudaLaunchKernel", kUs, 2 * kUs, 1)
+                         .kernel("ampere_sgemm_128x64_tn", 3 * kUs, busy_ns, on_stream(7, 1))
+                         .runtime(call, 10 * kUs, 900 * kMs, 2));
+  };
+  for (const char* call : {"cudaMemcpyAsync", "cudaStreamSynchronize", "cuStreamSynchronize"}) {
+    const auto findings = waiting(call, 899 * kMs);
+    EXPECT_THAT(findings, Not(HasRule("startup_recorded"))) << call;
+    EXPECT_THAT(findings, HasRule("tensor_cores_unused")) << call;
+    // Where the device has work for a part of the call, the rest is set-up.
+    EXPECT_EQ(only(waiting(call, 300 * kMs), "startup_recorded").headline,
+              "A start-up, not training: 600.0 ms in CUDA set-up");
+  }
+}
+
 }  // namespace
 }  // namespace redline::trace

@@ -15,8 +15,15 @@ namespace {
 constexpr double kStartupShare = 0.25;
 
 // A job's start creates the context, loads modules and fills the allocator's cache. Any call that
-// takes half a second does one of these, whatever its name.
+// takes half a second while no device works does one of these, whatever its name; beside device
+// work it may only wait for that.
 constexpr int64_t kFirstUseNs = 500'000'000;
+
+bool sets_up(const Activity& activity, SliceId call) {
+  if (duration_ns(activity.trace(), call) < kFirstUseNs) return false;
+  const Interval interval = interval_of(activity.trace(), call);
+  return interval.length_ns() - total_within_ns(activity.device_time(), interval) >= kFirstUseNs;
+}
 
 // XLA's ranges, and those of torch.compile.
 bool is_compilation(Category category, std::string_view name) {
@@ -33,16 +40,16 @@ std::optional<Finding> startup_recorded(const Activity& activity) {
   if (activity.analysis().steps.front().number) return std::nullopt;
   std::vector<SliceId> calls, compilations;
   for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (is_launch(category) && duration_ns(trace, slice) >= kFirstUseNs) {
+    if (is_launch(category) && sets_up(activity, slice)) {
       calls.push_back(slice);
     } else if (is_compilation(category, name_of(trace, slice))) {
       compilations.push_back(slice);
     }
   });
-  const bool compiles =
-      total_ns(activity.time_of(compilations)) > total_ns(activity.time_of(calls));
-  const std::vector<SliceId>& longer = compiles ? compilations : calls;
-  const int64_t time_ns = total_ns(activity.time_of(longer));
+  const int64_t compiling_ns = total_ns(activity.time_of(compilations));
+  const int64_t calls_ns = total_ns(subtract(activity.time_of(calls), activity.device_time()));
+  const bool compiles = compiling_ns > calls_ns;
+  const int64_t time_ns = std::max(compiling_ns, calls_ns);
   const StepShare part(activity, time_ns);
   if (part.share < kStartupShare) return std::nullopt;
   Finding finding;
@@ -57,7 +64,7 @@ std::optional<Finding> startup_recorded(const Activity& activity) {
       activity.lacks_pytorch() ? "a longer run has more of what comes after it"
                                : "record later steps (--schedule wait=1,warmup=1,active=3)");
   finding.evidence = {{"setup_ns", static_cast<double>(time_ns)}, {"trace_share", part.share}};
-  finding.events = longest(trace, longer);
+  finding.events = longest(trace, compiles ? compilations : calls);
   return finding;
 }
 

@@ -57,6 +57,7 @@ OptimizerCalls calls_of(const Activity& activity) {
         WorkKind::kOptimizer) {
       return;
     }
+    if (!begins_in_steps(activity, slice)) return;
     ++calls.operators;
     const auto name = name_of(trace, slice);
     if (name.find("_foreach_") != std::string_view::npos ||

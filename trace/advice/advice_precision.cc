@@ -57,10 +57,21 @@ int64_t saved_ns(int64_t time_ns, double rate, double faster_rate) {
   return static_cast<int64_t>(static_cast<double>(time_ns) * (1 - rate / faster_rate));
 }
 
+int64_t sum_ns(const Activity& activity, std::span<const SliceId> slices) {
+  int64_t sum = 0;
+  for (const SliceId slice : slices) sum += duration_ns(activity.trace(), slice);
+  return sum;
+}
+
+// Of the time of all kernels in the steps.
 double share_of_kernels(const Activity& activity, std::span<const SliceId> slices) {
-  int64_t part_ns = 0, whole_ns = 0;
-  for (const SliceId slice : slices) part_ns += duration_ns(activity.trace(), slice);
-  for (const KernelRow& row : activity.analysis().kernels) whole_ns += row.total_ns;
+  const int64_t part_ns = sum_ns(activity, slices);
+  int64_t whole_ns = 0;
+  for (const WorkKind kind :
+       {WorkKind::kFloat32Kernel, WorkKind::kTf32Kernel, WorkKind::kHalfKernel,
+        WorkKind::kTransposeKernel, WorkKind::kCollectiveKernel, WorkKind::kOtherKernel}) {
+    whole_ns += sum_ns(activity, activity.of(kind));
+  }
   return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
 }
 

@@ -648,6 +648,31 @@ TEST(AdviceSentences, CollectivesAfterTheStepsAreNotCounted) {
   EXPECT_THAT(found, ::testing::HasSubstr("communication_ns 3e+07"));
 }
 
+// Two whole steps, and a third one that was cut off and does not count.
+TEST(AdviceSentences, WhatComesAfterTheStepsHasNoPartInShares) {
+  TraceText text;
+  text.top(gpu("A100", 8, 0));
+  for (int i = 0; i < 3; ++i) {
+    const int64_t at_ns = i * 100 * kMs;
+    text.step(i + 3, at_ns, at_ns + 100 * kMs);
+    text.annotation("Optimizer.step#Adam.step", at_ns + 40 * kMs, at_ns + 90 * kMs);
+    const int operators = i < 2 ? 100 : 60;
+    for (int k = 0; k < operators; ++k) {
+      const int64_t begin_ns = at_ns + 40 * kMs + k * 500 * kUs;
+      text.cpu_op("aten::add_", begin_ns, begin_ns + 400 * kUs);
+    }
+    for (int k = 0; k < (i < 2 ? 5 : 2); ++k) {
+      const int64_t begin_ns = at_ns + 5 * k * kMs + 20 * kUs;
+      add_launched(text, at_ns + k * kMs, "ampere_sgemm_128x64_tn", begin_ns, begin_ns + 5 * kMs);
+    }
+  }
+  ASSERT_EQ(redline::testing::analysis_of(text).steps.size(), 2);
+  EXPECT_THAT(said(text, "optimizer_per_parameter"),
+              ::testing::HasSubstr("\n100 operators a step"));
+  EXPECT_THAT(said(text, "tensor_cores_unused"),
+              ::testing::HasSubstr("100.0 % of kernel time could use AMP"));
+}
+
 // A multiprocessor's multiply-adds a cycle in FP32, TF32 and 16 bits: 64, 64 and 512 on a V100.
 TEST(AdviceSentences, WhatTensorCoresSaveFollowsFromTheGpu) {
   struct Gpu {

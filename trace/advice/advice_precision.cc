@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/format.h"
+#include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/model/slice_view.h"
 
@@ -29,7 +30,15 @@ constexpr auto kRates = std::to_array<Rates>({{7, 0, 64, 64, 512},
                                               {10, 0, 128, 2048, 4096},
                                               {12, 0, 128, 256, 512}});
 
+// By the datasheet if there is one. The Tensor Cores of consumer cards add up in FP32 at half the
+// rate of their generation's other cards.
 Rates rates_of(const DeviceProperties& device) {
+  const DevicePeaks peaks = device_peaks(device);
+  const auto float32 = peaks.of(PeakType::kFp32), half = peaks.of(PeakType::kFp16);
+  if (float32 && half) {
+    const double tf32 = peaks.of(PeakType::kTf32).value_or(*float32);
+    return {device.compute_major, device.compute_minor, *float32, tf32, *half};
+  }
   Rates rates = kRates.front();
   for (const Rates& known : kRates) {
     if (std::pair(known.major, known.minor) <=
@@ -37,7 +46,9 @@ Rates rates_of(const DeviceProperties& device) {
       rates = known;
     }
   }
-  return rates;
+  if (!contains(device.name, "GeForce")) return rates;
+  return {rates.major, rates.minor, rates.float32, std::max(rates.tf32 / 2, rates.float32),
+          rates.half / 2};
 }
 
 const DeviceProperties* tensor_core_device(const Activity& activity) {

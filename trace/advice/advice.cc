@@ -127,10 +127,9 @@ std::vector<Finding> advise(std::span<const RankSummary* const> ranks,
   std::vector<Finding> findings = ranks[slowest]->findings;
   for (Finding& finding : findings) finding.trace = slowest;
   if (comparison) {
-    const GpuSharing& sharing = comparison->gpu_sharing;
-    if (sharing.is_shared(slowest)) std::erase_if(findings, takes_gpu_as_its_own);
-    for (auto finding : {straggler(*comparison, ranks), gpu_shared(sharing, ranks),
-                         stray_contexts(sharing, ranks)}) {
+    if (comparison->gpu_sharing.is_shared(slowest)) std::erase_if(findings, takes_gpu_as_its_own);
+    for (auto finding : {straggler(*comparison, ranks), gpu_shared(*comparison, ranks),
+                         stray_contexts(*comparison, ranks)}) {
       if (finding) findings.push_back(std::move(*finding));
     }
   }

@@ -167,12 +167,9 @@ namespace {
 constexpr const char* kSetDevice =
     "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before the first use of CUDA";
 
-std::vector<int> numbers_of(std::span<const RankSummary* const> ranks,
-                            const std::vector<size_t>& indices) {
+std::vector<int> numbers_of(const RankComparison& comparison, const std::vector<size_t>& indices) {
   std::vector<int> numbers;
-  for (const size_t i : indices) {
-    numbers.push_back(ranks[i]->facts.rank.value_or(static_cast<int>(i)));
-  }
+  for (const size_t i : indices) numbers.push_back(comparison.times[i].rank);
   return numbers;
 }
 
@@ -180,18 +177,20 @@ std::vector<int> numbers_of(std::span<const RankSummary* const> ranks,
 
 // What each rank would gain on a GPU of its own nobody knows: its kernels wait for the others' or
 // run beside them, and are slower for it.
-std::optional<Finding> gpu_shared(const GpuSharing& sharing,
+std::optional<Finding> gpu_shared(const RankComparison& comparison,
                                   std::span<const RankSummary* const> ranks) {
+  const GpuSharing& sharing = comparison.gpu_sharing;
   if (sharing.shared.empty()) return std::nullopt;
   const std::vector<size_t>& group = sharing.shared.front();
   const RankSummary& first = *ranks[group.front()];
   const DeviceProperties& gpu = *main_gpu(first);
   Finding finding;
   finding.rule = "gpu_shared";
-  finding.headline = sharing.shared.size() == 1
-                         ? capitalized(format_ranks(numbers_of(ranks, group))) + " share one GPU"
-                         : fmt::format("{} of {} GPUs are shared by ranks", sharing.shared.size(),
-                                       sharing.gpus.value_or(std::ssize(sharing.shared)));
+  finding.headline =
+      sharing.shared.size() == 1
+          ? capitalized(format_ranks(numbers_of(comparison, group))) + " share one GPU"
+          : fmt::format("{} of {} GPUs are shared by ranks", sharing.shared.size(),
+                        sharing.gpus.value_or(std::ssize(sharing.shared)));
   const std::string cure =
       first.devices.size() > 1
           ? fmt::format("each process sees {} GPUs, so give each its own: {}", first.devices.size(),
@@ -200,7 +199,7 @@ std::optional<Finding> gpu_shared(const GpuSharing& sharing,
             "Slurm's --gpus-per-task), or start one rank with a larger batch";
   finding.detail = fmt::format("{} ({}) runs the kernels of {}, which slow each other down; {}",
                                gpu.name.empty() ? "GPU" : gpu.name, gpu.uuid,
-                               format_ranks(numbers_of(ranks, group)), cure);
+                               format_ranks(numbers_of(comparison, group)), cure);
   finding.evidence = {{"gpus", static_cast<double>(sharing.shared.size())},
                       {"ranks", static_cast<double>(group.size())}};
   finding.events = first.longest_steps;
@@ -208,8 +207,9 @@ std::optional<Finding> gpu_shared(const GpuSharing& sharing,
   return finding;
 }
 
-std::optional<Finding> stray_contexts(const GpuSharing& sharing,
+std::optional<Finding> stray_contexts(const RankComparison& comparison,
                                       std::span<const RankSummary* const> ranks) {
+  const GpuSharing& sharing = comparison.gpu_sharing;
   if (sharing.strays.empty()) return std::nullopt;
   const size_t owner = sharing.strays.front().owner;
   std::vector<size_t> guests;
@@ -219,10 +219,10 @@ std::optional<Finding> stray_contexts(const GpuSharing& sharing,
   Finding finding;
   finding.rule = "stray_context";
   const std::string who = guests.size() == 1
-                              ? capitalized(format_ranks(numbers_of(ranks, guests))) + " has"
+                              ? capitalized(format_ranks(numbers_of(comparison, guests))) + " has"
                               : format_plural(std::ssize(guests), "rank") + " have";
   finding.headline =
-      fmt::format("{} a context on {}'s GPU", who, format_ranks(numbers_of(ranks, {owner})));
+      fmt::format("{} a context on {}'s GPU", who, format_ranks(numbers_of(comparison, {owner})));
   finding.detail = fmt::format(
       "which takes memory there and does nothing: {}, and load checkpoints with map_location",
       kSetDevice);

@@ -278,11 +278,13 @@ std::vector<EvidenceEvent> longest_steps(const Trace& trace) {
 std::optional<Finding> straggler(const RankComparison& comparison,
                                  std::span<const RankSummary* const> ranks) {
   if (!comparison.straggler) return std::nullopt;
+  const size_t late = *comparison.straggler;
+  const int number = comparison.times[late].rank;
   int64_t step_ns = 1, waiting_ns = 0;
-  for (const RankTime& time : comparison.times) {
-    step_ns = std::max(step_ns, time.step_ns);
-    if (time.rank == *comparison.straggler) continue;
-    waiting_ns = std::max(waiting_ns, time.exposed_communication_ns);
+  for (size_t i = 0; i < comparison.times.size(); ++i) {
+    step_ns = std::max(step_ns, comparison.times[i].step_ns);
+    if (i == late) continue;
+    waiting_ns = std::max(waiting_ns, comparison.times[i].exposed_communication_ns);
   }
   // Ranks wait for each other only in collectives. A difference in their work without such waits
   // costs nothing.
@@ -292,20 +294,16 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   Finding finding;
   finding.rule = "straggler";
   finding.estimated_speedup = speedup_without(late_ns, step_ns);
-  finding.headline = fmt::format("Rank {} is late: others wait {}{}", *comparison.straggler,
-                                 format_ns(late_ns), ranks.front()->a_step());
+  finding.headline = fmt::format("Rank {} is late: others wait {}{}", number, format_ns(late_ns),
+                                 ranks.front()->a_step());
   finding.detail = fmt::format("{} of the step{}", format_percent(late_share),
                                why_late(comparison.late_in, ranks));
-  finding.evidence = {{"rank", static_cast<double>(*comparison.straggler)},
+  finding.evidence = {{"rank", static_cast<double>(number)},
                       {"removable_ns", static_cast<double>(late_ns)},
                       {"skew_ns", static_cast<double>(comparison.skew_ns)},
                       {"step_share", late_share}};
-  for (size_t i = 0; i < ranks.size() && i < comparison.times.size(); ++i) {
-    if (comparison.times[i].rank != *comparison.straggler) continue;
-    finding.events = ranks[i]->longest_steps;
-    finding.trace = i;
-    break;
-  }
+  finding.events = ranks[late]->longest_steps;
+  finding.trace = late;
   return finding;
 }
 

@@ -68,9 +68,9 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> accumulation_reduces(const Activity& activity);
 [[nodiscard]] std::optional<Finding> straggler(const RankComparison& comparison,
                                                std::span<const RankSummary* const> ranks);
-[[nodiscard]] std::optional<Finding> gpu_shared(const GpuSharing& sharing,
+[[nodiscard]] std::optional<Finding> gpu_shared(const RankComparison& comparison,
                                                 std::span<const RankSummary* const> ranks);
-[[nodiscard]] std::optional<Finding> stray_contexts(const GpuSharing& sharing,
+[[nodiscard]] std::optional<Finding> stray_contexts(const RankComparison& comparison,
                                                     std::span<const RankSummary* const> ranks);
 [[nodiscard]] std::vector<EvidenceEvent> longest_steps(const Trace& trace);  ///< at most five
 

@@ -419,6 +419,32 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
               HasSubstr("all ranks read the same samples, so look for what only this rank does"));
 }
 
+// The trace of the rank that is late does not say which rank it is of.
+TEST(Advice, ATraceWithoutARankIsBlamedUnderANumberOfItsOwn) {
+  const auto report_of = [](const std::vector<std::optional<int>>& ranks) {
+    std::vector<std::shared_ptr<const Trace>> traces;
+    for (const auto rank : ranks) {
+      const int64_t own_ns = rank ? 50 * kMs : 90 * kMs;
+      TraceText text = one_step().cpu_op("aten::relu", 0, own_ns);
+      if (rank) text.rank(*rank, 3);
+      text.slice("user_annotation", "gloo:all_reduce", own_ns, 100 * kMs, {.tid = "2"});
+      traces.push_back(*parse_trace("test", text.str()));
+    }
+    return make_report(traces);
+  };
+  const auto late = [](const Report& report) {
+    return only(report.findings, "straggler").headline.substr(0, 14);
+  };
+  const Report three = report_of({0, 2, std::nullopt});
+  EXPECT_EQ(late(three), "Rank 1 is late");
+  EXPECT_EQ(three.findings.front().trace, 2);
+  EXPECT_THAT(report_text(three, {}, {}),
+              HasSubstr("rank 1 has the longest own work, 40.0 ms a step more"));
+  EXPECT_THAT(report_json(three), HasSubstr("\"straggler\": {\n      \"rank\": 1,"));
+  EXPECT_EQ(late(report_of({1, std::nullopt})), "Rank 0 is late");
+  EXPECT_EQ(late(report_of({5, std::nullopt, 0})), "Rank 1 is late");
+}
+
 TEST(Advice, RanksThatWaitForNobodyHaveNoStraggler) {
   std::vector<std::shared_ptr<const Trace>> traces;
   for (int rank = 0; rank < 2; ++rank) {

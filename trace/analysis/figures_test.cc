@@ -143,7 +143,7 @@ void add_merged(Sums& sums, const std::vector<RankSummary>& ranks) {
                                                      row.allocated_bytes + 3 * row.kept_bytes));
   }
   const auto pointers = pointers_to(ranks);
-  const auto comparison = compare_ranks(pointers);
+  const auto comparison = compare_ranks(pointers, rank_numbers(pointers));
   if (!comparison) return;
   const RankSpread spread = spread_of(comparison->times, pointers);
   sums.add("spread", static_cast<double>(spread.least_ns + 2 * spread.median_ns +
@@ -151,8 +151,8 @@ void add_merged(Sums& sums, const std::vector<RankSummary>& ranks) {
   for (const int64_t bin : spread.bins) sums.add("spread.bins", static_cast<double>(bin));
   for (const size_t rank : spread.outliers) sums.add("spread.outliers", static_cast<double>(rank));
   for (const RankGroup& group : spread.slow_groups) sums.add("spread.groups", group.name);
-  for (const RankTime& time : comparison->times) {
-    sums.add("straggler_mark", straggler_mark(*comparison, time.rank));
+  for (size_t i = 0; i < comparison->times.size(); ++i) {
+    sums.add("straggler_mark", straggler_mark(*comparison, i));
   }
 }
 

@@ -136,7 +136,7 @@ TEST(Fixtures, TheRankThatOthersWaitFor) {
   const Analysis first = analysis_of(0), second = analysis_of(1);
   EXPECT_DOUBLE_EQ(*second.gpus[0].communication_overlap, 1450.0 / 2700);
   const RankSummary* ranks[] = {&first, &second};
-  const auto comparison = compare_ranks(ranks);
+  const auto comparison = compare_ranks(ranks, std::vector{0, 1});
   ASSERT_TRUE(comparison);
   EXPECT_EQ(comparison->straggler, 1);
   EXPECT_EQ(comparison->skew_ns / kUs, 900);

@@ -1,13 +1,14 @@
 #include "trace/analysis/ranks.h"
 
 #include <algorithm>
+#include <set>
 
 namespace redline::trace {
 namespace {
 
-RankTime measure(const RankSummary& summary, int fallback_rank) {
+RankTime measure(const RankSummary& summary, int number) {
   RankTime time;
-  time.rank = summary.facts.rank.value_or(fallback_rank);
+  time.rank = number;
   time.step_count = summary.step_times.count;
   time.step_ns = summary.step_times.mean_ns;
   time.exposed_communication_ns = summary.exposed_communication_ns;
@@ -70,8 +71,8 @@ std::optional<WorkPart> find_late_part(const OwnWork& late, const OwnWork& other
   return is_slower_everywhere(late, other, growth) ? WorkPart::kHost : static_cast<WorkPart>(most);
 }
 
-std::string straggler_mark(const RankComparison& comparison, int rank) {
-  if (comparison.straggler != rank) return "";
+std::string straggler_mark(const RankComparison& comparison, size_t index) {
+  if (comparison.straggler != index) return "";
   const auto part = comparison.late_in;
   if (!part) return "longest own work";
   return "longest own work (" + std::string(kWorkPartNames[static_cast<size_t>(*part)]) + ")";
@@ -116,12 +117,27 @@ std::optional<RankWaits> find_waits(const MatchedCollectives& matched,
   return waits;
 }
 
-std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> ranks) {
+std::vector<int> rank_numbers(std::span<const RankSummary* const> traces) {
+  std::set<int> taken;
+  for (const RankSummary* trace : traces) {
+    if (trace->facts.rank) taken.insert(*trace->facts.rank);
+  }
+  std::vector<int> numbers;
+  int lowest = 0;
+  for (const RankSummary* trace : traces) {
+    while (!trace->facts.rank && !taken.insert(lowest).second) ++lowest;
+    numbers.push_back(trace->facts.rank.value_or(lowest));
+  }
+  return numbers;
+}
+
+std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> ranks,
+                                            std::span<const int> numbers) {
   if (ranks.size() < 2) return std::nullopt;
   RankComparison comparison;
   std::vector<const RankCollectives*> collectives;
   for (const RankSummary* rank : ranks) {
-    comparison.times.push_back(measure(*rank, static_cast<int>(comparison.times.size())));
+    comparison.times.push_back(measure(*rank, numbers[comparison.times.size()]));
     collectives.push_back(&rank->timed_collectives);
   }
   comparison.matched = match_collectives(collectives);
@@ -135,7 +151,7 @@ std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> 
                           });
   comparison.skew_ns = longest->own_work_ns - shortest->own_work_ns;
   if (comparison.skew_ns > 0) {
-    comparison.straggler = longest->rank;
+    comparison.straggler = static_cast<size_t>(longest - comparison.times.begin());
     const auto own_work_of = [&](auto time) {
       return ranks[static_cast<size_t>(time - comparison.times.begin())]->own_work;
     };

@@ -42,9 +42,10 @@ struct RankWaits {
 };
 
 struct RankComparison {
-  std::vector<RankTime> times;   ///< in the order of the ranks that were given
-  std::optional<int> straggler;  ///< the rank with the longest own work; nullopt if all are equal
-  int64_t skew_ns = 0;           ///< longest minus shortest own work of a step
+  std::vector<RankTime> times;  ///< in the order of the ranks that were given
+  /// The index of the rank with the longest own work; nullopt if all are equal.
+  std::optional<size_t> straggler;
+  int64_t skew_ns = 0;  ///< longest minus shortest own work of a step
   /// Where the straggler takes that time; kHost if it is slower in all that it does, too. nullopt
   /// without a straggler, or if nobody knows what it does.
   std::optional<WorkPart> late_in;
@@ -55,12 +56,15 @@ struct RankComparison {
   GpuSharing gpu_sharing;
 };
 
-/// nullopt for fewer than two ranks.
-[[nodiscard]] std::optional<RankComparison> compare_ranks(
-    std::span<const RankSummary* const> ranks);
+/// The number of each trace's rank: its own or, where it names none, the lowest that no other has.
+[[nodiscard]] std::vector<int> rank_numbers(std::span<const RankSummary* const> traces);
+
+/// nullopt for fewer than two ranks. `numbers`: what the ranks are called.
+[[nodiscard]] std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> ranks,
+                                                          std::span<const int> numbers);
 
 /// For a table: "longest own work (forward)" of the straggler; "" of others.
-[[nodiscard]] std::string straggler_mark(const RankComparison& comparison, int rank);
+[[nodiscard]] std::string straggler_mark(const RankComparison& comparison, size_t index);
 
 /// Where a rank takes longer than another.
 [[nodiscard]] std::optional<WorkPart> find_late_part(const OwnWork& late, const OwnWork& other);

@@ -57,7 +57,8 @@ class SyntheticRanks {
     for (const TraceText& text : texts_) {
       analyses_.push_back(analyze(*parse_trace("rank", text.str())));
     }
-    return *compare_ranks(pointers_to(analyses_));
+    const auto ranks = pointers_to(analyses_);
+    return *compare_ranks(ranks, rank_numbers(ranks));
   }
 
   TraceText& text(size_t rank) { return texts_[rank]; }
@@ -312,7 +313,8 @@ TEST(ClockAlignment, TwoRanksOfOneHost) {
     if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
     analyses.push_back(analyze(*read_trace(path)));
   }
-  const RankComparison comparison = *compare_ranks(pointers_to(analyses));
+  const auto ranks = pointers_to(analyses);
+  const RankComparison comparison = *compare_ranks(ranks, rank_numbers(ranks));
   ASSERT_TRUE(comparison.clocks[1]);
   const ClockOffset& clock = *comparison.clocks[1];
   EXPECT_EQ(comparison.matched.by, MatchedBy::kStep);
@@ -354,7 +356,8 @@ RankComparison of_late_rank(WorkPart part) {
     text.annotation("Optimizer.step#SGD.step", begin_ns, end_ns);
     analyses.push_back(analyze(*parse_trace("rank", text.str())));
   }
-  return *compare_ranks(pointers_to(analyses));
+  const auto ranks = pointers_to(analyses);
+  return *compare_ranks(ranks, rank_numbers(ranks));
 }
 
 TEST(LateRank, IsLateInThePartThatTakesLonger) {
@@ -364,6 +367,17 @@ TEST(LateRank, IsLateInThePartThatTakesLonger) {
     ASSERT_TRUE(comparison.late_in);
     EXPECT_EQ(kWorkPartNames[static_cast<size_t>(*comparison.late_in)], kWorkPartNames[part]);
   }
+}
+
+TEST(LateRank, ATraceWithoutANumberHasOneThatNoOtherHas) {
+  const auto numbers = [](std::vector<std::optional<int>> said) {
+    std::vector<RankSummary> traces(said.size());
+    for (size_t i = 0; i < said.size(); ++i) traces[i].facts.rank = said[i];
+    return rank_numbers(pointers_to(traces));
+  };
+  EXPECT_EQ(numbers({{}, {}}), (std::vector{0, 1}));
+  EXPECT_EQ(numbers({0, 2, {}}), (std::vector{0, 2, 1}));
+  EXPECT_EQ(numbers({{}, 0, {}, 2, 2, {}}), (std::vector{1, 0, 3, 2, 2, 4}));
 }
 
 TEST(LateRank, PartsSumToTheOwnWork) {

@@ -199,8 +199,8 @@ Straggler straggler_of(const RankComparison& comparison) {
 tl::expected<const Analysis*, std::string> cure_straggler(std::span<const Analysis* const> ranks,
                                                           std::optional<Meanings>& changes,
                                                           Prediction& said) {
-  const auto comparison =
-      compare_ranks(std::vector<const RankSummary*>(ranks.begin(), ranks.end()));
+  const std::vector<const RankSummary*> summaries(ranks.begin(), ranks.end());
+  const auto comparison = compare_ranks(summaries, rank_numbers(summaries));
   if (!comparison || !comparison->waits) {
     return Error(
         "a straggler is known only by the traces of all ranks with matching collectives: give "

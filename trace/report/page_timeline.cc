@@ -171,21 +171,26 @@ std::vector<DeviceSpan> coarse(const std::vector<DeviceSpan>& exact, Interval wi
   return spans;
 }
 
-RankLane rank_lane(const RankSummary& summary, const Trace& trace, size_t index, Interval window) {
+RankLane rank_lane(int number, const Trace& trace, Interval window) {
   RankLane lane;
-  lane.title = fmt::format("rank {}", summary.facts.rank.value_or(static_cast<int>(index)));
+  lane.title = fmt::format("rank {}", number);
   const DeviceWorkTable work = find_device_work(trace, NameKinds(trace));
   lane.spans = device_states(work, std::nullopt, window);
   if (lane.spans.size() > kMostSpans) lane.spans = coarse(lane.spans, window);
   return lane;
 }
 
+std::optional<ClockOffset> clock_of(const Report& report, size_t trace) {
+  const auto found = std::ranges::find(report.compared, trace);
+  if (!report.comparison || found == report.compared.end()) return std::nullopt;
+  return report.comparison->clocks[static_cast<size_t>(found - report.compared.begin())];
+}
+
 // Converts the window from the drawn rank's clock to that of another rank.
 Interval window_on(const Report& report, size_t from, size_t to, Interval window) {
-  if (!report.comparison || from == to) return window;
-  const auto& clocks = report.comparison->clocks;
-  if (clocks.size() != report.traces.size() || !clocks[from] || !clocks[to]) return window;
-  const int64_t shift_ns = clocks[from]->offset_ns - clocks[to]->offset_ns;
+  const auto own = clock_of(report, from), other = clock_of(report, to);
+  if (!own || !other) return window;
+  const int64_t shift_ns = own->offset_ns - other->offset_ns;
   return {window.begin_ns + shift_ns, window.end_ns + shift_ns};
 }
 
@@ -215,12 +220,13 @@ PageTimeline page_timeline(const Report& report, const TraceOf& trace_of) {
   add_lanes(trace, timeline.window, false, timeline);
   add_lanes(trace, timeline.window, true, timeline);
   thin_out(timeline);
+  const std::vector<int> numbers = rank_numbers(pointers_to(report.traces));
   for (size_t i = 0; i < std::min(report.traces.size(), kMostRankLanes); ++i) {
     if (report.traces[i].gpus.empty()) continue;
     const auto other = i == timeline.index ? timeline.trace : trace_of(i);
     if (!other) continue;
     const Interval window = window_on(report, timeline.index, i, timeline.window);
-    RankLane lane = rank_lane(report.traces[i], *other, i, window);
+    RankLane lane = rank_lane(numbers[i], *other, window);
     for (DeviceSpan& span : lane.spans) {
       span.interval.begin_ns += timeline.window.begin_ns - window.begin_ns;
       span.interval.end_ns += timeline.window.begin_ns - window.begin_ns;

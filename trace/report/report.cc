@@ -78,15 +78,21 @@ void compare(Report& report, const std::atomic<bool>* cancel) {
   const auto ranks = last_of_each_rank(report.traces);
   count_shared_samples_once(report, ranks);
   report.rank_count = static_cast<int64_t>(ranks.size());
+  for (const RankSummary* rank : ranks) {
+    report.compared.push_back(static_cast<size_t>(rank - report.traces.data()));
+  }
   StopWatch watch(cancel);
   watch.run("compare", [&] {
-    report.comparison = compare_ranks(ranks);
+    std::vector<int> numbers;
+    const std::vector<int> of_all = rank_numbers(pointers_to(report.traces));
+    for (const size_t trace : report.compared) numbers.push_back(of_all[trace]);
+    report.comparison = compare_ranks(ranks, numbers);
     if (ranks.size() > kManyRanks) report.spread = spread_of(report.comparison->times, ranks);
   });
   watch.run("findings", [&] {
     report.findings = advise(ranks, report.comparison);
     for (Finding& finding : report.findings) {
-      finding.trace = static_cast<size_t>(ranks[finding.trace] - report.traces.data());
+      finding.trace = report.compared[finding.trace];
     }
   });
   watch.append_to(report.times);

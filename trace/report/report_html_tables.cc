@@ -125,7 +125,7 @@ std::string ranks_html(const Report& report) {
   std::vector<std::string> rows;
   for (const size_t i : ranks_in_order(report)) {
     const RankTime& time = ranks.times[i];
-    const std::string late = straggler_mark(ranks, time.rank);
+    const std::string late = straggler_mark(ranks, i);
     const auto clock = i < ranks.clocks.size() ? ranks.clocks[i] : std::nullopt;
     rows.push_back(
         html::name_cell("",

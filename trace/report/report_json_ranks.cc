@@ -59,7 +59,7 @@ json straggler_json(const RankComparison& comparison) {
   if (!comparison.straggler) return nullptr;
   json phase;
   if (comparison.late_in) phase = kWorkPartNames[static_cast<size_t>(*comparison.late_in)];
-  return {{"rank", *comparison.straggler}, {"phase", phase}};
+  return {{"rank", comparison.times[*comparison.straggler].rank}, {"phase", phase}};
 }
 
 }  // namespace

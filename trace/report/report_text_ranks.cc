@@ -43,7 +43,7 @@ void write_ranks(TextPage& page) {
       .end_line();
   for (const size_t i : shown_ranks(page, ranks.times)) {
     const RankTime& time = ranks.times[i];
-    const bool late = ranks.straggler == time.rank;
+    const bool late = ranks.straggler == i;
     canvas.left("  ")
         .left(fmt::format("rank {}", time.rank), 8, late ? Hue::kRed : Hue::kNone)
         .right(format_ns(time.step_ns), 11)
@@ -66,7 +66,7 @@ void write_ranks(TextPage& page) {
   if (ranks.straggler) {
     canvas
         .left(fmt::format("  rank {} has the longest own work, {}{} more than the shortest",
-                          *ranks.straggler, format_ns(ranks.skew_ns),
+                          ranks.times[*ranks.straggler].rank, format_ns(ranks.skew_ns),
                           page.report.traces.front().a_step()),
               0, Hue::kDim)
         .end_line();

@@ -168,25 +168,13 @@ class LinkFinder {
   std::vector<Link> links_;
 };
 
-// The trace of a rank. If it has several recordings it is the last one, which the comparison uses,
-// too.
-std::optional<uint32_t> trace_of_rank(const Session& session, const trace::Report& report,
-                                      size_t rank) {
-  const auto& times = report.comparison->times;
-  if (times.size() == report.traces.size()) return trace_at(session, report, rank);
-  for (size_t t = report.traces.size(); t-- > 0;) {
-    if (report.traces[t].facts.rank == times[rank].rank) return trace_at(session, report, t);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 CollectiveLinks::CollectiveLinks(const Session& session, const trace::Report& report) {
   if (!report.comparison) return;
   std::vector<std::optional<uint32_t>> traces;
   for (size_t rank = 0; rank < report.comparison->times.size(); ++rank) {
-    const auto trace = trace_of_rank(session, report, rank);
+    const auto trace = trace_at(session, report, report.compared[rank]);
     const bool is_loaded = trace && session.traces()[*trace].is_loaded;
     traces.push_back(is_loaded ? trace : std::nullopt);
   }

@@ -15,32 +15,26 @@ double share_of(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-// The longest step of the rank's last trace, which the comparison of ranks uses.
-SliceRef longest_step(const Session& session, const trace::Report& report, int rank) {
-  for (size_t t = report.traces.size(); t-- > 0;) {
-    const trace::RankSummary& summary = report.traces[t];
-    if (summary.facts.rank.value_or(static_cast<int>(t)) != rank) continue;
-    const auto index = trace_at(session, report, t);
-    if (!index) continue;
-    const SessionTrace& item = session.traces()[*index];
-    if (!item.is_loaded) {  // it is loaded when the user goes there
-      const auto& longest = summary.longest_steps;
-      return longest.empty() ? SliceRef() : SliceRef{*index, longest.front().slice};
-    }
-    const std::vector<Step>& steps = item.steps;
-    const auto longest = std::max_element(
-        steps.begin(), steps.end(),
-        [](const Step& a, const Step& b) { return a.range.span_ns() < b.range.span_ns(); });
-    return longest == steps.end() ? SliceRef() : SliceRef{*index, longest->slice};
+SliceRef longest_step(const Session& session, const trace::Report& report, size_t trace) {
+  const auto index = trace_at(session, report, trace);
+  if (!index) return {};
+  const SessionTrace& item = session.traces()[*index];
+  if (!item.is_loaded) {  // it is loaded when the user goes there
+    const auto& longest = report.traces[trace].longest_steps;
+    return longest.empty() ? SliceRef() : SliceRef{*index, longest.front().slice};
   }
-  return {};
+  const std::vector<Step>& steps = item.steps;
+  const auto longest = std::max_element(
+      steps.begin(), steps.end(),
+      [](const Step& a, const Step& b) { return a.range.span_ns() < b.range.span_ns(); });
+  return longest == steps.end() ? SliceRef() : SliceRef{*index, longest->slice};
 }
 
 // "rank 1 · longest own work, waited for most": these need not be the same rank.
 std::string rank_title(const trace::RankComparison& ranks, size_t index) {
   const int rank = ranks.times[index].rank;
   const auto awaited = ranks.waits ? ranks.waits->most_awaited() : std::nullopt;
-  std::string marks = trace::straggler_mark(ranks, rank);
+  std::string marks = trace::straggler_mark(ranks, index);
   if (awaited == index) marks += std::string(marks.empty() ? "" : ", ") + "waited for most";
   return fmt::format("rank {}{}{}", rank, marks.empty() ? "" : " · ", marks);
 }
@@ -176,7 +170,7 @@ Table rank_rows(const Session& session, const trace::Report& report) {
     for (size_t c = 0; matrix && c < count; ++c) {
       row.values.push_back(a_step(ranks.waits->ns[r][c]));
     }
-    row.slice = longest_step(session, report, time.rank);
+    row.slice = longest_step(session, report, report.compared[r]);
     table.rows.push_back(std::move(row));
   }
   drop_columns(table, [&table](size_t column) { return is_all_zero(table, column); });

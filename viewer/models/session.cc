@@ -376,17 +376,15 @@ constexpr size_t kNamed = 3;
 
 std::string signed_duration(int64_t ns) { return (ns > 0 ? "+" : "") + format_duration(ns); }
 
-// The session's traces of a rank. A job that recorded several cycles left several traces of each
-// rank, all on one clock. If there is one trace for each rank, its place tells the rank, because a
-// trace may not name it.
+// The session's traces of a compared rank. A job that recorded several cycles left several traces
+// of each rank, all on one clock.
 std::vector<uint32_t> traces_of_rank(const Session& session, const trace::Report& report,
                                      size_t rank) {
-  const auto& times = report.comparison->times;
-  const bool one_each = times.size() == report.traces.size();
+  const size_t compared = report.compared[rank];
+  const auto number = report.traces[compared].facts.rank;
   std::vector<uint32_t> traces;
   for (size_t t = 0; t < report.traces.size(); ++t) {
-    const bool is_of_rank = one_each ? t == rank : report.traces[t].facts.rank == times[rank].rank;
-    if (!is_of_rank) continue;
+    if (t != compared && (!number || report.traces[t].facts.rank != number)) continue;
     if (const auto index = trace_at(session, report, t)) traces.push_back(*index);
   }
   return traces;

@@ -120,9 +120,9 @@ SummaryCard card_of(const trace::Finding& finding, const trace::Report& report) 
 
 std::string straggler_of(const trace::RankComparison& ranks, bool is_marked) {
   if (!ranks.straggler) return "No rank takes longer than another";
-  const int rank = *ranks.straggler;
-  return fmt::format("Rank {}: {}, {}{} more than the shortest", rank,
-                     trace::straggler_mark(ranks, rank), format_duration(ranks.skew_ns),
+  const size_t late = *ranks.straggler;
+  return fmt::format("Rank {}: {}, {}{} more than the shortest", ranks.times[late].rank,
+                     trace::straggler_mark(ranks, late), format_duration(ranks.skew_ns),
                      is_marked ? " a step" : "");
 }
 

@@ -10,6 +10,13 @@
 // Comes after Python.h, because it names the type of Python's objects.
 #include "profiler/python/python_frames.h"
 
+#if PY_VERSION_HEX >= 0x030D0000
+// From 3.13 on PyThreadState_Swap() lets go of the interpreter lock, so that the other thread could
+// run, and end, while we stand in for it. Python's own extensions call this function, which is
+// declared for them alone. Null where a later Python does not export it.
+extern "C" [[gnu::weak]] int _PyEval_SetProfile(PyThreadState*, Py_tracefunc, PyObject*);
+#endif
+
 namespace redline::profiler {
 namespace {
 
@@ -50,18 +57,21 @@ int on_event(PyObject* object, PyFrameObject* frame, int event, PyObject* argume
   return users.function(users.object.get(), frame, event, argument);
 }
 
-/// Makes another thread of the interpreter the present one. That thread does not run meanwhile,
-/// because we hold the interpreter lock.
-class AsThread {
- public:
-  explicit AsThread(PyThreadState* thread) : before_(PyThreadState_Swap(thread)) {}
-  ~AsThread() { PyThreadState_Swap(before_); }
-  AsThread(const AsThread&) = delete;
-  AsThread& operator=(const AsThread&) = delete;
-
- private:
-  PyThreadState* const before_;
-};
+/// Sets the profile function of any thread of the interpreter.
+void set_profile(PyThreadState* thread, Py_tracefunc function, PyObject* object) {
+#if PY_VERSION_HEX >= 0x030D0000
+  if (thread == PyThreadState_Get()) {
+    PyEval_SetProfile(function, object);
+  } else if (_PyEval_SetProfile != nullptr && _PyEval_SetProfile(thread, function, object) < 0) {
+    PyErr_Clear();  // an audit hook refused
+  }
+#else
+  // That thread does not run meanwhile, because we hold the interpreter lock.
+  PyThreadState* const before = PyThreadState_Swap(thread);
+  PyEval_SetProfile(function, object);
+  PyThreadState_Swap(before);
+#endif
+}
 
 /// Records all threads from start to stop.
 class PythonFrames {
@@ -130,8 +140,8 @@ class PythonFrames {
     if (frames == nullptr) return PyErr_Clear();
     const Object innermost(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(thread)));
     frames_in(frames.get()).open_all(reinterpret_cast<PyFrameObject*>(innermost.get()), now_ns);
-    const AsThread as(thread);
-    PyEval_SetProfile(on_event, frames.get());
+    set_profile(thread, on_event, frames.get());
+    if (thread->c_profilefunc != on_event) return;
     threads_.push_back(std::move(frames));
   }
 
@@ -150,8 +160,7 @@ class PythonFrames {
   static void leave(PyThreadState* thread) {
     const Object held = keep(thread->c_profileobj);
     const ProfileHook& users = frames_in(held.get()).users();
-    const AsThread as(thread);
-    PyEval_SetProfile(users.function, users.object.get());
+    set_profile(thread, users.function, users.object.get());
   }
 
   bool is_on_ = false;

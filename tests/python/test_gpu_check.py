@@ -46,6 +46,7 @@ def test_the_bundle_starts_on_systems_of_2021(bundled):
     assert bundle._numbers(needed["GLIBCXX"]) <= [3, 4, 29]
 
 
+@pytest.mark.long
 def test_a_dry_run_needs_neither_gpu_nor_compiler(bundled, run, python):
     done = run([sys.executable, bundled / "gpu-check", "--dry-run", bundled, "--python", python], timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -120,7 +120,8 @@ def with_less_of_the_same(command):
     return command.replace("--budget 90s", "--budget 30s").replace("compare -n 4", "compare -n 2")
 
 
-@pytest.mark.parametrize("page", ["README.md", pytest.param("docs/getting-started.md", marks=pytest.mark.long)])
+@pytest.mark.long  # the demo and the quick commands of all pages are shorter
+@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md"])
 def test_pasted_into_a_shell_it_works(page, program, python, tmp_path):
     program("redline-viewer")
     steps = [(block, *step) for block in blocks((ROOT / page).read_text()) if block.kind in ("sh", "console")

@@ -224,9 +224,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
 
   if (options.cost_per_hour && !options.metric_regex.empty()) {
     exit_status = report_usage(
-        CLI::ValidationError("--cost-per-hour",
-                             "it needs the samples that the hook counts, and --metric may count "
-                             "anything"));
+        CLI::ValidationError("--cost-per-hour: it needs the samples that the hook counts, and "
+                             "--metric may count anything"));
     return std::nullopt;
   }
   options.budget.time = *parse_duration(budget);

@@ -23,23 +23,23 @@ CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
 
 
 class Gradients:
-    """Of an optimizer, as they are now; to tell whether they have changed, the first of them is looked at."""
+    """Of an optimizer, as they are now; to tell whether the script has cleared or changed them, the first one is looked
+    at."""
 
     def __init__(self, optimizer):
         self.optimizer = weakref.ref(optimizer)
         parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
         first = next((parameter for parameter in parameters if parameter.grad is not None), None)
         self.first = None if first is None else weakref.ref(first)
-        self.state = self._state()
+        self.before = None if first is None else (id(first.grad), first.grad._version)
 
     def are_the_same(self):
-        return self._state() == self.state
-
-    def _state(self):
         parameter = None if self.first is None else self.first()
-        if parameter is None or parameter.grad is None:
-            return None
-        return id(parameter.grad), parameter.grad._version
+        if parameter is None:
+            return True
+        gradient, (before, version) = parameter.grad, self.before
+        # DDP may move gradients into other buckets: then it is another tensor with the same values.
+        return gradient is not None and (id(gradient) != before or gradient._version == version)
 
 
 class AccumulationKnob:

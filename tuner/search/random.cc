@@ -1,6 +1,5 @@
 // Random search draws ranges evenly by their logarithm, those that begin below zero and choices
-// evenly. Every other strategy
-// must beat it.
+// evenly. Every other strategy must beat it.
 #include <cmath>
 #include <random>
 

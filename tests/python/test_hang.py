@@ -193,9 +193,9 @@ def test_a_job_that_hangs_is_ended_if_asked(run, command, tmp_path, way):
 
 
 @pytest.mark.parametrize(("way", "case"), [
-    ("ring", "uneven_work"), ("log", "stopped_all"), ("log", "compiling"), ("log", "slow_loader"),
+    ("ring", "uneven_work"), ("log", "stopped_all"), ("log", "compiling"),
     *(pytest.param("log", case, marks=pytest.mark.long)
-      for case in ("paused", "evaluation", "checkpoint", "slow_first_step")),
+      for case in ("slow_loader", "paused", "evaluation", "checkpoint", "slow_first_step")),
 ])
 def test_a_slow_job_gets_no_verdict(run, command, tmp_path, way, case):
     done = run(command(way, case, 2), cwd=tmp_path)

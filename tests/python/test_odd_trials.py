@@ -144,10 +144,10 @@ def test_a_model_is_compiled_whole_and_the_time_is_told(with_knobs, mode, how):
 
 @pytest.fixture
 def tuned(run, program, python, tmp_path):
-    """tuned(script, *arguments, options=()) returns autotune's process and the content of best.json."""
+    """tuned(script, *arguments, options=(), trials=3) returns autotune's process and the content of best.json."""
 
-    def search(*words, options=()):
-        limits = ["--max-trials", "3", "--budget", "40s", "--trial-timeout", "100s"]
+    def search(*words, options=(), trials=3):
+        limits = ["--max-trials", trials, "--budget", "40s", "--trial-timeout", "100s"]
         command = [program("autotune"), *limits, *options, "--", python, *words]
         done = run(command, cwd=tmp_path)
         best = tmp_path / "best.json"
@@ -184,7 +184,7 @@ def test_a_batch_that_the_command_names_is_found_in_any_dimension(tuned):
 
 
 def test_ranks_that_a_script_spawns_share_the_global_batch(tuned):
-    done, best = tuned(SCRIPTS / "spawns.py", options=["--global-batch", "64"])
+    done, best = tuned(SCRIPTS / "spawns.py", options=["--global-batch", "64"], trials=1)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 ranks" in done.stdout
     knobs = best["default"]["knobs"]

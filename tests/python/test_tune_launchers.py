@@ -207,6 +207,7 @@ def test_the_sample_job_records_and_reports(submitted, repo_root):
     assert "samples/s" in said and "2 ranks" in said and "STEP" in said, said
 
 
+@pytest.mark.long
 def test_the_sample_job_of_two_nodes_tunes_and_runs_tuned(submitted, repo_root, tmp_path):
     sample = repo_root / "samples/python/ddp.py"
     knobs = "--strategy grid --knob batch_size=32,128 --max-trials 2"

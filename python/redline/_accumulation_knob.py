@@ -6,7 +6,8 @@ learning-rate scheduler that is called after each batch still advances once a st
 the end of an epoch, the call waits until that step is over.
 
 The knob leaves alone a script that accumulates by itself, one with several optimizers, one that steps with a closure,
-and one that clears or changes gradients by other means than those that the knob holds back.
+one that gives backward() gradients, and one that clears or changes gradients by other means than those that the knob
+holds back. Nearly all of them show it within the first step, so DDP all-reduces after each batch of that one.
 """
 
 import functools
@@ -17,21 +18,21 @@ from torch.amp.grad_scaler import GradScaler
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
+from redline._optimizer_steps import parameters_of
 from redline._stand_in import known_to_torchscript
 
-CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm")
+CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
 
 
 class Gradients:
-    """Of an optimizer, as they are now; to tell whether the script has cleared or changed them, the first one is looked
-    at."""
+    """Of these parameters, as they are now; to tell whether the script has cleared or changed them, the first one is
+    looked at, with `values` also at its sum: what a script does to `gradient.data` has no version."""
 
-    def __init__(self, optimizer):
-        self.optimizer = weakref.ref(optimizer)
-        parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
+    def __init__(self, parameters, values):
         first = next((parameter for parameter in parameters if parameter.grad is not None), None)
         self.first = None if first is None else weakref.ref(first)
         self.before = None if first is None else (id(first.grad), first.grad._version)
+        self.sum = _sum_of(first.grad) if first is not None and values else None
 
     def are_the_same(self):
         parameter = None if self.first is None else self.first()
@@ -39,7 +40,23 @@ class Gradients:
             return True
         gradient, (before, version) = parameter.grad, self.before
         # DDP may move gradients into other buckets: then it is another tensor with the same values.
-        return gradient is not None and (id(gradient) != before or gradient._version == version)
+        if gradient is None or (id(gradient) == before and gradient._version != version):
+            return False
+        now = None if self.sum is None else _sum_of(gradient)
+        return now is None or torch.equal(self.sum, now)
+
+
+def _sum_of(gradient):
+    """None for the kinds of tensors of which a sum could mean communication, or is not there."""
+    if type(gradient) is not torch.Tensor or gradient.layout is not torch.strided:
+        return None
+    return gradient.detach().abs().sum().nan_to_num()
+
+
+def is_a_loss(tensors, grad_tensors):
+    """Whether these arguments of backward() are what a script computes last, not gradients that it passes on."""
+    given = [tensors] if isinstance(tensors, torch.Tensor) else tensors
+    return grad_tensors is None or all(tensor.dim() == 0 for tensor in given)
 
 
 class AccumulationKnob:
@@ -50,14 +67,19 @@ class AccumulationKnob:
         self.batches = batches
         self.owner = owner
         self.done = 0  # backward passes since the last step
+        self.passes = 0  # backward passes in all
         self.inside = False  # a backward pass runs; checkpointing runs another one within it
-        self.optimizer = None  # id of the one that steps
+        self.model = lambda: None  # gives the one that was called last
+        self.optimizer = None  # gives the one that steps
         self.steps = 0  # that it was asked for
-        self.former = set()  # ids of those that stepped before it, in earlier phases of the training
+        self.former = weakref.WeakSet()  # those that stepped before it, in earlier phases of the training
+        self.is_proven = False  # the optimizer has made a step of N batches
+        self.reducers = weakref.WeakSet()  # models whose all-reduce is left to the last batch
         self.says_schedule = True
         self.given_up = False
-        self.late = {}  # id of a scheduler -> its call, made within a step and due after it
-        self.kept = None  # gradients as they were when a step was held back
+        self.late = {}  # id of a scheduler -> its calls that were made within a step and are due after it
+        self.scheduled = weakref.WeakKeyDictionary()  # scheduler -> backward passes before its last call
+        self.kept = None  # gradients as the last backward pass left them
 
     def install(self):
         self._divide_the_loss()
@@ -68,21 +90,22 @@ class AccumulationKnob:
         for name in ("unscale_", "update"):
             self._not_within_a_step(GradScaler, name)
         self._hold_back_scaled_steps()
-        for name in CLIPPING:
-            for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
+        for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
+            for name in (name for name in CLIPPING if hasattr(owner, name)):
                 self._not_within_a_step(owner, name, instead=torch.tensor(0.0))
         for kind in vars(lr_scheduler).values():
             if isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler):
                 self._schedule_once_a_step(kind)
 
     def enter_model(self, module):
-        # Not in the first step: only its end shows whether the script accumulates itself.
-        known = self.optimizer is not None and not self.given_up
-        if known and isinstance(module, torch.nn.parallel.DistributedDataParallel):
+        self.model = weakref.ref(module)
+        if self.is_proven and isinstance(module, torch.nn.parallel.DistributedDataParallel):
+            self.reducers.add(module)
             module.require_backward_grad_sync = self.done >= self.batches - 1
 
     def _begin_step(self):
         self.done = 0
+        self.is_proven = not self.given_up
 
     def _within_a_step(self):
         return not self.given_up and 0 < self.done < self.batches
@@ -96,20 +119,35 @@ class AccumulationKnob:
                 return original(tensors, grad_tensors, *args, **kwargs)
             if self.done == 0:
                 self._call_late_schedulers()
-            elif self.kept is not None and not self.kept.are_the_same():
-                self._give_up("the script clears or changes gradients itself after each batch", self.kept.optimizer())
+            elif not self._gradients_are_kept():
+                return original(tensors, grad_tensors, *args, **kwargs)
+            if not is_a_loss(tensors, grad_tensors):
+                self._give_up("the script gives backward() gradients")
                 return original(tensors, grad_tensors, *args, **kwargs)
             self.done += 1
-            if grad_tensors is None:
-                single = isinstance(tensors, torch.Tensor)
-                tensors = [tensor / self.batches for tensor in ([tensors] if single else tensors)]
+            self.passes += 1
+            single = isinstance(tensors, torch.Tensor)
+            tensors = [tensor / self.batches for tensor in ([tensors] if single else tensors)]
             self.inside = True
             try:
                 return original(tensors, grad_tensors, *args, **kwargs)
             finally:
                 self.inside = False
+                self.kept = Gradients(self._parameters(), values=not self.is_proven)
 
         torch.autograd.backward = known_to_torchscript(backward, original)
+
+    def _parameters(self):
+        if self.optimizer is not None and (optimizer := self.optimizer()) is not None:
+            return parameters_of(optimizer)
+        model = self.model()
+        return () if model is None else model.parameters()
+
+    def _gradients_are_kept(self):
+        """From one backward pass to the next of a step."""
+        if self.kept is not None and not self.kept.are_the_same():
+            self._give_up("the script clears or changes gradients itself after each batch")
+        return not self.given_up
 
     def _hold_back_steps(self):
         add_hooks = Optimizer.profile_hook_step
@@ -145,32 +183,34 @@ class AccumulationKnob:
         GradScaler.step = step
 
     def _is_due(self, optimizer, arguments):
+        known = None if self.optimizer is None else self.optimizer()
         if self.optimizer is None:
-            self.optimizer = id(optimizer)
+            self.optimizer = weakref.ref(optimizer)
             if any(argument is not None for argument in arguments):
-                self._give_up("the optimizer steps with a closure", optimizer)
+                self._give_up("the optimizer steps with a closure")
             elif self.done > 1:
-                self._give_up(f"the script accumulates {self.done} batches itself", optimizer)
-        elif self.optimizer != id(optimizer) and not self.given_up:
-            if self.steps < 2 or id(optimizer) in self.former:
-                self._give_up("several optimizers step", optimizer)
+                self._give_up(f"the script accumulates {self.done} batches itself")
+        elif known is not optimizer and not self.given_up:
+            if known is not None and (self.steps < 2 or optimizer in self.former):
+                self._give_up("several optimizers step")
             else:
-                self.former.add(self.optimizer)
-                self.optimizer, self.steps, self.done = id(optimizer), 0, min(self.done, 1)
+                if known is not None:
+                    self.former.add(known)
+                self.optimizer, self.steps, self.done = weakref.ref(optimizer), 0, min(self.done, 1)
+                self.is_proven = False
         self.steps += 1
         # Without a batch since the last step, this belongs to that step: DeepSpeed steps once for each parameter group.
-        if self.given_up or self.done >= self.batches or self.done == 0:
+        if self.given_up or self.done >= self.batches or self.done == 0 or not self._gradients_are_kept():
             return True
-        self.kept = Gradients(optimizer)
         self.owner.step_is_held_back()
         return False
 
-    def _give_up(self, why, optimizer):
+    def _give_up(self, why):
         self.owner.refuse(["accumulation"], why)
-        self.given_up = True
-        if optimizer is None:
-            return
-        for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+        self.given_up, self.is_proven = True, False
+        for model in self.reducers:
+            model.require_backward_grad_sync = True
+        for parameter in self._parameters():
             if parameter.grad is not None:
                 parameter.grad.mul_(self.batches)
 
@@ -190,18 +230,31 @@ class AccumulationKnob:
 
         @functools.wraps(original)
         def step(scheduler, *args, **kwargs):
-            if self._within_a_step():
+            is_made = hasattr(scheduler, "_last_lr")  # until it has that, its own __init__ calls
+            is_each_batch = self._note_call(scheduler) == 1
+            if not (is_made and self._within_a_step()):
+                for call in self.late.pop(id(scheduler), ()):
+                    is_each_batch or call()
+                return original(scheduler, *args, **kwargs)
+            calls = self.late.setdefault(id(scheduler), [])
+            if is_each_batch:
+                calls.clear()
                 if self.says_schedule:
                     self.says_schedule = False
                     self.owner.schedule_is_held_back()
-                self.late[id(scheduler)] = functools.partial(original, scheduler, *args, **kwargs)
-                return None
-            self.late.pop(id(scheduler), None)
-            return original(scheduler, *args, **kwargs)
+            calls.append(functools.partial(original, scheduler, *args, **kwargs))
+            return None
 
         kind.step = step
 
+    def _note_call(self, scheduler):
+        """Backward passes since its call before: one, if the script calls it after each batch."""
+        before = self.scheduled.get(scheduler, 0)
+        self.scheduled[scheduler] = self.passes
+        return self.passes - before
+
     def _call_late_schedulers(self):
-        calls, self.late = self.late, {}
-        for call in calls.values():
-            call()
+        late, self.late = self.late, {}
+        for calls in late.values():
+            for call in calls:
+                call()

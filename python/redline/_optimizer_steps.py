@@ -77,7 +77,7 @@ def _watched(step_ended):
                 result = step(*arguments, **named)
             finally:
                 depth -= 1
-            if depth == 0 and leading.ends_step(id(arguments[0]), id(_first_parameter(arguments[0]))):
+            if depth == 0 and leading.ends_step(id(arguments[0]), id(next(parameters_of(arguments[0]), None))):
                 step_ended()
             return result
 
@@ -86,5 +86,5 @@ def _watched(step_ended):
     return wrap
 
 
-def _first_parameter(optimizer):
-    return next((parameter for group in optimizer.param_groups for parameter in group["params"]), None)
+def parameters_of(optimizer):
+    return (parameter for group in optimizer.param_groups for parameter in group["params"])

@@ -6,7 +6,7 @@ computed within the region, as with the usual `with torch.autocast(...)` around 
 gradients gets a region around its forward alone. The knob's value replaces that of the script's outermost autocast. If
 a model switches autocast off inside its forward, this is deliberate, and it stays off.
 
-With fp16 the loss must be scaled. If the script has a GradScaler, it is enabled or disabled to suit the knob.
+With fp16 the loss must be scaled. If the script uses a GradScaler, it is enabled or disabled to suit the knob.
 Otherwise OwnScaling scales around backward and the optimizer's step.
 """
 
@@ -19,7 +19,9 @@ from torch.amp.autocast_mode import autocast
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from redline._accumulation_knob import is_a_loss
 from redline._data_parallel import watch_data_parallel
+from redline._optimizer_steps import parameters_of
 from redline._outermost import inside_a_model
 from redline._stand_in import known_to_torchscript
 
@@ -47,7 +49,8 @@ class AmpKnob:
         self.region = None  # the autocast that we have entered and not left yet
         self.opener = None  # id of the model with whose forward that region began
         self.script_regions = 0
-        self.script_scales = False
+        self.has_scaler = False  # the script has made a GradScaler
+        self.script_scales = False  # and it uses it
         self.scaling = None
         self.given_up = False
         self.shards = False
@@ -68,11 +71,14 @@ class AmpKnob:
         """Ranks that hold shards of the gradients must skip a step together, for which only the script's GradScaler can
         be made."""
         shards = self.shards or "deepspeed" in sys.modules
-        if not self.given_up and self.scaling is not None and shards and not self.script_scales:
-            self.given_up, self.scaling = True, None
-            self.note("amp fp16 not applied: each rank holds a part of the gradients, and the script makes no "
-                      "ShardedGradScaler")
+        if shards and not self.has_scaler:
+            self._give_up("each rank holds a part of the gradients, and the script makes no ShardedGradScaler")
         return self.given_up
+
+    def _give_up(self, why):
+        if self.scaling is not None:
+            self.given_up, self.scaling = True, None
+            self.note(f"amp fp16 not applied: {why}")
 
     def enter_model(self, module):
         if self.type is None or self.region is not None or self._gives_up():
@@ -110,6 +116,8 @@ class AmpKnob:
         knob = self
 
         def enter(region):
+            if knob.script_regions == 0 and not inside_a_model():
+                knob.leave_region()  # the script's own may reach further than ours, and must find what was before ours
             # A backward pass restores the regions of the forward pass (custom_bwd, checkpointing).
             runs_backward = torch._C._current_graph_task_id() != -1
             deliberate = inside_a_model() or knob.script_regions > 0 or runs_backward
@@ -139,9 +147,20 @@ class AmpKnob:
             else:
                 kwargs["enabled"] = wanted
             original(scaler, *args, **kwargs)
-            knob.script_scales = knob.script_scales or scaler.is_enabled()
+            knob.has_scaler = knob.has_scaler or scaler.is_enabled()
+            if type(scaler).scale is not scale_and_note:  # ShardedGradScaler's
+                knob.script_scales = knob.has_scaler
+
+        scale = GradScaler.scale
+
+        @functools.wraps(scale)
+        def scale_and_note(scaler, outputs):
+            if scaler.is_enabled() and not isinstance(scaler, _UnseenScaler):
+                knob.script_scales = True
+            return scale(scaler, outputs)
 
         GradScaler.__init__ = init
+        GradScaler.scale = scale_and_note
 
     def _wrap_backward(self):
         original = torch.autograd.backward
@@ -149,8 +168,11 @@ class AmpKnob:
         @functools.wraps(original)
         def backward(tensors, grad_tensors=None, *args, **kwargs):
             self.leave_region()
-            if self.scaling is not None and not self.script_scales and grad_tensors is None:
-                tensors = self.scaling.scaled(tensors)
+            if self.scaling is not None and not self.script_scales:
+                if is_a_loss(tensors, grad_tensors):
+                    tensors = self.scaling.scaled(tensors)
+                else:
+                    self._give_up("the script gives backward() gradients")
             return original(tensors, grad_tensors, *args, **kwargs)
 
         torch.autograd.backward = known_to_torchscript(backward, original)
@@ -175,7 +197,7 @@ class OwnScaling:
     def scaled(self, tensors):
         if self.scaler is None:
             first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors))
-            self.scaler = _unhooked_scaler(first.device.type)
+            self.scaler = _UnseenScaler(first.device.type)
         if self.stepped:
             self.stepped = False
             self.scaler.update()
@@ -187,7 +209,7 @@ class OwnScaling:
         self.stepped = True
         found = self.scaler._found_inf_per_device(optimizer).values()
         if any(bool(overflow) for overflow in found):
-            for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+            for parameter in parameters_of(optimizer):
                 parameter.grad = None  # without gradients the step changes nothing
 
     def unscaling(self, closure, optimizer):
@@ -202,7 +224,7 @@ class OwnScaling:
         return unscaled
 
     def _unscale(self, optimizer):
-        if all(p.grad is None for group in optimizer.param_groups for p in group["params"]):
+        if all(parameter.grad is None for parameter in parameters_of(optimizer)):
             return False
         if self.scaler._per_optimizer_states[id(optimizer)]["stage"] is OptState.READY:
             self.scaler.unscale_(optimizer)
@@ -223,20 +245,23 @@ class OwnScaling:
         original = getattr(owner, name)
 
         @functools.wraps(original)
-        def clip(parameters, *args, **kwargs):
-            parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-            clipped = {id(parameter) for parameter in parameters if parameter is not None}
+        def clip(*args, **kwargs):
+            first = args[0] if args else kwargs.get("parameters", kwargs.get("tensors"))
+            given = [first] if isinstance(first, torch.Tensor) else list(first)  # it may be read only once
+            clipped = {id(parameter) for parameter in given if parameter is not None}
             for optimizer in list(self.optimizers):
-                owned = (takes(p) for group in optimizer.param_groups for p in group["params"])
-                if self.scaler is not None and any(id(p) in clipped for p in owned):
+                owned = map(takes, parameters_of(optimizer))
+                if self.scaler is not None and any(id(parameter) in clipped for parameter in owned):
                     self._unscale(optimizer)
-            return original(parameters, *args, **kwargs)
+            if args:
+                return original(given, *args[1:], **kwargs)
+            return original(**{name: given if value is first else value for name, value in kwargs.items()})
 
         setattr(owner, name, clip)
 
 
-def _unhooked_scaler(device):
+class _UnseenScaler(GradScaler):
     """A GradScaler for OwnScaling. It calls the original __init__, because ours would take it for the script's."""
-    scaler = GradScaler.__new__(GradScaler)
-    GradScaler.__init__.__wrapped__(scaler, device)
-    return scaler
+
+    def __init__(self, device):
+        GradScaler.__init__.__wrapped__(self, device)

@@ -33,7 +33,7 @@ from redline._memory_errors import MemoryErrors
 from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
-from redline._rank import is_launcher
+from redline._rank import is_launcher, rank_and_world_size
 from redline._stand_in import known_to_torchscript
 from redline._torch_settings import autocast_seen, note_autocast, watch_autocast
 from redline._training_signs import holds_parameter
@@ -143,7 +143,7 @@ class Knobs:
     def note(self, text):
         if self.reporter is not None:
             self.reporter.note(text)
-        elif int(os.environ.get("RANK", 0)) == 0:
+        elif rank_and_world_size()[0] == 0:
             print(f"redline: {text}", file=sys.stderr)
 
     def install(self):
@@ -304,7 +304,9 @@ class Knobs:
         # A lazy layer has no shape before its first forward; the next call lays it out.
         if id(module) not in self.laid_out and not any(map(is_lazy, module.parameters())):
             self.laid_out.add(id(module))
-            nn.Module.to(module, memory_format=self._memory_format())  # a class's own `to` may not know the argument
+            # Module.to() would also take weights of five dimensions, as of convolutions over volumes, and fail.
+            form = self._memory_format()
+            nn.Module._apply(module, lambda tensor: tensor.contiguous(memory_format=form) if tensor.dim() == 4 else tensor)
 
     def _laid_out_input(self, value):
         if isinstance(value, torch.Tensor) and value.dim() == 4:

@@ -252,6 +252,35 @@ print(before - float(model.bias[0]))
     assert float(done.stdout) == pytest.approx(20 * 0.1 / 3**0.5, rel=0.2)  # a step or two only find the scale
 
 
+def test_a_scaler_that_the_script_makes_and_does_not_use_scales_nothing(trial):
+    done = trial({"amp": "fp16"}, """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 1.0)
+scaler = torch.amp.GradScaler("cpu")
+for batch in DataLoader(torch.ones(8, 2), batch_size=1):
+    (model(batch).sum() * 1e-7).backward(gradient=torch.tensor(0.5))
+    optimizer.step()
+    norm = torch.nn.utils.get_total_norm(tensors=[parameter.grad for parameter in model.parameters()])
+    optimizer.zero_grad()
+print(float(norm))
+""")
+    assert float(done.stdout) == pytest.approx(3**0.5 * 0.5e-7, rel=0.1)
+
+
+def test_autocast_ends_with_what_the_script_puts_into_it(trial):
+    done = trial({"amp": "bf16"}, """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 1.0)
+for batch in DataLoader(torch.ones(4, 2), batch_size=1):
+    outputs = model(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs.sum().backward()
+    optimizer.step()
+    print(outputs.dtype, torch.is_autocast_enabled("cpu"))
+""")
+    assert set(done.stdout.splitlines()) == {"torch.bfloat16 False"}
+
+
 def test_shards_of_gradients_are_not_scaled_by_each_rank_alone(trial):
     done = trial({"amp": "fp16"}, """
 from torch.distributed.fsdp import FullyShardedDataParallel

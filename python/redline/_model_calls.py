@@ -65,7 +65,7 @@ class ModelCalls:
             self._restore.append(replace(module_class, "__call__", self._call_compiled))
         return compiled
 
-    def _call_compiled(self, call, module, *arguments, **named):
+    def _call_compiled(self, call, module, /, *arguments, **named):
         self._met(module)
         return call(module, *arguments, **named)
 

@@ -32,7 +32,7 @@ def watch_models(enter, leave):
     original = nn.Module.__call__
 
     @functools.wraps(original)
-    def call(module, *args, **kwargs):
+    def call(module, /, *args, **kwargs):
         # In a backward pass, checkpointing calls a part of the model again.
         if _entered or not (models.get(id(module)) or is_model(module)) or _graph_task() != -1:
             return original(module, *args, **kwargs)

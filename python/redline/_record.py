@@ -55,7 +55,8 @@ def step_aside():
 def is_spawned(command):
     """Whether multiprocessing started this process with "spawn" or "forkserver". The command line tells it, because
     multiprocessing.parent_process() does not know it yet when the main module, and with it torch, is imported."""
-    return any("multiprocessing." in word for word in command[1:4] if "import" in word)
+    code = command[command.index("-c") + 1 :] if "-c" in command else []  # behind the interpreter's options
+    return any(word.startswith("from multiprocessing.") for word in code[:1])
 
 
 def _note_exit_status(recording):

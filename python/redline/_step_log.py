@@ -182,7 +182,7 @@ class StepLog:
         _BaseDataLoaderIter.__new__ = staticmethod(_begin_pass)
         self._hook(_BaseDataLoaderIter, "__next__", self._hooks.hook_loader, None)
 
-    def _tokens_in(self, samples, model, *arguments, **named):
+    def _tokens_in(self, samples, model, /, *arguments, **named):
         """Tokens in the input of the model; UNKNOWN where that does not tell, None where no input will."""
         self._reads_sequences = self._reads_sequences or reads_sequences(model)
         if not self._reads_sequences:
@@ -339,4 +339,6 @@ def _file_name(arguments, named):
     """Where something is saved: a path, or the name of an open file. The argument after what is saved has it."""
     names = [named[name] for name in ("f", "filename", "checkpoint_id") if name in named]
     target = next(iter([*arguments[1:], *names]), "")
-    return os.fspath(target) if isinstance(target, (str, os.PathLike)) else str(getattr(target, "name", ""))
+    with contextlib.suppress(Exception):  # a file of the script's own kind may raise
+        return os.fsdecode(target) if isinstance(target, (str, os.PathLike)) else str(getattr(target, "name", ""))
+    return ""

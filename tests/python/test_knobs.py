@@ -107,7 +107,10 @@ def test_a_model_within_a_compiled_function_is_said(with_knobs):
     assert seen_knobs(done)["amp"] == "off"
 
 
-def test_outside_a_trial_the_note_goes_to_stderr(with_knobs):
+@pytest.mark.parametrize("rank", [None, ""])
+def test_outside_a_trial_the_note_goes_to_stderr(with_knobs, monkeypatch, rank):
+    if rank is not None:
+        monkeypatch.setenv("RANK", rank)
     done = with_knobs({"num_workers": 0, "amp": "off"}, SCRIPTS / "no_loader.py")
     assert done.stderr == "redline: num_workers not applied: no DataLoader feeds the training\n"
 

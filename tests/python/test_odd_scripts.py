@@ -52,6 +52,55 @@ print(model[0].weight.is_contiguous(memory_format=torch.channels_last))
     assert done.stdout == f"{bool(layout)}\n"
 
 
+def test_images_and_volumes_in_one_model(script):
+    source = """
+model = nn.Sequential(nn.Conv3d(3, 4, (2, 3, 3)), nn.Flatten(1, 2), nn.Conv2d(4, 1, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(2):
+    model(torch.randn(2, 3, 2, 8, 8)).sum().backward()
+    optimizer.step()
+print(model[2].weight.is_contiguous(memory_format=torch.channels_last), model[0].weight.is_contiguous())
+"""
+    assert script({"channels_last": "on"}, source).stdout == "True True\n"
+
+
+ARGUMENTS = """
+import io
+class Unnamed(io.BytesIO):
+    @property
+    def name(self):
+        raise NotImplementedError
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 1)
+    def forward(self, *, module, call, samples, model):
+        return self.layer(module + call + samples + model).mean()
+named = Named()
+optimizer = torch.optim.SGD(named.parameters(), lr=0.1)
+for step in range(4):
+    named(**dict.fromkeys(["module", "call", "samples", "model"], torch.ones(4, 8))).backward()
+    optimizer.step()
+torch.save(named.state_dict(), Unnamed())
+named.compile(backend="eager")
+torch.compile(named, backend="eager")(**dict.fromkeys(["module", "call", "samples", "model"], torch.ones(4, 8)))
+print("done")
+"""
+
+
+def test_arguments_of_any_name(script):
+    assert script({"amp": "bf16"}, ARGUMENTS).stdout == "done\n"
+
+
+@pytest.mark.parametrize("command", [["record", "-o"], ["run", "--log"]])
+def test_arguments_of_any_name_are_recorded(run, program, python, tmp_path, command):
+    path = tmp_path / "script.py"
+    path.write_text(TRAINING + ARGUMENTS)
+    done = run([program("redline"), *command, tmp_path / "out", "--", python, path])
+    assert done.returncode == 0 and "done" in done.stdout, done.stderr
+    assert "TypeError" not in done.stderr
+
+
 @pytest.mark.parametrize("call", ["step(closure)", "step(closure=closure)"])
 def test_fp16_and_a_closure(script, call):
     source = """

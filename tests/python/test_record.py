@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from recording import SPAWNED_RANKS, names, slices, step_numbers, traces
+from recording import SPAWNED_RANKS, import_redline, names, slices, step_numbers, traces
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -368,6 +368,17 @@ def test_workers_that_are_spawned_record_nothing(record, python, script):
     assert len({event["pid"] for event in slices(trace, "cpu_op")}) == 1
     assert names(trace, "cpu_op")["aten::sin"] == 0
     assert names(trace, "user_annotation")[FETCH("MultiProcessing")] == 3
+
+
+@pytest.mark.parametrize("options", [[], ["-X", "faulthandler"], ["-W", "ignore", "-E", "-W", "default"]])
+def test_a_spawned_process_is_known_by_its_command(options):
+    import_redline()
+    from redline._record import is_spawned
+
+    started = ["python", *options, "-c", "from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle=3)"]
+    assert is_spawned([*started, "--multiprocessing-fork"])
+    assert not is_spawned(["python", *options, "-c", "import torch.multiprocessing as mp; mp.spawn(train)"])
+    assert not is_spawned(["python", *options, "train.py", "--multiprocessing", "import"])
 
 
 def test_spawned_ranks_are_recorded_and_their_launcher_is_not(record, python, script):

@@ -5,13 +5,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace redline {
 namespace {
 
+namespace fs = std::filesystem;
+
 /// Gives 0, or errno after an error.
 int write_and_sync(const std::string& path, std::string_view content, bool is_file) {
-  const int create = is_file ? O_CREAT | O_TRUNC : 0;
+  const int create = is_file ? O_CREAT | O_TRUNC : O_APPEND;
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | create, 0644));
   const bool done =
       file.get() >= 0 && write_all(file.get(), content) && (!is_file || ::fsync(file.get()) == 0);
@@ -61,14 +64,25 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
+std::string behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the kernel's own
+  fs::path end = path;
+  std::error_code none;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(end, none); ++i) {
+    if (fs::canonical(end.parent_path() / ".", none).native().starts_with("/proc/")) break;
+    end = end.parent_path() / fs::read_symlink(end, none);  // an absolute one stands alone
+  }
+  return end;
+}
+
 bool may_become_file(const std::string& path) {
   struct stat status = {};
-  return ::stat(path.c_str(), &status) < 0 || S_ISREG(status.st_mode);
+  return ::lstat(behind_links(path).c_str(), &status) < 0 || S_ISREG(status.st_mode);
 }
 
 tl::expected<void, std::string> write_file(const std::string& path, std::string_view content) {
-  const int error =
-      may_become_file(path) ? replace_file(path, content) : write_and_sync(path, content, false);
+  const int error = may_become_file(path) ? replace_file(behind_links(path), content)
+                                          : write_and_sync(path, content, false);
   if (error == 0) return {};
   return tl::unexpected(path + ": " + std::strerror(error));
 }

@@ -41,6 +41,10 @@ class FileDescriptor {
 /// False if not everything could be written, for example to a full disk; errno says why.
 [[nodiscard]] bool write_all(int descriptor, std::string_view bytes);
 
+/// Where the links of `path` lead, so that what replaces the file there leaves them alone. Links of
+/// /proc to open files, such as /dev/stdout is, are not followed: what is open must be written to.
+[[nodiscard]] std::string behind_links(const std::string& path);
+
 /// Whether a file may get this name: either nothing has the name, or a regular file, which is then
 /// replaced. A folder or a device must keep its name; root could replace even /dev/null.
 [[nodiscard]] bool may_become_file(const std::string& path);

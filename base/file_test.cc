@@ -62,6 +62,34 @@ TEST_F(WriteFile, SaysWhoElseMayHaveChangedAFile) {
             path + " belongs to another user, who may change it: copy it, and look at the copy");
 }
 
+TEST_F(WriteFile, ALinkStaysOne) {
+  const std::string link = folder_ + "/latest", other = folder_ + "/other/file";
+  fs::create_directory(folder_ + "/other");
+  fs::create_symlink("other/file", folder_ + "/first");
+  fs::create_symlink(folder_ + "/first", link);
+  for (const std::string text : {"new", "newer"}) {
+    ASSERT_TRUE(write_file(link, text));
+    EXPECT_EQ(read_file(other), text);
+    EXPECT_TRUE(fs::is_symlink(link));
+  }
+  fs::create_symlink(link, folder_ + "/circle");
+  fs::remove(link);
+  fs::create_symlink("circle", link);
+  EXPECT_FALSE(write_file(link, "text"));
+}
+
+TEST_F(WriteFile, WhatIsOpenIsWrittenTo) {
+  const std::string path = folder_ + "/output", link = folder_ + "/stdout";
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(write_all(file.get(), "before "));
+  fs::create_symlink("/proc/self/fd/" + std::to_string(file.get()), link);
+  ASSERT_TRUE(write_file(link, "after"));
+  EXPECT_TRUE(fs::is_symlink(link));
+  char text[13] = "";
+  EXPECT_EQ(::pread(file.get(), text, sizeof text - 1, 0), 12);
+  EXPECT_STREQ(text, "before after");
+}
+
 TEST_F(WriteFile, APipeIsWrittenToAndStays) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

@@ -87,7 +87,7 @@ bool OutputFile::rename(const std::string& final_path) {
     error_ = final_path + ": is not a file";
     return false;
   }
-  if (::rename(path_.c_str(), final_path.c_str()) < 0) {
+  if (::rename(path_.c_str(), behind_links(final_path).c_str()) < 0) {
     if (errno != EXDEV) {
       error_ = "cannot rename " + path_ + " to " + final_path + ": " + std::strerror(errno);
     }

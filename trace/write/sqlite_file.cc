@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/file.h"
+
 namespace redline::trace {
 namespace {
 
@@ -102,7 +104,7 @@ tl::expected<void, std::string> SqliteFile::save() {
   if (auto done = execute("COMMIT"); !done) return done;
   handle_.reset();
   auto done = synchronise(partial());
-  if (done && std::rename(partial().c_str(), path_.c_str()) != 0) {
+  if (done && std::rename(partial().c_str(), behind_links(path_).c_str()) != 0) {
     done = tl::unexpected(system_error(path_));
   }
   std::error_code ignored;

@@ -197,6 +197,20 @@ std::string_view unquote(std::string_view token) {
   return token;
 }
 
+bool is_too_deep(std::string_view json) {
+  size_t depth = 0;
+  for (size_t at = 0; at < json.size(); ++at) {
+    if (json[at] == '"') {
+      at = skip_string(json, at);
+      if (at == kTextEnds) return false;
+      --at;
+    }
+    if ((json[at] == '[' || json[at] == '{') && ++depth > kDeepestJson) return true;
+    if (json[at] == ']' || json[at] == '}') --depth;
+  }
+  return false;
+}
+
 std::string decode_string(std::string_view content, bool* repaired) {
   std::string out;
   bool replaced = false;

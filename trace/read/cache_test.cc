@@ -101,6 +101,22 @@ class Cache : public ::testing::Test {
   ReadOptions options_;
 };
 
+TEST_F(Cache, DoesNotKeepWhatDidNotFitIntoTheMachine) {
+  const std::string text = small_text() + std::string(1 << 20, ' ');
+  const std::string path = write("trace.json.gz", gzip(text));
+  const char* const before = std::getenv("TMPDIR");
+  const std::string restored = before == nullptr ? "" : before;
+  setenv("TMPDIR", "/proc", 1);  // no temporary file can be made there
+  options_.text_block_bytes = size_t{64} << 10;
+  options_.text_memory_bytes = size_t{192} << 10;
+  keep(path);
+  EXPECT_FALSE(is_kept(path));
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
+  options_.text_memory_bytes = 0;
+  keep(path);
+  EXPECT_TRUE(is_kept(path));
+}
+
 TEST_F(Cache, GivesTheSameTrace) {
   const std::string path = write("trace.json", small_text());
   EXPECT_FALSE(is_kept(path));

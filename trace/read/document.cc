@@ -14,12 +14,17 @@ constexpr std::string_view kQuotedEventsKey = "\"traceEvents\"";
 constexpr std::string_view kPadding("\0 \n\r\t,", 6);
 constexpr size_t kHeadBytes = 1 << 20;
 
+// The first position of a value.
+size_t begin_of(std::string_view text) {
+  return skip_space(text, text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+}
+
 // The beginning of a text that may still grow, up to its events.
 Text::Part head_of(const Text& text, IssueLog& issues) {
   for (size_t wanted = kHeadBytes;; wanted *= 2) {
     const Text::Part part = text.at_least(wanted);
     if (part.is_whole || part.text.find(kEventsKey) != kTextEnds) return part;
-    const size_t begin = skip_space(part.text, 0);
+    const size_t begin = begin_of(part.text);
     if (begin < part.text.size() && part.text[begin] == '[') return part;
     if (wanted > kMostValueBytes) {
       text.end_here();
@@ -40,8 +45,7 @@ class DocumentReader {
 
   Document read() {
     const std::string_view text = part_.text;
-    size_t at = text.substr(0, 3) == kByteOrderMark ? kByteOrderMark.size() : 0;
-    at = skip_space(text, at);
+    const size_t at = begin_of(text);
     if (at >= text.size()) return {};
     if (text[at] == '[') {
       document_.is_array = true;
@@ -195,7 +199,7 @@ Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues) 
       continue;
     }
     Json parsed = Json::parse(value.json, nullptr, /*allow_exceptions=*/false);
-    if (parsed.is_discarded()) {
+    if (parsed.is_discarded() || is_too_deep(value.json)) {
       issues.add(Issue::kTopLevelValueMalformed, 0);
       continue;
     }

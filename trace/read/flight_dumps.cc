@@ -158,6 +158,9 @@ tl::expected<HangTable, ReadError> parse_flight_dump(const std::string& path,
         fmt::format("{}: a dump does not say its rank, so its name must: rank3.json", path), path});
   }
   const json dump = json::parse(text, nullptr, false);
+  if (is_too_deep(text)) {
+    return tl::unexpected(ReadError{fmt::format("{}: its values are nested too deep", path), path});
+  }
   // A rank that has entered nothing has no entries.
   const json entries = dump.is_object() ? dump.value("entries", json::array()) : json();
   const bool is_dump = entries.is_array() && dump.contains("pg_config");

@@ -178,6 +178,8 @@ TEST(FlightDump, EachMemberIsReadAndTheRestLeftOut) {
     return read("r_7.json", R"({"entries": [)" + entries + R"(], "pg_config": )" + groups + "}");
   };
   EXPECT_EQ(with(""), "7 of 1 at 0:");
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_EQ(with(R"({"input_sizes": )" + deep + "}"), "r_7.json: its values are nested too deep");
   EXPECT_EQ(
       with(
           R"({"process_group": ["g", "x"], "profiling_name": "nccl:all_gather", "collective_seq_id": 3,

@@ -126,6 +126,23 @@ TEST(Hostile, ACompressedTextThatFillsMemoryIsReadUpToThere) {
   fs::remove(path);
 }
 
+TEST(Hostile, ValuesBesideTheEventsMayBeNestedDeep) {
+  constexpr size_t kDeep = 200'000;
+  std::string arrays = std::string(kDeep, '[') + std::string(kDeep, ']'), objects;
+  for (size_t i = 0; i < kDeep; ++i) objects += R"({"[\"":)";
+  objects += "1" + std::string(kDeep, '}');
+  for (const std::string& deep : {arrays, objects}) {
+    for (const std::string key : {"x", "distributedInfo"}) {
+      const auto trace =
+          parse_trace("deep.json", R"({"traceEvents": [)" + cpu_op(R"("ts": 1, "dur": 1)") +
+                                       R"(], ")" + key + "\": " + deep + "}");
+      ASSERT_TRUE(trace);
+      EXPECT_EQ((*trace)->slice_count(), 1U);
+      EXPECT_EQ(issues_of(**trace).count("top_level_value_malformed"), 1U);
+    }
+  }
+}
+
 TEST(Hostile, EachMutationHasAName) {
   const std::string times = R"("ts": 1, "dur": 1)", good = cpu_op(times, "\"good\"");
   const std::string deep = std::string(100'000, '['), shut = std::string(100'000, ']');

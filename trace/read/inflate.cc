@@ -49,7 +49,11 @@ class GzipPoints {
 
 }  // namespace
 
-bool is_zstd(std::string_view file) { return file.substr(0, 4) == "\x28\xb5\x2f\xfd"; }
+bool is_zstd(std::string_view file) {
+  if (file.starts_with("\x28\xb5\x2f\xfd")) return true;
+  // A frame of the writer's own, which is passed over: pzstd begins with one.
+  return file.size() > 3 && (file[0] & 0xF0) == 0x50 && file.substr(1, 3) == "\x2a\x4d\x18";
+}
 
 void inflate_gzip(std::string_view file, InflateBuffer& out, std::atomic<size_t>& file_bytes,
                   IssueLog& issues) {
@@ -88,6 +92,9 @@ void inflate_zstd(std::string_view file, InflateBuffer& out, std::atomic<size_t>
                   IssueLog& issues) {
   const auto done = [&] { return out.at_least(0).text.size(); };
   const std::unique_ptr<ZSTD_DStream, ZstdFree> stream(ZSTD_createDStream());
+  // For files of zstd --long=31. The memory is taken only where a file asks for it.
+  ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax,
+                         ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
   ZSTD_inBuffer in{file.data(), file.size(), 0};
   size_t status = 1;
   bool more_output = false;

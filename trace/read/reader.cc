@@ -158,7 +158,12 @@ tl::expected<std::shared_ptr<const Trace>, ReadError> read_trace(const std::stri
     return tl::unexpected(readable.error());
   }
   auto trace = build_in_memory(path, *file, options);
-  if (trace) cache.store_in_background(**trace);
+  // Where memory and disk did not suffice, they may the next time.
+  const auto was_cut = [&] {
+    const auto issues = (*trace)->issues();
+    return std::ranges::find(issues, Issue::kTextTooLarge, &LoadIssue::issue) != issues.end();
+  };
+  if (trace && !was_cut()) cache.store_in_background(**trace);
   return trace;
 }
 

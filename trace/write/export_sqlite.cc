@@ -92,6 +92,17 @@ std::string_view args_of(TextCursor& text, uint64_t text_offset) {
   return find_value(text.event_text(text_offset), "args");
 }
 
+// What is no UTF-8 becomes U+FFFD, since Python's sqlite3 refuses to read other text.
+std::string with_replacements(std::string_view text) {
+  std::string whole;
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    whole += length > 0 ? text.substr(0, length) : kReplacementCharacter;
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return whole;
+}
+
 uint64_t rows_of(const Trace& trace) {
   uint64_t rows = trace.slice_count() + trace.flows().size() + trace.instants().size();
   for (const Counter& counter : trace.counters()) rows += counter.time_ns.size();
@@ -167,9 +178,16 @@ class Export {
     return name ? std::optional(string_ids_[name.value]) : std::nullopt;
   }
 
+  // Until the next call.
+  std::string_view repaired(std::string_view json) {
+    if (std::ranges::none_of(json, [](char byte) { return byte < 0; })) return json;
+    return repaired_ = with_replacements(json);
+  }
+
   SqliteFile& file_;
   const SqliteOptions& options_;
   Meter meter_;
+  std::string repaired_;
   SqliteInsert traces_ = insert("traces", 8), metadata_ = insert("metadata", 3),
                strings_ = insert("strings", 2), tracks_ = insert("tracks", 9),
                slices_ = insert("slices", 11), kernels_ = insert("kernels", 13),
@@ -271,7 +289,7 @@ void Export::add_slices(const Trace& trace, const HostTree& tree) {
       const uint32_t correlation = slices.correlation[i];
       slices_.add(correlation != 0 ? std::optional(int64_t{correlation}) : std::nullopt);
       if (options_.args) {
-        slices_.add(args_of(text, slices.text_offset[i]));
+        slices_.add(repaired(args_of(text, slices.text_offset[i])));
       } else {
         slices_.null();
       }
@@ -398,7 +416,7 @@ void Export::add_instants(const Trace& trace) {
     instants_.add(trace_id_);
     instants_.add(instant.track ? std::optional(first_track_ + instant.track.value) : std::nullopt);
     instants_.add(id_of(instant.name)).add(instant.time_ns);
-    instants_.add(args_of(text, instant.text_offset)).row();
+    instants_.add(repaired(args_of(text, instant.text_offset))).row();
     if (!meter_.go_on()) return;
   }
 }

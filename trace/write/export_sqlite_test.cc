@@ -92,6 +92,12 @@ class ExportSqlite : public ::testing::Test {
     return *parse_trace("rank" + std::to_string(rank), text.str());
   }
 
+  static std::shared_ptr<const Trace> with_bytes_of_no_text() {
+    TraceText text;
+    text.slice("cpu_op", "op", 0, 1'000, {.args = "\"a\\n\": \"b\xFFä\""});
+    return *parse_trace("bytes", text.str());
+  }
+
   static std::shared_ptr<const Trace> with_modules() {
     TraceText text;
     text.slice("python_function", "nn.Module: Model_0", 0, 1'000, {.args = R"("Module name": "")"});
@@ -127,6 +133,11 @@ class ExportSqlite : public ::testing::Test {
 
   fs::path folder_;
 };
+
+TEST_F(ExportSqlite, WhatIsNoTextIsReplacedAndTheRestStays) {
+  ASSERT_TRUE(export_sqlite(Traces{with_bytes_of_no_text()}, path(), {.args = true}));
+  EXPECT_THAT(query("SELECT args FROM slices"), ElementsAre("{\"a\\n\": \"b\xEF\xBF\xBDä\"}"));
+}
 
 TEST_F(ExportSqlite, EveryTableHoldsWhatTheTracesSay) {
   ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1)}, path()));

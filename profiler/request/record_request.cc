@@ -138,8 +138,9 @@ std::optional<std::string> other_nvtx_tool(const Environment& environment) {
   return tool == library_path("libredline.so") ? std::nullopt : tool;
 }
 
+// Containers that share the folder have processes of the same number.
 RecordNotes::RecordNotes(const std::string& directory)
-    : path_(directory + "/.redline." + std::to_string(getpid()) + ".notes") {
+    : path_(directory + "/.redline." + new_run_name() + ".notes") {
   std::ofstream(path_, std::ios::trunc);
 }
 

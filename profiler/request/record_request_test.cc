@@ -105,6 +105,13 @@ TEST_F(Folder, NotesAreReadAndTornLinesLeftOut) {
   EXPECT_TRUE(std::filesystem::is_empty(path_));
 }
 
+TEST_F(Folder, NotesOfAProcessOfTheSameNumberElsewhereAreOthers) {
+  ASSERT_TRUE(prepare_directory(path_));
+  const RecordNotes notes(path_);
+  { const RecordNotes others(path_); }
+  EXPECT_TRUE(notes.read().empty());
+}
+
 TEST_F(Folder, NotesThatTheCommandRemovedAreMissed) {
   ASSERT_TRUE(prepare_directory(path_));
   const RecordNotes notes(path_);

@@ -33,6 +33,8 @@ class Assembler {
   void add(const Record& record, uint64_t tid);
   /// A slice that had not ended at `end_ns`.
   void add_unfinished(Record record, uint64_t tid, int64_t end_ns);
+  /// Ends the ranges of NVTX that were started and not ended. Gives their number.
+  size_t end_open_ranges(int64_t end_ns) { return nvtx_.end_open(end_ns); }
   /// To be called after each round over all threads.
   void end_round() {
     operators_.end_round();

@@ -223,6 +223,17 @@ TEST_F(AssemblerTest, OfMoreOpenNvtxRangesThanAreKeptTheFirstHaveEnds) {
   EXPECT_EQ(count_of(all, R"({"ph": "e")"), kMost);
 }
 
+TEST_F(AssemblerTest, AnNvtxRangeThatWasNotEndedLastsUntilTheWindowEnds) {
+  NvtxFields range;
+  range.phase = NvtxPhase::kStart;
+  range.range = 3;
+  range.args = args("\"Domain\": \"d\"");
+  add(record(RecordKind::kNvtx, range));
+  EXPECT_EQ(assembler_.end_open_ranges(8'000), 1U);
+  EXPECT_EQ(assembler_.end_open_ranges(8'000), 0U);
+  EXPECT_EQ(lines()[1], R"x({"ph": "e", "cat": "nvtx", "id": 3, "ts": 10.000, "args": {"Domain": "d", "finished": false}})x");
+}
+
 TEST_F(AssemblerTest, WhatHadNotEnded) {
   Record open = operation(-1, Autograd::kNone, 0, 1'000);
   open.name = name("aten::mm");

@@ -41,7 +41,16 @@ void NvtxWriter::start(const Record& record, uint64_t tid) {
     const auto early = ends->find(record.of.nvtx.range);
     if (early != ends->end()) return write_end(record, early->second);
   }
-  if (open_.size() < kMostOpenRanges) open_.emplace(record.of.nvtx.range, record);
+  if (open_.size() < kMostOpenRanges) open_.emplace(record.of.nvtx.range, Start{record, tid});
+}
+
+size_t NvtxWriter::end_open(int64_t end_ns) {
+  for (const auto& [range, start] : open_) {
+    write_end(start.record, {end_ns, start.tid}, kUnfinished);
+  }
+  const size_t count = open_.size();
+  open_.clear();
+  return count;
 }
 
 /// Leaves out a range whose begin is not in the window, as is done for nested ranges.
@@ -50,22 +59,24 @@ void NvtxWriter::end(uint64_t range, const End& end) {
   if (start == open_.end()) {
     early_ends_.emplace(range, end);
   } else {
-    write_end(start->second, end);
+    write_end(start->second.record, end);
     open_.erase(start);
   }
 }
 
-void NvtxWriter::write_end(const Record& start, const End& end) {
+void NvtxWriter::write_end(const Record& start, const End& end, std::string_view more_args) {
   Record ended = start;
   ended.begin_ns = end.time_ns;
-  write_event("\"e\", \"cat\": \"nvtx\"", ended, end.tid);
+  write_event("\"e\", \"cat\": \"nvtx\"", ended, end.tid, more_args);
 }
 
-void NvtxWriter::write_event(std::string_view head, const Record& record, uint64_t tid) {
+void NvtxWriter::write_event(std::string_view head, const Record& record, uint64_t tid,
+                             std::string_view more_args) {
   const uint64_t range = record.of.nvtx.range;
   const std::string id = range != 0 ? ", \"id\": " + std::to_string(range) : "";
   auto& text = out_.begin_event(head, out_.text(record.name), tid, record.begin_ns, id);
   write_args(text, record);
+  text.text(more_args);
   out_.end_event(text);
 }
 

@@ -175,6 +175,7 @@ void Window::write_unfinished() {
     assembler_->add_unfinished(record, tid, end_ns_);
     ++unfinished_written_;
   }
+  unfinished_written_ += assembler_->end_open_ranges(end_ns_);
   recorded_ = assembler_->written();
   thread_count_ = seen_threads_.size();
 }

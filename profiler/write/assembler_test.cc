@@ -231,7 +231,8 @@ TEST_F(AssemblerTest, AnNvtxRangeThatWasNotEndedLastsUntilTheWindowEnds) {
   add(record(RecordKind::kNvtx, range));
   EXPECT_EQ(assembler_.end_open_ranges(8'000), 1U);
   EXPECT_EQ(assembler_.end_open_ranges(8'000), 0U);
-  EXPECT_EQ(lines()[1], R"x({"ph": "e", "cat": "nvtx", "id": 3, "ts": 10.000, "args": {"Domain": "d", "finished": false}})x");
+  EXPECT_EQ(lines()[1], R"x({"ph": "e", "cat": "nvtx", "id": 3, "ts": 10.000, )x"
+                        R"x("args": {"Domain": "d", "finished": false}})x");
 }
 
 TEST_F(AssemblerTest, WhatHadNotEnded) {

@@ -306,7 +306,7 @@ class Knobs:
             self.laid_out.add(id(module))
             # Module.to() would also take weights of five dimensions, as of convolutions over volumes, and fail.
             form = self._memory_format()
-            nn.Module._apply(module, lambda tensor: tensor.contiguous(memory_format=form) if tensor.dim() == 4 else tensor)
+            module._apply(lambda tensor: tensor.contiguous(memory_format=form) if tensor.dim() == 4 else tensor)
 
     def _laid_out_input(self, value):
         if isinstance(value, torch.Tensor) and value.dim() == 4:

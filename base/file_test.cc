@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/temporary_folder.h"
+
 namespace redline {
 namespace {
 
@@ -13,10 +15,8 @@ namespace fs = std::filesystem;
 
 class InAFolder : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string folder_ = ::testing::TempDir() + "file_test.XXXXXX";
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
 };
 
 using ReadFile = InAFolder;

@@ -2,20 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include "tests/temporary_folder.h"
 
 namespace redline::compare {
 namespace {
 
 class LoggedRun : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "logged_run_XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string folder_;
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
 };
 
 TEST_F(LoggedRun, AProgramThatIsMissingIsAnError) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "machine/doctor/nvidia.h"
+#include "tests/temporary_folder.h"
 
 namespace redline::doctor {
 namespace {
@@ -17,9 +18,7 @@ namespace fs = std::filesystem;
 class Probe : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = ::testing::TempDir() + "doctor-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    sources_.root = name;
+    sources_.root = place_.path();
     sources_.libraries = REDLINE_STUB_DIR;
     sources_.environment = [this](const std::string& variable) -> std::optional<std::string> {
       const auto found = environment_.find(variable);
@@ -29,7 +28,6 @@ class Probe : public ::testing::Test {
 
   void TearDown() override {
     for (const std::string& name : answers_) unsetenv(name.c_str());
-    fs::remove_all(sources_.root);
   }
 
   void write(const fs::path& file, const std::string& content) {
@@ -50,6 +48,7 @@ class Probe : public ::testing::Test {
     return sources_.root / "python";
   }
 
+  const testing::TemporaryFolder place_;
   Sources sources_;
   std::map<std::string, std::string> environment_;
   std::vector<std::string> answers_;

@@ -7,17 +7,13 @@
 
 #include "base/file.h"
 #include "machine/launch/environment.h"
+#include "tests/temporary_folder.h"
 
 namespace redline::launch {
 namespace {
 
 class StartTracked : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "tracked_command_XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   /// Runs the script to its end and returns its exit status.
   [[nodiscard]] int run(const std::string& script, const std::string& out,
                         const std::string& err) const {
@@ -34,7 +30,8 @@ class StartTracked : public ::testing::Test {
     return read_file(folder_ + "/" + name);
   }
 
-  std::string folder_;
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
 };
 
 TEST_F(StartTracked, BothStreamsMayGoToOneFile) {

@@ -9,17 +9,13 @@
 
 #include "base/file.h"
 #include "profiler/c_api.h"
+#include "tests/temporary_folder.h"
 #include "trace/read/step_log_reader.h"
 
 namespace redline::profiler {
 namespace {
 
 using trace::LogPart;
-
-std::string new_folder() {
-  std::string name = ::testing::TempDir() + "step_log_XXXXXX";
-  return mkdtemp(name.data());
-}
 
 /// AddressSanitizer's malloc() locks up in a child that is forked while another thread allocates.
 void wait_until_other_threads_sleep() {
@@ -49,7 +45,8 @@ constexpr int kForward = static_cast<int>(LogPart::kForward);
 constexpr int kNone = -1;
 
 TEST(StepLogOfProcess, StepsMarksAndTheExitStatusAreWritten) {
-  const std::string folder = new_folder();
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   EXPECT_EQ(run_in_child([&] {
               redline_log_enter(kWait);
               redline_log_leave(kWait);
@@ -84,7 +81,8 @@ TEST(StepLogOfProcess, StepsMarksAndTheExitStatusAreWritten) {
 }
 
 TEST(StepLogOfProcess, AForkedChildLeavesTheLogOfItsParentAlone) {
-  const std::string folder = new_folder();
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   run_in_child([&] {
     static_cast<void>(redline_log_open(folder.c_str(), "", 0, 1));
     redline_log_enter(kForward);
@@ -109,7 +107,8 @@ TEST(StepLogOfProcess, AForkedChildLeavesTheLogOfItsParentAlone) {
 }
 
 TEST(StepLogOfProcess, OtherThreadsDoNotCount) {
-  const std::string folder = new_folder();
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   run_in_child([&] {
     static_cast<void>(redline_log_open(folder.c_str(), "", 0, 1));
     redline_log_enter(kForward);
@@ -138,7 +137,8 @@ TEST(StepLogOfProcess, AProgramOfItsOwnIsLoggedWhereTheEnvironmentAsksForIt) {
     std::exit(0);
   }
   for (const bool profiler_is_first : {false, true}) {
-    const std::string folder = new_folder();
+    const testing::TemporaryFolder place;
+    const std::string folder = place.path();
     ASSERT_EQ(run_in_child([&] {
                 setenv("FIRST_TO_STEP", profiler_is_first ? "profiler" : "program", 1);
                 setenv("REDLINE_LOG", folder.c_str(), 1);

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <vector>
 
+#include "tests/temporary_folder.h"
+
 namespace redline::trace {
 namespace {
 
@@ -56,11 +58,6 @@ std::vector<LogBlock> blocks_of(const std::string& bytes) {
   while (auto block = scan.next()) blocks.push_back(*block);
   EXPECT_EQ(scan.damaged_bytes(), 0);
   return blocks;
-}
-
-std::string new_folder() {
-  std::string name = ::testing::TempDir() + "step_log_XXXXXX";
-  return mkdtemp(name.data());
 }
 
 std::string content_of(const std::string& path) {
@@ -193,7 +190,8 @@ TEST(StepLogWriter, ThinningJoinsTheOlderHalfAndLosesNothingElse) {
 }
 
 TEST(StepLogWriter, TheOwnerIsToldAgainEveryFiveMinutes) {
-  auto writer = *StepLogWriter::create(new_folder(), owner_of("run", 2));
+  const testing::TemporaryFolder place;
+  auto writer = *StepLogWriter::create(place.path(), owner_of("run", 2));
   for (const int64_t second : {10, 20, 309, 310, 311, 609, 610}) {
     ASSERT_TRUE(writer->append(written_at(second * kSecond)));
   }
@@ -220,7 +218,8 @@ TEST(StepLogWriter, TheFileIsThinnedAfterEachGrowthButNotAtItsEnd) {
     return count;
   };
   const auto write_two = [&](uint64_t threshold, bool ended) {
-    auto writer = *StepLogWriter::create(new_folder(), {});
+    const testing::TemporaryFolder place;
+    auto writer = *StepLogWriter::create(place.path(), {});
     writer->set_thinning(threshold);
     EXPECT_TRUE(writer->append(block(0, 8)));
     LogBlock second = block(8, 16);
@@ -246,7 +245,8 @@ TEST(StepLogWriter, TheFileIsThinnedAfterEachGrowthButNotAtItsEnd) {
 }
 
 TEST(StepLogWriter, SaysWhyAFileCannotBeMade) {
-  const std::string folder = new_folder();
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   std::ofstream(folder + "/file") << "x";
   const auto refused = StepLogWriter::create(folder + "/file", {});
   ASSERT_FALSE(refused);

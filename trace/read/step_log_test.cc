@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 
+#include "tests/temporary_folder.h"
 #include "trace/emit/step_log_blocks.h"
 #include "trace/emit/step_log_writer.h"
 #include "trace/read/step_log_reader.h"
@@ -27,11 +28,6 @@ LogOwner some_owner() {
           .process = 77,
           .begin_ns = kBegin,
           .clock_offset_ns = kBegin - 5'000'000};
-}
-
-std::string new_folder() {
-  std::string name = ::testing::TempDir() + "step_log_XXXXXX";
-  return mkdtemp(name.data());
 }
 
 /// Makes steps of about a tenth of a second, like those of a training.
@@ -304,7 +300,8 @@ TEST(StepLog, AMinuteKnowsWhatOneOfItsStepsKnows) {
 }
 
 TEST(StepLog, AFileThatGrowsIsThinnedOutAndSaysSo) {
-  auto writer = *StepLogWriter::create(new_folder(), some_owner());
+  const testing::TemporaryFolder place;
+  auto writer = *StepLogWriter::create(place.path(), some_owner());
   writer->set_thinning(30'000);
   LoggedRun steps;
   uint64_t largest = 0;
@@ -328,7 +325,8 @@ TEST(StepLog, AFileThatGrowsIsThinnedOutAndSaysSo) {
 }
 
 TEST(StepLog, AJobThatIsStartedAgainKeepsTheLogBefore) {
-  const std::string folder = new_folder() + "/made";
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path() + "/made";
   LogOwner ten = some_owner();
   ten.rank = 10;
   const auto third = *StepLogWriter::create(folder, ten);
@@ -341,7 +339,8 @@ TEST(StepLog, AJobThatIsStartedAgainKeepsTheLogBefore) {
 }
 
 TEST(StepLog, AFullDiskCostsNoWholeBlockAndLaterOnesAreWritten) {
-  auto writer = *StepLogWriter::create(new_folder(), some_owner());
+  const testing::TemporaryFolder place;
+  auto writer = *StepLogWriter::create(place.path(), some_owner());
   LoggedRun steps;
   ASSERT_TRUE(writer->append(some_block(steps, 10)));
   rlimit before{};

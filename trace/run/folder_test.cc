@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
 #include "trace/emit/step_log_writer.h"
 
 namespace redline::trace {
@@ -14,12 +15,6 @@ constexpr int64_t kRunBegin = 1'700'000'000'000'000'000;
 
 class RunFolder : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "run_folder_XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void write_log(int rank, int64_t steps) const {
     LogOwner owner;
     owner.run = "run";
@@ -45,7 +40,8 @@ class RunFolder : public ::testing::Test {
     std::ofstream(folder_ + "/" + name) << text;
   }
 
-  std::string folder_;
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
 };
 
 TEST_F(RunFolder, OneUnreadableLogHidesNoOtherRank) {

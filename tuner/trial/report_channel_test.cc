@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
+
+#include "tests/temporary_folder.h"
 
 namespace redline::tuner {
 namespace {
@@ -16,23 +17,19 @@ namespace {
 class Channel : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/redline_channel_XXXXXX";
-    folder_ = mkdtemp(name);
     auto channel = ReportChannel::create(folder_ + "/reports");
     ASSERT_TRUE(channel) << channel.error();
     channel_.emplace(std::move(*channel));
     rank_ = open((folder_ + "/reports").c_str(), O_WRONLY | O_NONBLOCK);
     ASSERT_GE(rank_, 0);
   }
-  ~Channel() override {
-    close(rank_);
-    std::filesystem::remove_all(folder_);
-  }
+  ~Channel() override { close(rank_); }
   void write(const std::string& text) {
     ASSERT_EQ(::write(rank_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
 
-  std::string folder_;
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
   std::optional<ReportChannel> channel_;
   int rank_ = -1;
 };

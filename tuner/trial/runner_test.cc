@@ -14,6 +14,8 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/temporary_folder.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -35,12 +37,10 @@ def train(steps, rank=0, world=1, batch=10, seconds=0.002):
 class RunTrial : public ::testing::Test {
  protected:
   RunTrial() {
-    char name[] = "/tmp/redline_trial_XXXXXX";
-    spec_.directory = mkdtemp(name);
+    spec_.directory = place_.path();
     spec_.measure_for = std::chrono::milliseconds(200);
     spec_.timeout = std::chrono::seconds(60);
   }
-  ~RunTrial() override { fs::remove_all(spec_.directory); }
 
   TrialResult python(const std::string& body) {
     spec_.command = {"python3", "-c", kPrelude + body};
@@ -59,6 +59,7 @@ class RunTrial : public ::testing::Test {
     return kill(pid, 0) != 0 && errno == ESRCH;
   }
 
+  const testing::TemporaryFolder place_;
   TrialSpec spec_;
   std::atomic<StopRequest> stop_ = StopRequest::kNone;
 };

@@ -17,6 +17,8 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "trace/read/reader.h"
+#include "trace/run/folder.h"
+#include "trace/summary/summary_file.h"
 
 namespace redline::cli {
 namespace {
@@ -47,12 +49,16 @@ void say_left_out(const std::vector<std::string>& paths, const std::vector<std::
     say("left out: " + printable(error.message, "?"));
 }
 
-bool is_an_input(const std::string& output, const std::vector<std::string>& paths) {
+bool would_overwrite_input(const std::string& output, const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
-    const auto files = trace::find_traces(path);
-    for (const std::string& file : files.value_or(std::vector<std::string>())) {
+    // A folder without traces may have summaries; logs lie beside traces.
+    auto files = trace::find_traces(path).value_or(trace::find_summaries(path));
+    for (std::string& log : trace::step_logs_of({path})) files.push_back(std::move(log));
+    for (const std::string& file : files) {
       std::error_code ignored;
-      if (std::filesystem::equivalent(file, output, ignored)) return true;
+      if (!std::filesystem::equivalent(file, output, ignored)) continue;
+      say(output + ": is one of the files to read. Choose another file with -o");
+      return true;
     }
   }
   return false;

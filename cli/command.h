@@ -114,7 +114,8 @@ void add_gate_options(CLI::App& command, GateOptions& options);
 /// The exit status that a verdict means.
 [[nodiscard]] int status_of(trace::GateOutcome outcome, const GateOptions& options);
 
-/// Whether writing the file `output` would overwrite a trace that `paths` name.
-[[nodiscard]] bool is_an_input(const std::string& output, const std::vector<std::string>& paths);
+/// Says so if writing the file `output` would overwrite a trace, step log or summary of `paths`.
+[[nodiscard]] bool would_overwrite_input(const std::string& output,
+                                         const std::vector<std::string>& paths);
 
 }  // namespace redline::cli

@@ -97,6 +97,7 @@ std::string text_of(const DiffResult& result, const DiffOptions& options) {
 }
 
 int diff(const DiffOptions& options) {
+  if (would_overwrite_input(options.output, {options.before, options.after})) return kFailed;
   const auto result = diff_of(options);
   if (!result) return fail(result.error());
   if (options.tree && !result->tree) {

@@ -36,9 +36,7 @@ std::string describe(const trace::MergedRank& rank, bool is_first, bool keep_clo
 
 int merge(const MergeCommand& options) {
   const auto& interrupted = interrupt_flag();
-  if (is_an_input(options.output, options.paths)) {
-    return fail(options.output + ": is one of the traces to merge. Choose another file with -o");
-  }
+  if (would_overwrite_input(options.output, options.paths)) return kFailed;
   // Checked before the traces are read, which may take long.
   if (!may_become_file(options.output)) {
     return fail(options.output + ": is not a file. Choose another file with -o");

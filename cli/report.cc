@@ -129,16 +129,11 @@ tl::expected<trace::Summaries, trace::ReadError> summaries_of(const std::vector<
 }
 
 int report(ReportOptions options) {
+  if (would_overwrite_input(options.output, options.paths)) return kFailed;
   const std::string given = options.paths.front();
   const auto dumps = trace::take_flight_dumps(options.paths);
   if (!dumps) return fail(dumps.error().message);
   const std::vector<std::string> logs = trace::step_logs_of(options.paths);
-  if (is_an_input(options.output, options.paths)) {
-    return fail(options.output + ": is one of the traces to report. Choose another file with -o");
-  }
-  if (is_an_input(options.output, logs)) {
-    return fail(options.output + ": is one of the step logs. Choose another file with -o");
-  }
   const bool has_tables = std::ranges::any_of(options.paths, [](const std::string& path) {
     return !trace::find_hang_tables(path).empty();
   });

@@ -30,9 +30,7 @@ int summarize(SummarizeCommand command) {
     say("--part: '" + command.part + "' is no part. Give 2/4 for the second of four");
     return kUsage;
   }
-  if (is_an_input(command.output, command.paths)) {
-    return fail(command.output + ": is one of the traces. Choose another file with -o");
-  }
+  if (would_overwrite_input(command.output, command.paths)) return kFailed;
   command.how.cancel = &interrupt_flag();
   const auto summaries = trace::summarize(command.paths, command.how);
   if (!summaries) return fail(summaries.error().message);

@@ -21,6 +21,7 @@ struct WhatIfOptions {
 };
 
 int what_if(const WhatIfOptions& options) {
+  if (would_overwrite_input(options.output, options.paths)) return kFailed;
   std::vector<trace::WhatIfKnob> knobs;
   for (const std::string& text : options.knobs) {
     auto knob = trace::read_what_if_knob(text);

@@ -85,7 +85,7 @@ def test_merge_refuses_to_overwrite_its_input(program, run, ranks):
     source = ranks / "r0.pt.trace.json"
     before = source.read_bytes()
     done = run([program("redline"), "merge", ranks, "-o", source])
-    assert done.returncode == 1 and "is one of the traces to merge" in done.stderr
+    assert done.returncode == 1 and "is one of the files to read" in done.stderr
     assert source.read_bytes() == before
 
 

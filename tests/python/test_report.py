@@ -395,22 +395,29 @@ def test_wrong_input_gives_one_line_that_says_what_to_do(content, why, program, 
         assert done.stderr.startswith(f"redline: {path}: {why}") and done.stderr.count("\n") == 1
 
 
-def test_a_report_takes_the_place_of_no_trace(program, run, tmp_path):
-    path = tmp_path / "a.json"
-    path.write_text('[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]')
-    before = path.read_bytes()
-    for given in (path, tmp_path):
-        done = run([program("redline"), "report", given, "-o", path])
-        assert done.returncode == 1 and "is one of the traces to report" in done.stderr
-    assert path.read_bytes() == before
+TRACE = '[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]'
+FLIGHT_DUMP = '{"pg_config": {}, "entries": []}'
+SUMMARY = '{"schema":"redline.summary/1"}'
 
 
-def test_a_report_takes_the_place_of_no_step_log(program, run, tmp_path):
-    log = tmp_path / "rank0.steps.redline"
-    log.write_bytes(b"steps")
-    done = run([program("redline"), "report", tmp_path, "-o", log])
-    assert done.returncode == 1 and "is one of the step logs" in done.stderr
-    assert log.read_bytes() == b"steps"
+@pytest.mark.parametrize("name, content, commands", [
+    ("a.json", TRACE, [["report"], ["summarize"], ["what-if", "--knob", "loader=free"], ["diff", "OTHER"]]),
+    ("rank0.steps.redline", "steps", [["report"], ["diff", "OTHER"]]),
+    ("rank0.json", FLIGHT_DUMP, [["report"]]),
+    ("a.summary.jsonl", SUMMARY, [["report"], ["summarize"]]),
+])
+def test_what_is_written_takes_the_place_of_no_input(name, content, commands, program, run, tmp_path):
+    folder, other = tmp_path / "given", tmp_path / "other.json"
+    folder.mkdir()
+    other.write_text(TRACE)
+    path = folder / name
+    path.write_text(content)
+    for command in commands:
+        command = [program("redline"), *(other if word == "OTHER" else word for word in command)]
+        for given in (path, folder):
+            done = run([*command, given, "-o", path])
+            assert done.stderr == f"redline: {path}: is one of the files to read. Choose another file with -o\n"
+            assert done.returncode == 1 and path.read_text() == content
 
 
 def test_a_report_is_written_whole_or_not_at_all(program, run, tmp_path):

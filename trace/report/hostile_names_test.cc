@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
+#include "trace/report/what_if_report.h"
 
 namespace redline::trace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -64,6 +67,16 @@ TEST(HostileNames, APageShowsThem) {
   EXPECT_THAT(page, Not(HasSubstr("\\u202e"))) << "which the page's script would show";
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, Not(HasSubstr("<b>\ufffd")));
+}
+
+TEST(HostileNames, APredictionShowsWhatIsNoUtf8) {
+  std::vector<WhatIfKnob> knobs(1);
+  knobs.front().text = "kernels:\xff=2x";
+  Prediction prediction;
+  prediction.notes = {"of \xff"};
+  EXPECT_THAT(what_if_json("odd\xff.json", knobs, prediction),
+              AllOf(HasSubstr("\"odd\ufffd.json\""), HasSubstr("kernels:\ufffd=2x"),
+                    HasSubstr("of \ufffd")));
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ std::string what_if_json(const std::string& path, std::span<const WhatIfKnob> kn
                        {"low", prediction.speedup(prediction.high_ns)},
                        {"high", prediction.speedup(prediction.low_ns)}};
   object["notes"] = prediction.notes;
-  return object.dump(2) + "\n";
+  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace redline::trace

@@ -43,7 +43,7 @@ class Turns {
       is_sure = trace::is_look(pairs_done(), plan_.pairs) &&
                 trace::is_answered(comparison(), plan_.limits);
     }
-    answer_.diff = trace::make_run_diff(plan_.base, plan_.next, comparison(), plan_.limits);
+    answer_.diff = diff();
     if (answer_.diff->runs.is_clear()) record_windows();
     return std::move(answer_);
   }
@@ -115,11 +115,14 @@ class Turns {
     return trace::change_between(runs[0], runs[1], trace::tail_of_look(pairs_done(), plan_.pairs));
   }
 
+  [[nodiscard]] trace::RunDiff diff() const {
+    return trace::make_run_diff(without_secrets(plan_.base), without_secrets(plan_.next),
+                                comparison(), plan_.limits);
+  }
+
   [[nodiscard]] Answer interrupted() {
     answer_.is_interrupted = true;
-    if (pairs_done() > 0) {
-      answer_.diff = trace::make_run_diff(plan_.base, plan_.next, comparison(), plan_.limits);
-    }
+    if (pairs_done() > 0) answer_.diff = diff();
     return std::move(answer_);
   }
 

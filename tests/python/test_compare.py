@@ -103,6 +103,14 @@ def test_a_failing_command_ends_the_comparison(run, compare, steps, no_process_l
     assert (killed.returncode, "exit status 137" in killed.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_the_answer_shows_no_secrets_of_its_commands(form, run, compare, steps):
+    done = run(compare("TOKEN=planted " + steps(), "API_KEY=planted " + steps(), "-n", 1, "--format", form))
+    assert done.returncode == 0 and done.stdout, done.stderr
+    assert "planted" not in done.stdout + done.stderr
+    assert "TOKEN=***" in done.stdout and "API_KEY=***" in done.stdout
+
+
 def test_a_command_without_steps_cannot_be_compared(run, compare, steps):
     done = run(compare("true", steps()))
     assert done.returncode == 1

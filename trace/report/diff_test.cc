@@ -22,6 +22,7 @@ using redline::testing::on_stream;
 using redline::testing::TraceText;
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -180,6 +181,21 @@ TEST(Diff, WhereTheBatchChangedTheSameSamplesAreCompared) {
   EXPECT_THAT(diff_text(diff, {}), Not(HasSubstr("unknown")));
   EXPECT_THAT(diff_text(diff_of({{kMs, kMs}, {}, samples(1)}, {{kMs, kMs}, {}, samples(99)}), {}),
               AllOf(HasSubstr("TIME OF A SAMPLE"), HasSubstr("1→<0.1")));
+}
+
+TEST(Diff, LowRatesAndSharesOfASampleAreNotRounded) {
+  const auto of = [](int64_t step_ns, const char* samples) {
+    return Steps{
+        {step_ns, step_ns}, {}, fmt::format(R"("redline": {{"samples_per_step": {}}})", samples)};
+  };
+  const auto text_of = [&](const Steps& before, const Steps& after) {
+    return diff_text(diff_of(before, after), {}, {});
+  };
+  EXPECT_THAT(text_of(of(12'000 * kMs, "4"), of(9'000 * kMs, "4")),
+              ContainsRegex("SAMPLES a second +0.333 .* 0.444 +1.33 x faster"));
+  EXPECT_THAT(
+      text_of(of(1'000 * kMs, "0.5"), of(1'000 * kMs, "1")),
+      AllOf(ContainsRegex("SAMPLES a step +0.500 .* 1 "), HasSubstr("TIME OF 0.500 SAMPLES")));
 }
 
 TEST(Diff, WhereSamplesAreUnknownItSaysWhatThatMeans) {

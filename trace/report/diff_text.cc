@@ -85,14 +85,12 @@ class TextDiff {
                     format_ns(before.step_ns), format_ns(after.step_ns), by_samples ? "" : verdict,
                     hue);
     if (by_samples) {
-      write_diff_line(canvas_, "SAMPLES a step",
-                      format_count(std::llround(*before.samples_per_step)),
-                      format_count(std::llround(*after.samples_per_step)), "", Hue::kNone);
+      write_diff_line(canvas_, "SAMPLES a step", sample_words(*before.samples_per_step),
+                      sample_words(*after.samples_per_step), "", Hue::kNone);
     }
     if (before.samples_per_second && after.samples_per_second) {
-      write_diff_line(canvas_, "SAMPLES a second",
-                      format_count(std::llround(*before.samples_per_second)),
-                      format_count(std::llround(*after.samples_per_second)), verdict, hue);
+      write_diff_line(canvas_, "SAMPLES a second", format_number(*before.samples_per_second),
+                      format_number(*after.samples_per_second), verdict, hue);
     }
     canvas_.left("  " + words_.interval, 0, Hue::kDim).end_line();
     if (!words_.unknown_samples.empty()) write_unknown_samples(canvas_);

@@ -15,6 +15,11 @@ std::string speed_words(double speedup) {
                      : fmt::format("{:.2f} x slower", 1 / speedup);
 }
 
+std::string sample_words(double samples) {
+  return samples == std::round(samples) ? format_count(std::llround(samples))
+                                        : format_number(samples);
+}
+
 namespace {
 
 std::string diff_verdict(const Diff& diff) {
@@ -35,8 +40,7 @@ std::string diff_interval(const Diff& diff) {
 
 std::string diff_basis(const Diff& diff) {
   if (!diff.basis_samples) return diff.has_marked_steps() ? "a step" : "the trace";
-  const int64_t samples = std::llround(*diff.basis_samples);
-  return samples == 1 ? "a sample" : format_count(samples) + " samples";
+  return *diff.basis_samples == 1 ? "a sample" : sample_words(*diff.basis_samples) + " samples";
 }
 
 std::string diff_other_gpu(const Diff& diff) {

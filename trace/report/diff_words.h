@@ -18,6 +18,8 @@ constexpr double kLeastSpeedup = 0.005;
 
 /// "1.05 x faster", "as fast as before"; `speedup` is above 1 if it became faster.
 [[nodiscard]] std::string speed_words(double speedup);
+/// "1,024", and "0.250" of ranks that share a sample.
+[[nodiscard]] std::string sample_words(double samples);
 /// How a comparison of traces is judged. Text and viewer use the same words.
 struct DiffWords {
   /// "1.05 x faster"; "no clear difference" if steps of the same run differ as much; empty if a

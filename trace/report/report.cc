@@ -190,6 +190,16 @@ std::vector<std::string> reason_lines(const Report& report) {
   return lines;
 }
 
+std::vector<std::string> nobody_named_lines(const Report& report) {
+  if (report.hang || report.dumps == 0) return {};
+  std::vector<std::string> lines = {
+      fmt::format("What is known of {} names nobody who holds the others up.",
+                  format_plural(report.dumps, "rank"))};
+  std::string behind = lagging_text(report.hang_tables);
+  if (!behind.empty()) lines.push_back(std::move(behind));
+  return lines;
+}
+
 MeanStep mean_step(const Report& report) {
   const std::vector<double> weights = rank_weights(report.traces);
   const auto mean_of = [&](auto value_of) {

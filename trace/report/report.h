@@ -110,6 +110,9 @@ struct MeanStep {
 /// Why flight recorders wrote the traces, a line for each rank: "rank 1: step 40 has not ended …".
 [[nodiscard]] std::vector<std::string> reason_lines(const Report& report);
 
+/// Where flight recorders' dumps name nobody who holds the others up: so much, and who is behind.
+[[nodiscard]] std::vector<std::string> nobody_named_lines(const Report& report);
+
 /// How the own work of many ranks is spread, and who is slow; empty for few ranks.
 [[nodiscard]] std::vector<std::string> spread_lines(const Report& report);
 

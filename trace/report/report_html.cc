@@ -33,31 +33,32 @@ std::string subtitle_of(const Report& report) {
   return text;
 }
 
-// Why flight recorders wrote the traces.
+// Who holds the ranks up, and why flight recorders wrote the traces.
 std::string reasons_html(const Report& report) {
-  std::string items, hang;
+  const auto card = [](const std::string& content) {
+    return content.empty() ? "" : "<section class=card>" + content + "</section>\n";
+  };
+  const auto line_of = [](const std::string& line) {
+    return "<div>" + html::escape(line) + "</div>";
+  };
+  std::string hang, reasons;
   if (report.hang) {
     for (const std::string& line : hang_lines(*report.hang, report.hang_seen_ns)) {
-      hang += (!hang.empty()             ? "<div>"
-               : report.hang->has_failed ? "<h2>Failed: "
-                                         : "<h2>Hangs: ") +
-              html::escape(line) + (hang.empty() ? "</h2>" : "</div>");
+      hang += !hang.empty() ? line_of(line)
+                            : (report.hang->has_failed ? "<h2>Failed: " : "<h2>Hangs: ") +
+                                  html::escape(line) + "</h2>";
     }
-    hang = "<section class=card>" + hang + "</section>\n";
   }
-  for (const std::string& line : reason_lines(report)) {
-    items += "<div>" + html::escape(line) + "</div>";
-  }
-  return items.empty()
-             ? hang
-             : hang + "<section class=card><h2>Why it was written</h2>" + items + "</section>\n";
+  for (const std::string& line : nobody_named_lines(report)) hang += line_of(line);
+  for (const std::string& line : reason_lines(report)) reasons += line_of(line);
+  if (!reasons.empty()) reasons = "<h2>Why it was written</h2>" + reasons;
+  return card(hang) + card(reasons);
 }
 
 std::string traces_html(const Report& report, const TraceOf& trace_of) {
   const PageTimeline timeline = page_timeline(report, trace_of);
-  std::string page = reasons_html(report) + "<div class=columns><div>" + steps_html(report) +
-                     phases_html(report) + memory_html(report) + "</div>" +
-                     findings_html(report, timeline) + "</div>\n";
+  std::string page = "<div class=columns><div>" + steps_html(report) + phases_html(report) +
+                     memory_html(report) + "</div>" + findings_html(report, timeline) + "</div>\n";
   page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + modules_html(report) +
           roofline_html(report) + paths_html(report) + tables_html(report) + files_html(report);
   return page + "<script type=application/json id=data>" + timeline_json(timeline) +
@@ -82,6 +83,7 @@ std::string report_html(const Report& report, const TraceOf& trace_of) {
       "<title>{} · Redline</title>\n<style>{}</style></head><body><main>\n"
       "<div class=top><h1>{}</h1><span class=dim>{}</span></div>\n",
       kPolicy, title, page_style(), title, subtitle);
+  page += reasons_html(report);
   if (report.run) page += run_html(*report.run);
   return page + (report.traces.empty() ? "" : traces_html(report, trace_of)) +
          "</main></body></html>\n";

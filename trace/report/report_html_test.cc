@@ -17,6 +17,7 @@ namespace {
 
 using redline::testing::on_stream;
 using redline::testing::TraceText;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -90,6 +91,30 @@ TEST(HtmlReport, SaysWhatAnIssueOfTheFileMeans) {
   EXPECT_THAT(page, HasSubstr("event_without_ts"));
   EXPECT_THAT(page, HasSubstr("so it has no place in time."));
   EXPECT_THAT(page, HasSubstr("Look at what wrote or changed the file."));
+}
+
+TEST(HtmlReport, SaysWhoHoldsARunUpWhereNothingWasTraced) {
+  std::vector<HangTable> dumps(2);
+  for (HangTable& dump : dumps) {
+    dump.rank = static_cast<int>(&dump - dumps.data());
+    dump.world_size = 2;
+    dump.groups = {{"0", {0, 1}, 0}};
+    dump.collectives = {{"0", 1, "all_reduce", "[[8]]", "Float", true, 0}};
+  }
+  const auto page_of = [&] {
+    Report report;
+    report.path = "logs";
+    report.run.emplace();
+    add_hang(report, {}, dumps);
+    return report_html(report);
+  };
+  EXPECT_THAT(page_of(), HasSubstr("<div>What is known of 2 ranks names nobody"));
+  dumps[0].collectives.push_back({"0", 2, "all_reduce", "[[8]]", "Float", false, 0});
+  EXPECT_THAT(page_of(),
+              AllOf(HasSubstr("<h2>Hangs: "), HasSubstr("rank 1"), Not(HasSubstr("names nobody"))));
+  dumps[1].error = "ValueError: <none>";
+  for (HangTable& dump : dumps) dump.state = ThreadState::kGone;
+  EXPECT_THAT(page_of(), AllOf(HasSubstr("<h2>Failed: "), HasSubstr("ValueError: &lt;none&gt;")));
 }
 
 TEST(HtmlReport, LoadsNothingFromOutside) {

@@ -173,14 +173,8 @@ std::string with_deviation(const MeanStep& step, int64_t count) {
 }  // namespace
 
 void write_hang(TextPage& page) {
-  if (!page.report.hang && page.report.dumps > 0) {
-    page.canvas
-        .left(fmt::format("What is known of {} names nobody who holds the others up.",
-                          format_plural(page.report.dumps, "rank")))
-        .end_line();
-    for (const std::string& line : wrapped(lagging_text(page.report.hang_tables), 80)) {
-      page.canvas.left(line).end_line();
-    }
+  for (const std::string& sentence : nobody_named_lines(page.report)) {
+    for (const std::string& line : wrapped(sentence, 80)) page.canvas.left(line).end_line();
   }
   if (!page.report.hang) return;
   const char* title = page.report.hang->has_failed ? "! failed   " : "! hangs    ";

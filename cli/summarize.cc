@@ -34,6 +34,11 @@ int summarize(SummarizeCommand command) {
   command.how.cancel = &interrupt_flag();
   const auto summaries = trace::summarize(command.paths, command.how);
   if (!summaries) return fail(summaries.error().message);
+  // Where several machines share the work, a part may be unreadable as a whole.
+  if (command.how.parts == 1 && summaries->ranks.empty() && !summaries->unreadable.empty()) {
+    return fail(summaries->unreadable.front().message);
+  }
+  say_left_out({}, {}, summaries->unreadable);
   std::string lines;
   for (const trace::RankSummary& summary : summaries->ranks) lines += trace::summary_line(summary);
   for (const trace::ReadError& error : summaries->unreadable) {

@@ -389,7 +389,7 @@ def test_wrong_input_gives_one_line_that_says_what_to_do(content, why, program, 
     path = tmp_path / "x.json"
     if content is not None:
         path.write_text(content)
-    for command in (["report", path], ["diff", path, path]):
+    for command in (["report", path], ["diff", path, path], ["summarize", path]):
         done = run([program("redline"), *command])
         assert done.returncode == 1 and done.stdout == ""
         assert done.stderr.startswith(f"redline: {path}: {why}") and done.stderr.count("\n") == 1

@@ -93,6 +93,11 @@ def test_a_bad_file_does_not_refuse_its_folder(program, run, tmp_path):
     assert [trace["rank"] for trace in document["traces"]] == [0, 1]
     assert [line.startswith(f"{bad}: ") for line in document["unreadable"]] == [True]
     assert run([program("redline"), "report", bad]).returncode == 1
+    summaries = tmp_path / "all.summary.jsonl"
+    for part, count in (("1/1", 3), ("3/3", 1)):
+        done = run([program("redline"), "summarize", "--part", part, tmp_path, "-o", summaries])
+        assert done.returncode == 0 and done.stderr.startswith(f"redline: left out: {bad}: ")
+        assert len(summaries.read_text().splitlines()) == count
     assert run([program("redline"), "diff", tmp_path, tmp_path]).returncode == 1, "a part of a run is not the run"
 
 

@@ -144,6 +144,7 @@ void add_summaries(std::istream& lines, const std::string& name, Summaries& summ
       summaries.unreadable.push_back(std::move(std::get<ReadError>(*line)));
     }
   }
+  if (!lines.eof()) summaries.unreadable.push_back({name + ": cannot be read to its end", name});
 }
 
 void keep_latest(Summaries& summaries) {

@@ -38,8 +38,8 @@ struct Summaries {
 };
 
 /// Summarizes each file that `paths` stand for once. A path is a trace, a file of summaries, or a
-/// folder of either. What cannot be read is in `unreadable`; fails only if nothing can be read, and
-/// where a path is no file.
+/// folder of either. What cannot be read is in `unreadable`; fails only where a path stands for no
+/// file.
 [[nodiscard]] tl::expected<Summaries, ReadError> summarize(const std::vector<std::string>& paths,
                                                            const SummarizeOptions& options);
 

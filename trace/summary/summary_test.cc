@@ -170,6 +170,16 @@ TEST_F(SummaryFiles, ThatAreDamagedAreLeftOutAndNamed) {
   EXPECT_EQ(all.unreadable[2].message, "x: no trace");
 }
 
+TEST_F(SummaryFiles, ThatCannotBeReadToTheirEndAreNamed) {
+  for (const std::string& name : {folder_ + "/none.summary.jsonl", folder_}) {
+    std::ifstream lines(name);
+    Summaries all;
+    add_summaries(lines, name, all);
+    ASSERT_EQ(all.unreadable.size(), 1U) << name;
+    EXPECT_EQ(all.unreadable[0].message, name + ": cannot be read to its end");
+  }
+}
+
 // Numbers that point outside of the summary, as in a file that was changed by hand.
 TEST_F(SummaryFiles, ThatPointOutsideThemselvesAreDamaged) {
   const std::string good = lines_of({0});

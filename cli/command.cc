@@ -30,15 +30,15 @@ void on_signal(int) { g_interrupted = true; }
 
 }  // namespace
 
-int write_output(const std::string& content, const std::string& path) {
-  constexpr const char* kRemedy = ". Choose another file with -o FILE";
+int write_output(const std::string& content, const std::string& path, const std::string& option) {
+  const std::string remedy = option.empty() ? "" : ". Choose another file with " + option + " FILE";
   if (!path.empty()) {
     const auto written = write_file(path, content);
-    return written ? kDone : fail(written.error() + kRemedy);
+    return written ? kDone : fail(written.error() + remedy);
   }
   const bool written = std::fwrite(content.data(), 1, content.size(), stdout) == content.size();
   if (written && std::fflush(stdout) == 0) return kDone;
-  return fail(std::string("standard output: ") + std::strerror(errno) + kRemedy);
+  return fail(std::string("standard output: ") + std::strerror(errno) + remedy);
 }
 
 void say_left_out(const std::vector<std::string>& paths, const std::vector<std::string>& read,

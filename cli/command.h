@@ -57,8 +57,10 @@ void say_left_out(const std::vector<std::string>& paths, const std::vector<std::
                   const std::vector<trace::ReadError>& unreadable = {});
 
 /// Writes to the file `path`, which appears complete or not at all, or to standard output if `path`
-/// is empty. Gives the exit status. One line on stderr tells of a full disk or a closed pipe.
-[[nodiscard]] int write_output(const std::string& content, const std::string& path);
+/// is empty. Gives the exit status. One line on stderr tells of a full disk or a closed pipe, and
+/// of `option` if another file can be given with it.
+[[nodiscard]] int write_output(const std::string& content, const std::string& path,
+                               const std::string& option = "");
 
 /// True after SIGINT, SIGTERM or SIGHUP. Long work checks it, so that nothing is left half done.
 /// The first call installs the handlers. A second signal ends the program at once.

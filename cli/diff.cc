@@ -97,6 +97,10 @@ std::string text_of(const DiffResult& result, const DiffOptions& options) {
 }
 
 int diff(const DiffOptions& options) {
+  if (options.tree && options.format != "text" && options.format != "json") {
+    say("--tree: " + options.format + " has no place for it. Use --format text or json");
+    return kUsage;
+  }
   if (would_overwrite_input(options.output, {options.before, options.after})) return kFailed;
   const auto result = diff_of(options);
   if (!result) return fail(result.error());
@@ -121,7 +125,7 @@ int diff(const DiffOptions& options) {
   } else {
     text = text_of(*result, options);
   }
-  if (const int status = write_output(text, options.output); status != kDone) return status;
+  if (const int status = write_output(text, options.output, "-o"); status != kDone) return status;
   return result->runs ? status_of(result->runs->gate.outcome(), options.gate) : kDone;
 }
 

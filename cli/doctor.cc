@@ -24,17 +24,16 @@ int measure() {
     return fail("doctor --measure: no home folder to keep the figures in. Set HOME");
   const machine::CpuPeaks peaks = machine::measure_cpu_peaks();
   if (const auto error = machine::save_cpu_peaks(peaks, file); !error.empty()) return fail(error);
-  fmt::print("{}, {}\n", peaks.model.empty() ? peaks.host : peaks.model,
-             format_plural(peaks.cores, "core"));
-  const auto line = [](const char* what, double rate, const char* unit) {
-    fmt::print("  {:<8}{:>10} {}\n", what, format_number(rate), unit);
+  std::string text = fmt::format("{}, {}\n", peaks.model.empty() ? peaks.host : peaks.model,
+                                 format_plural(peaks.cores, "core"));
+  const auto line = [&](const char* what, double rate, const char* unit) {
+    text += fmt::format("  {:<8}{:>10} {}\n", what, format_number(rate), unit);
   };
   line("fp32", peaks.fp32, "TFLOP/s");
   line("fp64", peaks.fp64, "TFLOP/s");
   if (peaks.bf16) line("bf16", *peaks.bf16, "TFLOP/s");
   line("memory", peaks.gb_per_s, "GB/s");
-  fmt::print("kept in {}\n", file);
-  return kDone;
+  return write_output(text + "kept in " + file + "\n", "");
 }
 
 struct Question {
@@ -47,7 +46,8 @@ struct Question {
 int write_bundle(const Question& question, const doctor::Facts& facts,
                  const std::vector<doctor::Check>& checks) {
   const auto files = doctor::bundle(facts, checks, question.sources, REDLINE_VERSION);
-  if (const int status = write_output(doctor::zip_of(files), question.bundle); status != kDone) {
+  if (const int status = write_output(doctor::zip_of(files), question.bundle, "--bundle");
+      status != kDone) {
     return status;
   }
   fmt::print(stderr, "redline: {}: {} for a bug report; look into it before you send it\n",
@@ -62,9 +62,7 @@ int examine(const Question& question) {
   const std::string text = question.format == "json"
                                ? doctor::as_json(facts, checks)
                                : doctor::as_text(checks, style_of(STDOUT_FILENO));
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    return fail("stdout: cannot write. Is the disk full?");
-  }
+  if (const int status = write_output(text, ""); status != kDone) return status;
   // Errors of the machine are no failure here, because a bug report is often about them.
   if (!question.bundle.empty()) return write_bundle(question, facts, checks);
   const int errors = doctor::count(checks, doctor::State::kError);
@@ -81,19 +79,25 @@ void add_doctor(CLI::App& app, int& status) {
       "doctor",
       "Check driver, CUDA, PyTorch, CUPTI, disk and network, and say how to mend what is wrong");
   auto question = std::make_shared<Question>();
-  command->add_option("--format", question->format, "text or json (schema redline.doctor/1)")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  auto* format =
+      command->add_option("--format", question->format, "text or json (schema redline.doctor/1)")
+          ->check(CLI::IsMember({"text", "json"}))
+          ->capture_default_str();
+  auto* data = command
+                   ->add_option("--data", question->sources.data,
+                                "Folder of traces or training data: its disk")
+                   ->check(CLI::ExistingDirectory)
+                   ->capture_default_str();
+  auto* bundle = command
+                     ->add_option("--bundle", question->bundle,
+                                  "Write all of it into one ZIP for a bug report")
+                     ->expected(0, 1)
+                     ->default_str("redline-doctor.zip");
   command
-      ->add_option("--data", question->sources.data, "Folder of traces or training data: its disk")
-      ->check(CLI::ExistingDirectory)
-      ->capture_default_str();
-  command->add_option("--bundle", question->bundle, "Write all of it into one ZIP for a bug report")
-      ->expected(0, 1)
-      ->default_str("redline-doctor.zip");
-  command->add_flag("--measure", question->measure,
-                    "Measure for two seconds what the CPU can do, and keep it for the figures "
-                    "'of peak' in reports on jobs of this machine");
+      ->add_flag("--measure", question->measure,
+                 "Measure for two seconds what the CPU can do, and keep it for the figures "
+                 "'of peak' in reports on jobs of this machine")
+      ->excludes(format, data, bundle);
   command->footer(
       "Examples:\n"
       "  redline doctor\n"

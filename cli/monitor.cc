@@ -131,7 +131,7 @@ int monitor(const MonitorOptions& options) {
       status = write_output(redraws ? screen.draw(look) : gap + look, "");
       if (options.format == "text") gap = "\n";
     } else {
-      status = write_output(trace::jobs_prometheus(jobs), options.prometheus);
+      status = write_output(trace::jobs_prometheus(jobs), options.prometheus, "--prom");
     }
     if (status != kDone || options.once) return status;
   }

@@ -172,7 +172,7 @@ int report(ReportOptions options) {
   result.path = given;
   trace::add_hang(result, options.paths, *dumps);
   if (options.timings) print_timings(result, summaries);
-  return write_output(render(result, summaries, options), options.output);
+  return write_output(render(result, summaries, options), options.output, "-o");
 }
 
 }  // namespace

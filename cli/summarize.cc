@@ -44,7 +44,7 @@ int summarize(SummarizeCommand command) {
   for (const trace::ReadError& error : summaries->unreadable) {
     lines += trace::unreadable_line(error);
   }
-  return write_output(lines, command.output);
+  return write_output(lines, command.output, "-o");
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ int what_if(const WhatIfOptions& options) {
   if (!prediction) return fail(options.paths.front() + ": " + prediction.error());
   const std::string title = trace::title_of(report);
   if (options.format == "json") {
-    return write_output(trace::what_if_json(title, knobs, *prediction), options.output);
+    return write_output(trace::what_if_json(title, knobs, *prediction), options.output, "-o");
   }
   TextStyle style = style_of(STDOUT_FILENO);
   if (!options.output.empty()) style.colour = false;
-  return write_output(trace::what_if_text(title, knobs, *prediction, style), options.output);
+  return write_output(trace::what_if_text(title, knobs, *prediction, style), options.output, "-o");
 }
 
 }  // namespace

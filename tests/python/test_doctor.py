@@ -107,6 +107,14 @@ def test_wrong_format_is_a_usage_error(doctor):
     assert "xml" in completed.stderr
 
 
+@pytest.mark.parametrize("flags", [("--format", "json"), ("--bundle",), ("--data", "/")])
+def test_what_measuring_cannot_do_is_refused(flags, doctor, tmp_path):
+    done = doctor("--measure", *flags, XDG_DATA_HOME=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--measure excludes {flags[0]}" in done.stderr or f"{flags[0]} excludes --measure" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 # Of these the values are shown, without the secrets in them.
 SHOWN = {
     "CUDA_VISIBLE_DEVICES": "0,password=planted",

@@ -88,7 +88,7 @@ def test_figures_of_jobs_for_prometheus(once, logged_job, tmp_path):
 def test_a_file_for_prometheus_that_cannot_be_written_is_an_error(once, tmp_path):
     done = once("--prom", tmp_path / "no" / "folder.prom")
     assert done.returncode == 1
-    assert "No such file or directory" in done.stderr
+    assert done.stderr.endswith(": No such file or directory. Choose another file with --prom FILE\n")
 
 
 def test_gpus_in_json(once, stubs):

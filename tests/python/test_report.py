@@ -431,6 +431,23 @@ def test_a_report_is_written_whole_or_not_at_all(program, run, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "report.html"]
 
 
+@pytest.mark.parametrize("command, remedy", [
+    (["report", "TRACE"], ". Choose another file with -o FILE"),
+    (["diff", "TRACE", "TRACE"], ". Choose another file with -o FILE"),
+    (["summarize", "TRACE"], ". Choose another file with -o FILE"),
+    (["monitor", "--once"], ""),
+    (["doctor", "--format", "json"], ""),
+    (["doctor", "--measure"], ""),
+])
+def test_a_full_disk_is_one_line_with_a_remedy_that_exists(command, remedy, program, run, tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(TRACE)
+    words = [str(path) if word == "TRACE" else word for word in command]
+    done = run(["sh", "-c", 'exec "$@" >/dev/full', "sh", program("redline"), *words],
+               environment={"XDG_DATA_HOME": str(tmp_path), "REDLINE_PYTHON": "/no/python"})
+    assert (done.returncode, done.stderr) == (1, f"redline: standard output: No space left on device{remedy}\n")
+
+
 def test_a_file_given_twice_is_one_rank(program, run, tmp_path):
     path = tmp_path / "a.json"
     path.write_text('[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]')
@@ -457,6 +474,14 @@ def test_diff_of_the_two_samples(program, run, shared):
     assert diff["step_breakdown_ns"]["dataloader"]["delta"] / 1000 == pytest.approx(1186 - 59262, abs=2)
     changes = [abs(row["delta_ns"]) for row in diff["operators"]]
     assert changes == sorted(changes, reverse=True)
+
+
+@pytest.mark.parametrize("form", ["markdown", "benchmark-action"])
+def test_a_form_without_a_tree_refuses_one(form, program, run, tmp_path):
+    (tmp_path / "a.json").write_text(TRACE)
+    done = run([program("redline"), "diff", "--tree", "--format", form, tmp_path / "a.json", tmp_path / "a.json"])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"redline: --tree: {form} has no place for it. Use --format text or json\n"
 
 
 def test_a_compiled_gpt_on_an_h100_fits_the_terminal(run, program, repo_root):

@@ -127,9 +127,12 @@ std::string hour_html(const RunVerdict& verdict) {
 
 std::string left_out_html(const RunVerdict& verdict) {
   std::string out;
-  for (const std::string& log : verdict.unreadable_logs) {
-    out += "<p class=dim>Left out: " + html::escape(log) + "</p>";
-  }
+  const auto add = [&](const std::string& line) {
+    out += "<p class=dim>" + html::escape(line) + "</p>";
+  };
+  for (const std::string& lost : lost_lines(verdict)) add(lost);
+  for (const std::string& log : verdict.unreadable_logs) add("Left out: " + log);
+  if (const std::string earlier = earlier_logs_text(verdict); !earlier.empty()) add(earlier);
   return out;
 }
 

@@ -65,6 +65,8 @@ json run_json(const RunVerdict& verdict) {
   object["running"] = verdict.is_running;
   object["world_size"] = verdict.world_size;
   object["unreadable_logs"] = verdict.unreadable_logs;
+  object["earlier_logs"] = verdict.earlier_logs;
+  object["damaged_bytes"] = verdict.damaged_bytes;
   object["begin_ns"] = verdict.begin_ns;
   object["end_ns"] = verdict.end_ns;
   object["steps"] = verdict.steps;

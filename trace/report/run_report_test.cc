@@ -1,5 +1,6 @@
 #include "trace/report/run_report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,11 @@
 
 namespace redline::trace {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 RunVerdict some_verdict() {
   RunVerdict verdict;
@@ -135,6 +141,27 @@ TEST(RunReport, PageOfLogsAloneHasTheChartAndNoMarkupFromNames) {
   EXPECT_NE(page.find("Rate over the whole run"), std::string::npos);
   EXPECT_NE(page.find("(&lt;b&gt;)"), std::string::npos);
   EXPECT_EQ(page.find("<script"), std::string::npos) << "without traces there is no timeline";
+}
+
+TEST(RunReport, EachFormSaysWhatTheLogsLack) {
+  Report report;
+  report.run = some_verdict();
+  report.path = "logs";
+  for (const std::string& form : {report_text(report, {}, {}), report_html(report)}) {
+    EXPECT_THAT(form, Not(AnyOf(HasSubstr("could not be written"), HasSubstr("left out"))));
+  }
+  report.run->lost_steps = 3;
+  report.run->damaged_bytes = 4096;
+  report.run->earlier_logs = 2;
+  for (const std::string& form : {report_text(report, {}, {}), report_html(report)}) {
+    EXPECT_THAT(form, AllOf(HasSubstr("3 steps could not be written to the log"),
+                            HasSubstr("4.0 KiB of the logs are damaged and were left out"),
+                            HasSubstr("2 logs of earlier starts")));
+  }
+  const auto run = nlohmann::json::parse(report_json(report))["run"];
+  EXPECT_EQ(run["lost_steps"], 3);
+  EXPECT_EQ(run["damaged_bytes"], 4096);
+  EXPECT_EQ(run["earlier_logs"], 2);
 }
 
 TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {

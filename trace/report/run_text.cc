@@ -55,23 +55,14 @@ class RunPage {
       line(rates, Hue::kDim);
     }
     if (style_.utf8) write_curve();
-    if (verdict_.lost_steps > 0) {
-      line(format_plural(verdict_.lost_steps, "step") + " could not be written to the log",
-           Hue::kYellow);
-    }
-    if (verdict_.damaged_bytes > 0) {
-      line(format_bytes(verdict_.damaged_bytes) + " of the logs are damaged and were left out",
-           Hue::kYellow);
-    }
+    for (const std::string& lost : lost_lines(verdict_)) line(lost, Hue::kYellow);
     if (!verdict_.unreadable_logs.empty()) {
       line(format_plural(verdict_.unreadable_logs.size(), "log") +
                " left out: " + verdict_.unreadable_logs.front(),
            Hue::kYellow);
     }
-    if (verdict_.earlier_logs > 0) {
-      line(format_plural(verdict_.earlier_logs, "log") +
-               " of earlier starts or of other processes of the same rank: left out",
-           Hue::kDim);
+    if (const std::string earlier = earlier_logs_text(verdict_); !earlier.empty()) {
+      line(earlier, Hue::kDim);
     }
   }
 

@@ -275,6 +275,24 @@ std::string run_rate_text(const RunVerdict& verdict) {
   return text + (verdict.shares_samples ? ", shared ones counted once (" : " (") + steps + ")";
 }
 
+std::vector<std::string> lost_lines(const RunVerdict& verdict) {
+  std::vector<std::string> lines;
+  if (verdict.lost_steps > 0) {
+    lines.push_back(format_plural(verdict.lost_steps, "step") + " could not be written to the log");
+  }
+  if (verdict.damaged_bytes > 0) {
+    lines.push_back(format_bytes(verdict.damaged_bytes) +
+                    " of the logs are damaged and were left out");
+  }
+  return lines;
+}
+
+std::string earlier_logs_text(const RunVerdict& verdict) {
+  if (verdict.earlier_logs == 0) return "";
+  return format_plural(verdict.earlier_logs, "log") +
+         " of earlier starts or of other processes of the same rank: left out";
+}
+
 std::string run_subtitle(const RunVerdict& verdict) {
   const std::string ranks =
       verdict.ranks.size() < static_cast<size_t>(verdict.world_size)

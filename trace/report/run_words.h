@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/run/verdict.h"
 
@@ -35,6 +36,10 @@ struct RunCost {
 /// Between which rates all but a tenth on each side of the run went, without its warm-up; "" where
 /// the run is too short.
 [[nodiscard]] std::string usual_rates_text(const RunVerdict& verdict);
+/// What the logs lack: "3 steps could not be written to the log"; a line for each kind of loss.
+[[nodiscard]] std::vector<std::string> lost_lines(const RunVerdict& verdict);
+/// How many logs are of another start of a rank, and so left out; "" if none.
+[[nodiscard]] std::string earlier_logs_text(const RunVerdict& verdict);
 /// "4 ranks · 12,400 steps · 2 h 5 min · still running", or "3 of 4 ranks · …" if logs are missing.
 [[nodiscard]] std::string run_subtitle(const RunVerdict& verdict);
 

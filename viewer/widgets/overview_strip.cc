@@ -249,6 +249,9 @@ void RulerView::contextMenuEvent(QContextMenuEvent* event) {
   };
   add(tr("Write its note …"),
       [this, mark = *flag] { ask_for_note(state_, mark.time_ns, mark.note, this); });
+  for (const auto signal : {&ViewState::session_changed, &ViewState::marks_changed}) {
+    connect(&state_, signal, menu, &QWidget::close);  // the flag may be gone, or at another time
+  }
   add(tr("Unmark"), [this, time = flag->time_ns] { state_.remove_mark(time); });
   menu->popup(event->globalPos());
 }

@@ -85,6 +85,10 @@ void ask_for_note(ViewState& state, int64_t time_ns, const std::string& proposed
   QObject::connect(
       dialog, &QInputDialog::textValueSelected, &state,
       [&state, time_ns](const QString& note) { state.set_mark(time_ns, note.toStdString()); });
+  // Of another trace, or on an axis that begins elsewhere, the time would be another moment.
+  for (const auto signal : {&ViewState::session_changed, &ViewState::marks_changed}) {
+    QObject::connect(&state, signal, dialog, &QDialog::reject);
+  }
   dialog->open();
 }
 
@@ -143,6 +147,8 @@ QMenu* make_track_menu(ViewState& state, const std::optional<Row>& row, QWidget*
                        SliceRef slice) {
   auto* menu = new QMenu(parent);
   menu->setAttribute(Qt::WA_DeleteOnClose);
+  // A report or another trace may arrive meanwhile: then this row may be another one.
+  QObject::connect(&state, &ViewState::layout_changed, menu, &QWidget::close);
   if (slice) add_of_slice(*menu, state, slice);
   if (row) add_of_row(*menu, state, *row);
   const size_t hidden = state.layout().arrangement().hidden.size();

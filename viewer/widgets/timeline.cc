@@ -71,9 +71,12 @@ QLineEdit* Timeline::make_filter() {
     state_.rearrange([&](Layout& layout) { layout.set_filter(text.toStdString()); });
   });
   connect(filter_, &QLineEdit::returnPressed, lanes_, qOverload<>(&QWidget::setFocus));
-  // Going to a slice that the filter hides drops the filter.
-  connect(&state_, &ViewState::layout_changed, this,
-          [this] { filter_->setText(QString::fromStdString(state_.layout().filter())); });
+  // Going to a slice that the filter hides drops the filter. setText() with the same text would
+  // move the cursor to its end and forget what can be undone.
+  connect(&state_, &ViewState::layout_changed, this, [this] {
+    const QString filter = QString::fromStdString(state_.layout().filter());
+    if (filter_->text() != filter) filter_->setText(filter);
+  });
   return filter_;
 }
 

@@ -1,5 +1,7 @@
 // Tests the left column: names that stay in sight, pins, the filter, the menu.
+#include <QInputDialog>
 #include <QMenu>
+#include <QPointer>
 
 #include "viewer/widgets/popups.h"
 #include "viewer/widgets/window_fixture.h"
@@ -67,6 +69,40 @@ TEST_F(Tracks, FilterShowsWhatItNamesUntilASliceElsewhereIsGoneTo) {
   state().go_to(slice_named(state().session(), 0, "aten::mul"));
   EXPECT_EQ(filter.text(), "");
   EXPECT_GT(state().layout().rows().size(), 4U);
+}
+
+TEST_F(Tracks, FilterKeepsItsCursorWhileItIsTypedIn) {
+  QLineEdit& filter = window_.timeline().filter();
+  filter.setFocus();
+  QTest::keyClicks(&filter, "strm");
+  filter.setCursorPosition(3);
+  QTest::keyClicks(&filter, "ea");
+  EXPECT_EQ(filter.text(), "stream");
+  EXPECT_TRUE(filter.isUndoAvailable());
+}
+
+// Otherwise it would hide, pin or go to what has the same place among the tracks of the other one.
+TEST_F(Tracks, MenuAndNoteCloseWhenOtherTracksArrive) {
+  const auto open_menu = [&] {
+    QPointer<QMenu> menu =
+        make_track_menu(state(), row_of(nccl_of_rank_1()), &column(), nccl_of_rank_1());
+    menu->popup(column().mapToGlobal(QPoint()));
+    EXPECT_TRUE(menu->isVisible());
+    return menu;
+  };
+  const auto is_open = [](const auto& popup) { return popup && popup->isVisible(); };
+  auto menu = open_menu();
+  state().add(analyse_session(state().session()));
+  EXPECT_FALSE(is_open(menu));
+
+  menu = open_menu();
+  ask_for_note(state(), 5, "", &window_);
+  const QPointer<QInputDialog> dialog = window_.findChild<QInputDialog*>();
+  ASSERT_TRUE(is_open(dialog));
+  state().open(loaded({training_trace(0).read()}).session);
+  EXPECT_FALSE(is_open(menu));
+  EXPECT_FALSE(is_open(dialog));
+  EXPECT_TRUE(state().marks().empty());
 }
 
 TEST_F(Tracks, MenuHidesAndShows) {

@@ -83,7 +83,7 @@ void ViewState::put(std::shared_ptr<const Session> session) {
                 [this](uint32_t rank) { return session_->traces()[rank].is_loaded; });
   emit ranks_changed();
   emit layout_changed();
-  emit marks_changed();
+  if (by_ns != 0) emit marks_changed();
   set_axis(axis_);
   set_scroll(scroll_);
   if (!search_.text().empty()) find(QString::fromStdString(search_.text()));

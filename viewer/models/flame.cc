@@ -56,19 +56,18 @@ class Gatherer {
 
   Flame finish() {
     std::vector<FlameNode>& nodes = flame_.nodes;
-    for (size_t i = nodes.size(); i-- > 1;) {  // a box stands behind the one that it is in
+    for (size_t i = nodes.size(); i-- > 0;) {  // a box stands behind the one that it is in
       FlameNode& node = nodes[i];
       std::sort(node.children.begin(), node.children.end(), [&](uint32_t a, uint32_t b) {
         if (nodes[a].total_ns != nodes[b].total_ns) return nodes[a].total_ns > nodes[b].total_ns;
         return nodes[a].name < nodes[b].name;
       });
       const int64_t inside = sum_of(node.children);
-      if (node.depth == 1) node.total_ns = inside;
+      if (node.depth <= 1) node.total_ns = inside;
       node.self_ns = std::max<int64_t>(0, saturating_sub(node.total_ns, inside));
     }
     FlameNode& all = nodes.front();
     std::erase_if(all.children, [&](uint32_t thread) { return nodes[thread].children.empty(); });
-    all.total_ns = sum_of(all.children);
     all.count = all.children.size();
     if (all.children.empty()) nodes.clear();
     return std::move(flame_);

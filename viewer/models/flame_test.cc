@@ -79,6 +79,18 @@ TEST(Flame, ThreadsStandSideBySideAndTheAreaSaysWhich) {
             "aten::mul 2 20/10 [aten::sum 2 10/10]");
 }
 
+TEST(Flame, AShortThreadHidesNoLongerOneBehindIt) {
+  TestTrace first(0);
+  first.slice("cpu_op", "short", 1, 1, 0, 2).slice("cpu_op", "long", 1, 2, 0, 100'000);
+  const Session session({first.read(), two_ranks().traces()[1].trace});
+  const Flame flame = flame_of(session, all_of(session));
+  ASSERT_EQ(flame.node(0).children.size(), 4U);
+  EXPECT_EQ(text_of(flame, flame.node(0).children.front()),
+            "rank 0 · CPU · thread 2 0 100000/0 [long 1 100000/100000]");
+  EXPECT_EQ(flame.node(0).total_ns, (100'000 + 198 + 20 + 2) * 1000);
+  EXPECT_EQ(flame_boxes(flame, 0, 1000).size(), 5U) << "two of the long one, and of rank 1";
+}
+
 TEST(Flame, BoxesAreAsWideAsTheirShareOfWhatIsZoomed) {
   const Session session = nested();
   const Flame flame = flame_of(session, all_of(session));

@@ -114,6 +114,38 @@ TEST_F(Cancel, WhatWasNotSummedUpYetIsAfterwards) {
   EXPECT_FALSE(some_label_says("Summing up"));
 }
 
+TEST_F(Cancel, SumsThatAnotherLoadCutOffAreMadeWhenItEndsWithoutATrace) {
+  TestStudy study(path("study.db"));
+  study.add_search();
+  const std::string file = write("short.pt.trace.json", 10);
+  for (const char* other : {"study.db", "nothing.json"}) {
+    QSignalSpy summed_up(&window_, &MainWindow::summed_up);
+    window_.show_session(*load_session({file}));  // by hand, as above
+    window_.open({path(other)});
+    EXPECT_TRUE(summed_up.wait(kLoadLimitMs)) << other;
+    EXPECT_FALSE(lanes().isVisible());
+  }
+}
+
+TEST_F(Cancel, FirstLanesAreGoneWhenAStudyWasOpenedInstead) {
+  TestStudy study(path("study.db"));
+  study.add_search();
+  ASSERT_TRUE(open(write("short.pt.trace.json", 10)));
+  QTest::keyClick(&lanes(), Qt::Key_W);
+  const TimeRange range = state().axis().range();
+  window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
+  QSignalSpy begun(&window_.loader(), &Loader::begun);
+  window_.open({write("long.pt.trace.json", kManyKernels)});
+  ASSERT_TRUE(begun.wait(kLoadLimitMs));
+  QSignalSpy tuned(&window_.loader(), &Loader::tuned);
+  window_.open({path("study.db")});
+  ASSERT_TRUE(tuned.wait(kLoadLimitMs));
+  EXPECT_TRUE(window_.findChild<TuningPage*>()->isVisible());
+  EXPECT_EQ(slices(), 10U);
+  EXPECT_EQ(state().axis().range(), range);
+  EXPECT_TRUE(window_.windowTitle().startsWith("study.db"));
+}
+
 TEST_F(Cancel, AStudyIsBroughtBack) {
   TestStudy study(path("study.db"));
   study.add_search();

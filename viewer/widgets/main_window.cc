@@ -30,9 +30,10 @@ void MainWindow::connect_state() {
   connect(&loader_, &Loader::progress, this, &MainWindow::show_progress);
   connect(&loader_, &Loader::begun, this, &MainWindow::show_session);
   connect(&loader_, &Loader::loaded, this, &MainWindow::show_session);
-  connect(&loader_, &Loader::loaded, this, [this] { remember_files(paths_); });
-  connect(&loader_, &Loader::tuned, this, [this] { remember_files(paths_); });
-  connect(&loader_, &Loader::run_read, this, [this] { remember_files(paths_); });
+  const auto remember = [this] { remember_files(shown_[kMessagePage].files.paths); };
+  connect(&loader_, &Loader::loaded, this, remember);
+  connect(&loader_, &Loader::tuned, this, remember);
+  connect(&loader_, &Loader::run_read, this, remember);
   connect(&loader_, &Loader::analysed, this, &MainWindow::show_analysis);
   connect(&loader_, &Loader::summed, this, [this](quint64 done, quint64 total) {
     if (report_->traces.empty()) note_panes(tr("Summing up: %1 of %2 ranks").arg(done).arg(total));
@@ -137,7 +138,8 @@ QString MainWindow::status_of(const LoadedSession& loaded_session) const {
   if (lost + repaired == 0 && is_known) parts << tr("nothing skipped");
   std::vector<std::shared_ptr<const trace::Trace>> traces;
   for (const auto& each : session.traces()) traces.push_back(each.trace);
-  for (const auto& paths : {paths_, before_}) {
+  const Files& files = shown_[kTimelinePage].files;
+  for (const auto& paths : {files.paths, files.before}) {
     const auto& unreadable = loaded_session.unreadable;
     for (const auto& note : trace::notes_on_left_out(paths, trace::paths_of(traces), unreadable)) {
       parts << text(note);
@@ -152,25 +154,22 @@ QString MainWindow::status_of(const LoadedSession& loaded_session) const {
 
 void MainWindow::show_session(const LoadedSession& loaded_session) {
   const auto made = view_of_first_lanes(*loaded_session.session);
-  put_session(loaded_session);
+  put_session(loaded_session, shown_[kMessagePage].files);
   const auto first = std::exchange(first_view_, std::nullopt);
   if (!loaded_session.is_whole) {
     first_view_ = state_.saved_view();
     return;
   }
-  opened_ = {paths_, before_, kTimelinePage, loaded_session,
-             false,  {},      name_->text(), loaded_text_->text()};
+  opened_ = {shown_[kTimelinePage].files, kTimelinePage, loaded_session, false, {}};
   restore_view();
   if (made && first) take_over(*made, *first);
   emit loaded();
 }
 
-void MainWindow::put_session(const LoadedSession& loaded_session) {
-  const Session& session = *loaded_session.session;
+void MainWindow::put_session(const LoadedSession& loaded_session, const Files& files) {
   const bool is_whole = loaded_session.is_whole;
-  show_title(text(printable(session.name())));
-  loaded_text_->setText(status_of(loaded_session));
-  loaded_text_->setToolTip(is_whole ? tr("What came out of reading, file by file") : QString());
+  shown_[kTimelinePage] = {files, text(printable(loaded_session.session->name())), {}};
+  shown_[kTimelinePage].status = status_of(loaded_session);
   rest_progress_->setVisible(!is_whole);
   note_panes(is_whole ? tr("Summing up …") : tr("Reading …"));
   panes_->setCurrentIndex(0);
@@ -193,32 +192,38 @@ void MainWindow::put_session(const LoadedSession& loaded_session) {
   timeline_->lanes().setFocus();
 }
 
-void MainWindow::show_title(const QString& name) {
+void MainWindow::show_names() {
+  const int page = pages_->currentIndex();
+  const auto& [files, name, status] = shown_[static_cast<size_t>(page)];
   name_->setText(name);
   setWindowTitle(name.isEmpty() ? tr("Redline") : tr("%1 · Redline").arg(name));
+  loaded_text_->setText(status);
+  const bool has_report = page == kTimelinePage && rest_progress_->isHidden();
+  loaded_text_->setToolTip(has_report ? tr("What came out of reading, file by file") : QString());
+}
+
+const MainWindow::Files& MainWindow::files() const {
+  return shown_[static_cast<size_t>(pages_->currentIndex())].files;
 }
 
 void MainWindow::show_tuning(const Tuning& tuning) {
   tuning_->show_tuning(tuning);
-  const QString file = text(printable(std::filesystem::path(tuning.path).filename().string()));
-  note_opened(kTuningPage, file, tuning.path);
+  const std::string file = std::filesystem::path(tuning.path).filename().string();
+  shown_[kTuningPage] = {{{tuning.path}, {}}, text(printable(file)), text(printable(tuning.path))};
+  note_opened(kTuningPage);
 }
 
 void MainWindow::show_run(const WholeRun& run) {
   run_->show_run(run);
+  shown_[kRunPage] = {
+      {run.paths, {}}, text(printable(run.name)), text(printable(run.paths.front()))};
   if (pages_->currentIndex() == kTimelinePage) return show_page(kTimelinePage);
-  note_opened(kRunPage, text(printable(run.name)), run.paths.front());
+  note_opened(kRunPage);
 }
 
-void MainWindow::note_opened(int page, const QString& name, const std::string& path) {
-  show_title(name);
-  loaded_text_->setText(text(printable(path)));
-  loaded_text_->setToolTip({});
-  opened_.paths = paths_;
-  opened_.before.clear();
+void MainWindow::note_opened(int page) {
+  resume();
   opened_.page = page;
-  opened_.name = name;
-  opened_.status = loaded_text_->text();
   show_page(page);
   emit loaded();
 }
@@ -226,6 +231,7 @@ void MainWindow::note_opened(int page, const QString& name, const std::string& p
 /// If both are open, the button leads from the study to the timeline and back.
 void MainWindow::show_page(int page) {
   pages_->setCurrentIndex(page);
+  if (page != kMessagePage) show_names();
   search_->setEnabled(page == kTimelinePage);
   if (page == kTuningPage) tuning_->setFocus();
   if (page == kRunPage) run_->setFocus();
@@ -249,8 +255,8 @@ void MainWindow::put_ranks(const Session& session) {
   state_.put(clocks_are_set_
                  ? std::make_shared<const Session>(recorded_->shifted(clocks_->shift_ns))
                  : recorded_);
-  loaded_text_->setText(status_of(opened_.loaded));
-  opened_.status = loaded_text_->text();
+  shown_[kTimelinePage].status = status_of(opened_.loaded);
+  if (pages_->currentIndex() == kTimelinePage) show_names();
 }
 
 void MainWindow::show_ranks(const ReadRanks& read) {
@@ -279,13 +285,11 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
   state_.add(analysed);
   share_room(state_.layout().height());
   if (analysed.diff) {
-    name_->setText(text(diff_headline(*analysed.diff)));
-    opened_.name = name_->text();
+    shown_[kTimelinePage].name = text(diff_headline(*analysed.diff));
+    if (pages_->currentIndex() == kTimelinePage) show_names();
   }
   emit summed_up();
-  // Ranks may have been unfolded since the analysis began.
-  const bool has_more = analysed.loaded_count < recorded_->loaded_count();
-  if (is_outlined_ && has_more) loader_.analyse(recorded_, analysed_.pass);
+  sum_up_rest();
 }
 
 // Tables have the digits in the order in which they stand, panes their first letters.

@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QMainWindow>
 #include <QStackedWidget>
+#include <array>
 
 #include "viewer/models/run.h"
 #include "viewer/models/session.h"
@@ -95,6 +96,11 @@ class MainWindow : public QMainWindow {
   void dropEvent(QDropEvent* event) override;
 
  private:
+  struct Files {
+    std::vector<std::string> paths;
+    std::vector<std::string> before;  ///< what they are compared with
+  };
+
   QWidget* make_top_bar();
   QMenu* make_export_menu();
   QMenu* make_view_menu();
@@ -128,9 +134,11 @@ class MainWindow : public QMainWindow {
   void show_clocks();
   void choose_study();
   void show_page(int page);
-  /// A page other than the timeline, whose file or folder has this name, is open now.
-  void note_opened(int page, const QString& name, const std::string& path);
-  void show_title(const QString& name);
+  /// A page other than the timeline is open now.
+  void note_opened(int page);
+  [[nodiscard]] const Files& files() const;  ///< of the page that is shown
+  /// Name and status of the page that is shown, in the title, the top bar and the status line.
+  void show_names();
   void choose_export(const QString& suffix, ExportKind kind);
   /// Asks where to write a table, whichever part of the window it belongs to.
   void choose_export_of(const RowsView& rows);
@@ -148,8 +156,11 @@ class MainWindow : public QMainWindow {
   void cancel_load();
   [[nodiscard]] bool is_loading() const;
   void begin_load(const QString& message);
-  void put_session(const LoadedSession& loaded);
+  void put_session(const LoadedSession& loaded, const Files& files);
   void bring_back_opened();
+  /// Takes up what a load that ended without a trace has cut off or replaced.
+  void resume();
+  void sum_up_rest();
   void note_panes(const QString& words);
   /// Ranks that were not loaded are there now, or cannot be read.
   void show_ranks(const ReadRanks& read);
@@ -165,16 +176,19 @@ class MainWindow : public QMainWindow {
   static constexpr int kTuningPage = 2;
   static constexpr int kRunPage = 3;
 
-  /// What was last read completely. It is shown again when a later load is cancelled.
+  /// What a page shows.
+  struct Shown {
+    Files files;
+    QString name;
+    QString status;
+  };
+  /// The trace that was last read completely. It is shown again when a later load is cancelled.
   struct Opened {
-    std::vector<std::string> paths;
-    std::vector<std::string> before;
-    int page = kMessagePage;  ///< kMessagePage: nothing was opened yet
+    Files files;
+    int page = kMessagePage;  ///< where the user was; kMessagePage: nothing was opened yet
     LoadedSession loaded;
     bool is_summed_up = false;
     SavedView view;
-    QString name;
-    QString status;
   };
 
   ViewState state_;
@@ -206,8 +220,7 @@ class MainWindow : public QMainWindow {
   std::optional<SavedView>
       first_view_;  ///< only set while the first lanes are shown: the view that they began with
   Opened opened_;
-  std::vector<std::string> paths_;   ///< what is open or being read
-  std::vector<std::string> before_;  ///< what it is compared with
+  std::array<Shown, 4> shown_;  ///< by page; kMessagePage: what is being read, or cannot be
   QMenu* open_menu_ = nullptr;
   QVBoxLayout* recent_links_ = nullptr;
   QPushButton* loaded_text_ = nullptr;  ///< leads to the load report

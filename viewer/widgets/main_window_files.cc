@@ -33,24 +33,26 @@ std::vector<std::string> paths_of(const QStringList& files) {
 }  // namespace
 
 QString MainWindow::folder() const {
-  if (paths_.empty()) return {};
-  const QFileInfo first(text(paths_.front()));
+  if (files().paths.empty()) return {};
+  const QFileInfo first(text(files().paths.front()));
   return first.isDir() ? first.filePath() : first.path();
 }
 
 void MainWindow::choose_before() {
-  if (paths_.empty()) return choose_files();
-  const QStringList files =
+  const std::vector<std::string>& after = shown_[kTimelinePage].files.paths;
+  if (after.empty()) return choose_files();
+  const QStringList before =
       QFileDialog::getOpenFileNames(this, tr("Compare with an earlier run"), folder(),
                                     tr("Traces (*.json *.gz *.zst *.partial);;All files (*)"));
-  if (!files.isEmpty()) compare(paths_of(files), paths_);
+  if (!before.isEmpty()) compare(paths_of(before), after);
 }
 
 void MainWindow::choose_folder_before() {
-  if (paths_.empty()) return choose_folder();
+  const std::vector<std::string>& after = shown_[kTimelinePage].files.paths;
+  if (after.empty()) return choose_folder();
   const QString before = QFileDialog::getExistingDirectory(
       this, tr("Compare with an earlier run's folder of ranks"), folder());
-  if (!before.isEmpty()) compare({before.toStdString()}, paths_);
+  if (!before.isEmpty()) compare({before.toStdString()}, after);
 }
 
 void MainWindow::choose_study() {
@@ -76,7 +78,7 @@ void MainWindow::fill_open_menu() {
   connect(open_menu_->addAction(tr("A folder of ranks …")), &QAction::triggered, this,
           &MainWindow::choose_folder);
   QAction* again = open_menu_->addAction(tr("Read again (F5)"));
-  again->setEnabled(!paths_.empty());
+  again->setEnabled(!files().paths.empty());
   connect(again, &QAction::triggered, this, &MainWindow::reload);
   const QList<QStringList> recent = recent_files();
   if (!recent.isEmpty()) open_menu_->addSeparator();
@@ -105,9 +107,8 @@ void MainWindow::fill_recent_links() {
 
 /// Reads the files again, because they may have grown.
 void MainWindow::reload() {
-  if (paths_.empty()) return;
-  const auto paths = paths_;
-  const auto before = before_;
+  if (files().paths.empty()) return;
+  const auto [paths, before] = files();
   before.empty() ? open(paths) : compare(before, paths);
 }
 

@@ -20,16 +20,14 @@ void MainWindow::begin_load(const QString& message) {
 void MainWindow::open(const std::vector<std::string>& paths) {
   begin_load(paths.size() == 1 ? tr("Reading %1 …").arg(text(paths.front()))
                                : tr("Reading %1 files …").arg(paths.size()));
-  paths_ = paths;
-  before_.clear();
+  shown_[kMessagePage].files = {paths, {}};
   loader_.start(paths);
 }
 
 void MainWindow::compare(const std::vector<std::string>& before,
                          const std::vector<std::string>& after) {
   begin_load(tr("Reading two runs …"));
-  paths_ = after;
-  before_ = before;
+  shown_[kMessagePage].files = {after, before};
   loader_.start(after, before);
 }
 
@@ -40,23 +38,37 @@ bool MainWindow::is_loading() const {
 
 void MainWindow::cancel_load() {
   loader_.cancel();
-  const bool has_first_lanes = first_view_.has_value();
-  show_message(tr("Cancelled. Open a trace, or drop files or a folder of ranks here."), false);
-  paths_ = opened_.paths;
-  before_ = opened_.before;
-  if (has_first_lanes) bring_back_opened();
-  show_title(opened_.name);
-  loaded_text_->setText(opened_.status);
-  if (opened_.page == kMessagePage) return;
+  shown_[kMessagePage] = {};
+  rest_progress_->hide();
+  first_view_.reset();
+  resume();
+  if (opened_.page == kMessagePage) {
+    show_message(tr("Cancelled. Open a trace, or drop files or a folder of ranks here."), false);
+    return show_names();
+  }
   show_page(opened_.page);
-  if (opened_.loaded.session && !opened_.is_summed_up) loader_.analyse(opened_.loaded.session);
   say(tr("cancelled: what was open before is shown again"));
 }
 
-// Shows again what was open before, because the lanes of the cancelled load may have replaced it.
+void MainWindow::resume() {
+  if (recorded_ != opened_.loaded.session) bring_back_opened();
+  sum_up_rest();
+  state_.want_ranks_again();
+}
+
+// More ranks may have been loaded since the sums began.
+void MainWindow::sum_up_rest() {
+  if (!recorded_) return;
+  if (!opened_.is_summed_up) return loader_.analyse(recorded_);
+  const bool has_more = analysed_.loaded_count < recorded_->loaded_count();
+  if (is_outlined_ && has_more) loader_.analyse(recorded_, analysed_.pass);
+}
+
+// Shows again what was open before, because first lanes of another load have replaced it.
 void MainWindow::bring_back_opened() {
-  if (!opened_.loaded.session) return state_.open(std::make_shared<const Session>(trace::Traces{}));
-  put_session(opened_.loaded);
+  recorded_ = opened_.loaded.session;
+  if (!recorded_) return state_.open(std::make_shared<const Session>(trace::Traces{}));
+  put_session(opened_.loaded, opened_.files);
   if (opened_.is_summed_up) show_analysis(analysed_);
   state_.restore(opened_.view);
 }
@@ -78,6 +90,7 @@ void MainWindow::show_progress(quint64 done, quint64 total) {
 }
 
 void MainWindow::show_error(const QString& sentence) {
+  resume();
   name_->clear();
   loaded_text_->setText({});
   show_message(sentence, false);

@@ -2,6 +2,7 @@
 #include <QSignalSpy>
 #include <fstream>
 
+#include "viewer/models/testing_study.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/track_column.h"
 #include "viewer/widgets/window_fixture.h"
@@ -107,6 +108,16 @@ TEST_F(ManyRanksWindow, ASearchSaysWhatItDidNotSearch) {
   EXPECT_EQ(state().search().count(), 1U);
   EXPECT_FALSE(some_label_says("in 2 ranks"));
   EXPECT_FALSE(state().session().is_partial());
+}
+
+TEST_F(ManyRanksWindow, ARankThatAnotherLoadCutOffIsReadAfterAll) {
+  TestStudy study(folder_.filePath("study.db").toStdString());
+  study.add_search();
+  load(4, [this] {
+    state().toggle(row_of(4).id);
+    window_.open({folder_.filePath("study.db").toStdString()});
+  });
+  EXPECT_TRUE(some_label_says("study.db")) << "the user is still there";
 }
 
 TEST_F(ManyRanksWindow, ARankThatIsGoneIsNamed) {

@@ -118,6 +118,29 @@ TEST_F(TuningWindow, ATraceOfATrialIsOpenedAndTheStudyIsOneClickAway) {
   EXPECT_TRUE(lanes().isVisible());
 }
 
+TEST_F(TuningWindow, TimelineAndStudyHaveEachItsNameAndItsFiles) {
+  std::ofstream(path("rank0.pt.trace.json")) << training_trace(0).json();
+  ASSERT_TRUE(open(path("rank0.pt.trace.json")));
+  const QString title = window_.windowTitle();
+  ASSERT_TRUE(open(path("study.db")));
+  EXPECT_TRUE(window_.windowTitle().startsWith("study.db"));
+  EXPECT_TRUE(some_label_says(folder_.filePath("study.db")));
+  QTest::mouseClick(button("Timeline"), Qt::LeftButton);
+  EXPECT_EQ(window_.windowTitle(), title);
+  EXPECT_FALSE(some_label_says("study.db"));
+  EXPECT_TRUE(some_label_says("loaded in"));
+  QSignalSpy loaded(&window_, &MainWindow::loaded);
+  QTest::keyClick(&window_, Qt::Key_F5);
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_TRUE(lanes().isVisible()) << "the trace was read again";
+  EXPECT_EQ(window_.windowTitle(), title);
+  QTest::mouseClick(button("Tuning"), Qt::LeftButton);
+  EXPECT_TRUE(window_.windowTitle().startsWith("study.db"));
+  QTest::keyClick(&window_, Qt::Key_F5);
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_TRUE(page().isVisible());
+}
+
 TEST_F(TuningWindow, WhatIsNoStudyIsASentence) {
   std::ofstream(path("empty.db")).flush();
   EXPECT_FALSE(open(path("empty.db")));

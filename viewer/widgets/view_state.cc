@@ -119,6 +119,10 @@ void ViewState::want_all_ranks() {
   want_ranks(all);
 }
 
+void ViewState::want_ranks_again() {
+  if (!wanted_ranks_.empty()) emit ranks_wanted({wanted_ranks_.begin(), wanted_ranks_.end()});
+}
+
 void ViewState::give_up(uint32_t rank) {
   wanted_ranks_.erase(rank);
   if (wanted_slice_.trace == rank) wanted_slice_ = {};

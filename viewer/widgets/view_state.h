@@ -66,6 +66,8 @@ class ViewState : public QObject {
   /// Emits ranks_wanted() for those that are not loaded and not wanted yet.
   void want_ranks(const std::vector<uint32_t>& ranks);
   void want_all_ranks();
+  /// Those that are wanted: whoever read them has given up.
+  void want_ranks_again();
   /// The rank cannot be read.
   void give_up(uint32_t rank);
   /// Adds tracks and links that the report has found.

@@ -29,14 +29,15 @@ class TestStudy {
   }
 
   /// Adds a trial and returns its number. Without a rate it ran out of memory; with joules it is of
-  /// a search for energy.
+  /// a search for energy. Its rate's interval is `spread` to both sides.
   int64_t trial(const tuner::Config& config, std::optional<double> rate,
                 const std::string& why = "batch", std::optional<double> joules_per_sample = {},
-                const std::string& disturbance = "") {
+                const std::string& disturbance = "", double spread = 0.01) {
     tuner::TrialResult result;
     result.observed = {{"batch_size", "32"}, {"amp", "off"}, {"num_workers", "0"}};
     result.outcome = rate ? tuner::Outcome::kOk : tuner::Outcome::kGpuOom;
-    if (rate) result.throughput = tuner::Throughput{*rate, 0.99 * *rate, 1.01 * *rate};
+    if (rate)
+      result.throughput = tuner::Throughput{*rate, (1 - spread) * *rate, (1 + spread) * *rate};
     if (joules_per_sample) {
       const double score = 1 / *joules_per_sample;
       result.joules_per_sample = joules_per_sample;

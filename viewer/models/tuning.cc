@@ -201,18 +201,17 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
   }
   const tuner::Throughput& rate = best->estimate.score;
   tuning.rate = format_number(rate.samples_per_s) + " " + tuner::unit_of(history.objective());
-  tuning.spread = fmt::format("{} to {}, 95 %", format_number(rate.low), format_number(rate.high));
+  tuning.spread = best->has_interval() ? fmt::format("{} to {}, 95 %", format_number(rate.low),
+                                                     format_number(rate.high))
+                                       : "one run";
   const std::string confirmed = confirmation(*best, history);
   if (!confirmed.empty()) tuning.spread += ", " + confirmed;
   if (best->is_default) {
-    tuning.verdict = "the default itself";
+    tuning.verdict = fmt::format("{} itself", best->default_name());
   } else if (best->speedup) {
-    tuning.verdict = fmt::format("{}{:.2f} × the default ({:.2f} to {:.2f})",
-                                 best->proven() ? "" : "not proven faster: ", best->speedup->value,
-                                 best->speedup->low, best->speedup->high) +
-                     best->doubt();
+    tuning.verdict = typeset(tuner::speedup_text(*best));
   } else {
-    tuning.verdict = std::string("the default does not run") + best->doubt();
+    tuning.verdict = fmt::format("{} does not run{}", best->default_name(), best->doubt());
   }
   tuning.knobs = tuner::config_text(best->effective, " · ");
   tuning.command = "redline run --config best.json -- " +

@@ -122,6 +122,16 @@ TEST_F(TuningOf, AMetricIsInNoUnitThatWeKnow) {
   EXPECT_EQ(tuning->trials.columns[4].title, "By --metric");
 }
 
+TEST_F(TuningOf, OneFigureHasNoInterval) {
+  TestStudy study(path(), "", "loss ([0-9.]+)");
+  study.trial({}, 1000, "default", {}, "", 0);
+  EXPECT_EQ(load_tuning(path())->spread, "one run");
+  EXPECT_EQ(load_tuning(path())->verdict, "the default itself");
+  study.trial({{"batch_size", "64"}}, 2000, "batch", {}, "", 0);
+  EXPECT_EQ(load_tuning(path())->spread, "one run");
+  EXPECT_EQ(load_tuning(path())->verdict, "not proven faster: 2.00 × the default");
+}
+
 TEST_F(TuningOf, EveryTrialIsARow) {
   TestStudy study(path());
   study.add_search();

@@ -130,6 +130,15 @@ std::vector<LaneHit> lanes_between(const Session& session, const Layout& layout,
   return lanes;
 }
 
+std::vector<LaneHit> all_lanes(const Session& session) {
+  std::vector<LaneHit> lanes;
+  for (uint32_t t = 0; t < session.traces().size(); ++t) {
+    const auto count = static_cast<uint32_t>(session.traces()[t].trace->lanes().size());
+    for (uint32_t lane = 0; lane < count; ++lane) lanes.push_back({t, {lane}});
+  }
+  return lanes;
+}
+
 AreaSummary summarize_area(const Session& session, const Area& area,
                            const std::atomic<bool>* cancel) {
   AreaSummary summary;

@@ -23,6 +23,9 @@ struct Area {
 [[nodiscard]] std::vector<LaneHit> lanes_between(const Session& session, const Layout& layout,
                                                  int top, int bottom, int scroll = 0);
 
+/// Also those that are folded, hidden or filtered away.
+[[nodiscard]] std::vector<LaneHit> all_lanes(const Session& session);
+
 struct AreaSummary {
   uint64_t slices = 0;
   Table table;

@@ -194,6 +194,7 @@ FlamePane::FlamePane(ViewState& state)
   setFocusProxy(view_);
   connect(&state, &ViewState::session_changed, this, &FlamePane::clear);
   connect(&state, &ViewState::area_changed, this, &FlamePane::forget);
+  connect(&state, &ViewState::ranks_changed, this, &FlamePane::forget);
   connect(&state, &ViewState::flame_wanted, this, &Pane::wanted);
 }
 
@@ -223,8 +224,7 @@ void FlamePane::sum_up() {
   Area area = state_.area();
   QString of_what = tr("the whole recording");
   if (area.empty()) {
-    area = {state_.session().range(),
-            lanes_between(state_.session(), state_.layout(), 0, state_.layout().height())};
+    area = {state_.session().range(), all_lanes(state_.session())};
   } else {
     of_what = tr("%1 from +%2")
                   .arg(text(format_duration(area.range.span_ns())),

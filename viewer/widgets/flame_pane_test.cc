@@ -43,6 +43,24 @@ TEST_F(FlameGraph, GShowsItOfTheSelectedSlice) {
   EXPECT_TRUE(some_label_says("Host time of 30.0 µs"));
 }
 
+TEST_F(FlameGraph, WhatIsFoldedHiddenOrFilteredAwayIsOfTheWholeRecordingToo) {
+  state().rearrange([](Layout& layout) {
+    layout.fold_all(true);
+    layout.hide(layout.rows().front().id);
+    layout.set_filter("stream");
+  });
+  shown_after([&] { ASSERT_TRUE(window_.show_tab("flame")); });
+  EXPECT_TRUE(some_label_says("Host time of the whole recording"));
+  EXPECT_TRUE(view().item_text(item_named("aten::sum")).endsWith("2 calls"));
+  const int boxes = view().item_count();
+  shown_after([&] { state().select_time(state().session().range()); });
+  EXPECT_EQ(view().item_count(), boxes);
+  EXPECT_EQ(state().area().lanes.size(), state().session().lane_count());
+  state().drop_area();
+  shown_after([&] { state().put(state().shared_session()); });  // more ranks are there
+  EXPECT_EQ(view().item_count(), boxes);
+}
+
 TEST_F(FlameGraph, AStepThatIsChosenIsSummedUpAlone) {
   const Step& step = state().session().steps().front();
   shown_after([&] { ASSERT_TRUE(window_.show_tab("flame")); });

@@ -246,7 +246,7 @@ void ViewState::select_area_of_slice() {
 
 void ViewState::select_time(TimeRange range) {
   area_.range = range;
-  area_.lanes = lanes_between(*session_, layout_, 0, layout_.height());
+  area_.lanes = all_lanes(*session_);
   emit area_changed();
 }
 

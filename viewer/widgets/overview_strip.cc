@@ -101,8 +101,11 @@ void OverviewStrip::paint_window(QPainter& painter) {
 void OverviewStrip::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   const int64_t time = whole().time_at(event->position().x());
-  // A drag inside the window moves it; a drag outside draws a new one.
-  moving_window_ = state_.axis().range().contains(time);
+  // A drag inside the window moves it; a drag outside, or with everything in sight, draws a new
+  // one.
+  const TimeRange shown = state_.axis().range(), all = whole().range();
+  const bool is_all = shown.begin_ns <= all.begin_ns && shown.end_ns >= all.end_ns;
+  moving_window_ = shown.contains(time) && !is_all;
   drag_from_ = event->position().x();
 }
 
@@ -122,9 +125,11 @@ void OverviewStrip::mouseMoveEvent(QMouseEvent* event) {
 
 void OverviewStrip::mouseReleaseEvent(QMouseEvent* event) {
   if (!drag_from_) return;
-  if (!moving_window_ && std::abs(event->position().x() - *drag_from_) < 3) {
+  const int64_t time = whole().time_at(event->position().x());
+  const bool is_shown = moving_window_ || state_.axis().range().contains(time);
+  if (!is_shown && std::abs(event->position().x() - *drag_from_) < 3) {
     const int64_t half = state_.axis().span_ns / 2;
-    const int64_t begin = saturating_sub(whole().time_at(event->position().x()), half);
+    const int64_t begin = saturating_sub(time, half);
     state_.set_range({begin, saturating_sum(begin, state_.axis().span_ns)});
   }
   drag_from_.reset();
@@ -244,14 +249,14 @@ void RulerView::contextMenuEvent(QContextMenuEvent* event) {
   if (!flag) return;
   auto* menu = new QMenu(this);
   menu->setAttribute(Qt::WA_DeleteOnClose);
+  for (const auto signal : {&ViewState::session_changed, &ViewState::marks_changed}) {
+    connect(&state_, signal, menu, &QWidget::close);  // the flag may be gone, or at another time
+  }
   const auto add = [&](const QString& text, const auto& act) {
     connect(menu->addAction(text), &QAction::triggered, this, act);
   };
   add(tr("Write its note …"),
       [this, mark = *flag] { ask_for_note(state_, mark.time_ns, mark.note, this); });
-  for (const auto signal : {&ViewState::session_changed, &ViewState::marks_changed}) {
-    connect(&state_, signal, menu, &QWidget::close);  // the flag may be gone, or at another time
-  }
   add(tr("Unmark"), [this, time = flag->time_ns] { state_.remove_mark(time); });
   menu->popup(event->globalPos());
 }

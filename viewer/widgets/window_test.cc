@@ -71,6 +71,28 @@ TEST_F(Window, PlainWheelScrollsTracksAndZoomsOnRulerAndOverview) {
   EXPECT_LT(state().axis().span_ns, nearer.span_ns);
 }
 
+TEST_F(Window, ADragInTheOverviewChoosesAPartOfTheWhole) {
+  open_two_ranks();
+  QTest::keyClick(&lanes(), Qt::Key_Home);
+  auto& strip = *window_.findChild<OverviewStrip*>();
+  const TimeRange all = state().axis().range();
+  QTest::mouseClick(&strip, Qt::LeftButton, {}, {300, 10});
+  EXPECT_EQ(state().axis().range(), all) << "a click on what is in sight moves nothing";
+  const auto drag = [&](int from, int to) {
+    QTest::mousePress(&strip, Qt::LeftButton, {}, {from, 10});
+    QTest::mouseMove(&strip, {(from + to) / 2, 10});
+    QTest::mouseMove(&strip, {to, 10});
+    QTest::mouseRelease(&strip, Qt::LeftButton, {}, {to, 10});
+  };
+  drag(strip.width() / 4, strip.width() / 2);
+  const TimeRange part = state().axis().range();
+  EXPECT_NEAR(static_cast<double>(part.span_ns()) * 4,
+              static_cast<double>(state().session().range().span_ns()), 4000);
+  drag(strip.width() * 3 / 8, strip.width() * 5 / 8);
+  EXPECT_EQ(state().axis().range().span_ns(), part.span_ns()) << "inside, it moves the part";
+  EXPECT_GT(state().axis().begin_ns, part.begin_ns);
+}
+
 TEST_F(Window, DragPans) {
   open_two_ranks();
   QTest::keyClick(&lanes(), Qt::Key_W);

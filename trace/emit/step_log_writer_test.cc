@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <list>
 #include <vector>
 
 #include "tests/temporary_folder.h"
@@ -217,9 +218,9 @@ TEST(StepLogWriter, TheFileIsThinnedAfterEachGrowthButNotAtItsEnd) {
     for (const LogBlock& each : blocks_of(content_of(writer.path()))) count += each.steps.size();
     return count;
   };
+  std::list<testing::TemporaryFolder> places;
   const auto write_two = [&](uint64_t threshold, bool ended) {
-    const testing::TemporaryFolder place;
-    auto writer = *StepLogWriter::create(place.path(), {});
+    auto writer = *StepLogWriter::create(places.emplace_back().path(), {});
     writer->set_thinning(threshold);
     EXPECT_TRUE(writer->append(block(0, 8)));
     LogBlock second = block(8, 16);

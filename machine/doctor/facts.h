@@ -31,6 +31,7 @@ struct Pcie {
 };
 
 struct GpuFacts {
+  int index = 0;  ///< as nvidia-smi counts
   std::string name;
   std::string uuid;
   int64_t memory_bytes = 0;
@@ -43,10 +44,17 @@ struct GpuFacts {
   std::optional<int> nvlinks = {};  ///< links that are up; nullopt: no NVLink, or not told
 };
 
+/// A GPU that the driver counts but cannot open, such as one that fell off the bus.
+struct UnusableGpu {
+  int index = 0;
+  std::string failure;  ///< NVML's error text
+  int status = 0;       ///< NVML's nvmlReturn_t
+};
+
 /// How far apart two GPUs are: NVML's nvmlGpuTopologyLevel_t.
 struct GpuPair {
-  size_t first = 0;
-  size_t second = 0;
+  int first = 0;
+  int second = 0;
   int level = 0;
 };
 
@@ -58,6 +66,7 @@ struct Driver {
   std::string failure;  ///< NVML's error text, if it did not start
   int status = 0;       ///< NVML's nvmlReturn_t
   std::vector<GpuPair> pairs = {};
+  std::vector<UnusableGpu> unusable = {};
 };
 
 /// CUDA as programs see it, which CUDA_VISIBLE_DEVICES, containers and permissions may limit.

@@ -36,6 +36,9 @@ std::string nvml_cure(int status) {
   if (status == nvml::kDriverNotLoaded) {
     return "load it with modprobe nvidia; where that fails, install the driver for this kernel";
   }
+  if (status == nvml::kGpuIsLost) {
+    return "it fell off the bus: reboot the machine; dmesg has the driver's Xid";
+  }
   return "nvidia-smi and dmesg say more";
 }
 
@@ -69,8 +72,8 @@ bool built_for(const Torch& torch, const GpuFacts& gpu) {
   return torch.architectures.empty();
 }
 
-Check judge_gpu(const Facts& facts, const GpuFacts& gpu, size_t index) {
-  Check check{State::kOk, fmt::format("GPU {}", index), {gpu.name}, ""};
+Check judge_gpu(const Facts& facts, const GpuFacts& gpu) {
+  Check check{State::kOk, fmt::format("GPU {}", gpu.index), {gpu.name}, ""};
   check.parts.push_back(space_text(gpu.memory_bytes, gpu.free_bytes));
   check.parts.push_back(fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor));
   if (gpu.mig.value_or(false)) check.parts.push_back(mig_text(gpu));
@@ -145,9 +148,13 @@ std::vector<Check> judge_gpus(const Facts& facts) {
   std::vector<Check> checks;
   if (!facts.driver || facts.driver->status != nvml::kSuccess) return checks;
   for (const GpuFacts& gpu : facts.driver->gpus) {
-    checks.push_back(judge_gpu(facts, gpu, checks.size()));
+    checks.push_back(judge_gpu(facts, gpu));
   }
-  if (checks.size() > 1) checks.push_back(judge_topology(*facts.driver));
+  for (const UnusableGpu& gpu : facts.driver->unusable) {
+    checks.push_back(
+        {State::kError, fmt::format("GPU {}", gpu.index), {gpu.failure}, nvml_cure(gpu.status)});
+  }
+  if (facts.driver->gpus.size() > 1) checks.push_back(judge_topology(*facts.driver));
   if (checks.empty()) {
     checks.push_back({State::kWarning,
                       "GPU",
@@ -178,10 +185,11 @@ std::vector<Check> judge_visibility(const Facts& facts) {
              cuda_cure(status)}};
   }
   const int devices = status == kCudaSuccess ? facts.cuda->devices : 0;
-  Check check{State::kOk,
-              "visible GPUs",
-              {fmt::format("{} of {}", devices, facts.driver->gpus.size())},
-              ""};
+  Check check{
+      State::kOk,
+      "visible GPUs",
+      {fmt::format("{} of {}", devices, facts.driver->gpus.size() + facts.driver->unusable.size())},
+      ""};
   if (variable) check.parts.push_back("CUDA_VISIBLE_DEVICES=" + *variable);
   if (devices == 0) {
     check.state = State::kWarning;

@@ -130,6 +130,11 @@ const Case kCases[] = {
      State::kWarning, "driver", "install the driver"},
     {"NoGpuShown", [](Facts& facts) { facts.driver->gpus.clear(); }, State::kWarning, "GPU",
      "nvidia-smi"},
+    {"LostGpu",
+     [](Facts& facts) {
+       facts.driver->unusable = {{3, "GPU is lost", nvml::kGpuIsLost}};
+     },
+     State::kError, "GPU 3", "fell off the bus: reboot"},
     {"NoCodeForTheGpu",
      [](Facts& facts) {
        facts.python->torch->architectures = {"sm_75", "sm_100", "compute_120"};
@@ -273,6 +278,17 @@ TEST(JudgeSite, AClockThatNobodySetsIsNoWarningOnOneMachine) {
   facts.clock->synchronised = false;
   EXPECT_THAT(complaints(facts), IsEmpty());
   EXPECT_EQ(judge_site(facts)[3].state, State::kAbsent);
+}
+
+TEST(Judge, CountsLostGpusAmongThoseThatProgramsDoNotSee) {
+  Facts facts = healthy();
+  facts.driver->gpus[0].index = 1;
+  facts.driver->unusable = {{0, "GPU is lost", nvml::kGpuIsLost}};
+  EXPECT_EQ(judge_visibility(facts)[0].parts[0], "1 of 2");
+  EXPECT_EQ(judge_gpus(facts)[0].name, "GPU 1");
+  EXPECT_EQ(judge_gpus(facts).size(), 2U) << "one GPU has no topology";
+  facts.driver->gpus.clear();
+  EXPECT_EQ(judge_gpus(facts).size(), 1U);
 }
 
 TEST(Judge, SaysHowGpusAreConnected) {

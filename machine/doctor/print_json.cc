@@ -30,7 +30,8 @@ Json describe_driver(const Driver& driver) {
 }
 
 Json describe_gpu(const GpuFacts& gpu) {
-  Json json{{"name", gpu.name},
+  Json json{{"index", gpu.index},
+            {"name", gpu.name},
             {"uuid", text_or_null(gpu.uuid)},
             {"memory_bytes", gpu.memory_bytes},
             {"free_bytes", gpu.free_bytes},
@@ -48,6 +49,15 @@ Json describe_gpus(const Facts& facts) {
   Json gpus = Json::array();
   if (facts.driver) {
     for (const GpuFacts& gpu : facts.driver->gpus) gpus.push_back(describe_gpu(gpu));
+  }
+  return gpus;
+}
+
+Json describe_unusable(const Facts& facts) {
+  Json gpus = Json::array();
+  if (!facts.driver) return gpus;
+  for (const UnusableGpu& gpu : facts.driver->unusable) {
+    gpus.push_back({{"index", gpu.index}, {"failure", gpu.failure}});
   }
   return gpus;
 }
@@ -174,6 +184,7 @@ std::string as_json(const Facts& facts, const std::vector<Check>& checks) {
             {"warnings", count(checks, State::kWarning)},
             {"driver", describe_or_null(facts.driver, describe_driver)},
             {"gpus", describe_gpus(facts)},
+            {"unusable_gpus", describe_unusable(facts)},
             {"gpu_pairs", describe_pairs(facts)},
             {"cuda", describe_or_null(facts.cuda, describe_runtime)},
             {"cuda_visible_devices", or_null(facts.cuda_visible_devices)},

@@ -54,22 +54,24 @@ std::optional<int> nvlinks_of(const nvml::Library& library, nvmlDevice_t device)
 }
 
 std::vector<GpuPair> pairs_of(const nvml::Library& library,
-                              const std::vector<nvmlDevice_t>& devices) {
+                              const std::vector<nvmlDevice_t>& devices,
+                              const std::vector<GpuFacts>& gpus) {
   std::vector<GpuPair> pairs;
   for (size_t first = 0; first < devices.size(); ++first) {
     for (size_t second = first + 1; second < devices.size(); ++second) {
       int level = 0;
       if (REDLINE_NVML(library, nvmlDeviceGetTopologyCommonAncestor, devices[first],
                        devices[second], &level) == nvml::kSuccess) {
-        pairs.push_back({first, second, level});
+        pairs.push_back({gpus[first].index, gpus[second].index, level});
       }
     }
   }
   return pairs;
 }
 
-GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device) {
+GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device, int index) {
   GpuFacts gpu;
+  gpu.index = index;
   Text text{};
   if (REDLINE_NVML(library, nvmlDeviceGetName, device, text.data(), kTextSize) == nvml::kSuccess) {
     gpu.name = text.data();
@@ -105,12 +107,16 @@ Driver read_driver(const nvml::Library& library) {
   std::vector<nvmlDevice_t> devices;
   for (unsigned int index = 0; index < count; ++index) {
     nvmlDevice_t device = nullptr;
-    if (REDLINE_NVML(library, nvmlDeviceGetHandleByIndex_v2, index, &device) == nvml::kSuccess) {
-      driver.gpus.push_back(read_gpu(library, device));
+    const int status = REDLINE_NVML(library, nvmlDeviceGetHandleByIndex_v2, index, &device);
+    const int number = static_cast<int>(index);
+    if (status == nvml::kSuccess) {
+      driver.gpus.push_back(read_gpu(library, device, number));
       devices.push_back(device);
+    } else if (status != nvml::kNoPermission) {  // as for GPUs that are kept from a container
+      driver.unusable.push_back({number, library.error_text(status), status});
     }
   }
-  driver.pairs = pairs_of(library, devices);
+  driver.pairs = pairs_of(library, devices, driver.gpus);
   return driver;
 }
 

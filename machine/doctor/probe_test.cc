@@ -72,6 +72,20 @@ TEST_F(Probe, ReadsTheDriverAndEveryGpu) {
   EXPECT_EQ(gpu.pcie->generation, 5);
 }
 
+TEST_F(Probe, NamesTheGpuThatFellOffTheBusAndLeavesTheOthersTheirNumbers) {
+  stub("REDLINE_STUB_GPUS", 4);
+  stub("REDLINE_STUB_REFUSED", 1);
+  const auto driver = probe_driver(sources_);
+  ASSERT_TRUE(driver && driver->gpus.size() == 3 && driver->unusable.size() == 1);
+  EXPECT_EQ(driver->unusable[0].index, 1);
+  EXPECT_EQ(driver->unusable[0].failure, "GPU is lost");
+  EXPECT_EQ(driver->gpus[1].index, 2);
+  EXPECT_EQ(driver->pairs.back().first, 2);
+  EXPECT_EQ(driver->pairs.back().second, 3);
+  stub("REDLINE_STUB_REFUSAL", nvml::kNoPermission);
+  EXPECT_TRUE(probe_driver(sources_)->unusable.empty()) << "it is another container's";
+}
+
 TEST_F(Probe, CountsMigInstances) {
   stub("REDLINE_STUB_MIG", 3);
   const auto driver = probe_driver(sources_);

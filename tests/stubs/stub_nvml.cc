@@ -4,6 +4,7 @@
 // These variables change the machine (each name begins with REDLINE_STUB_):
 //   GPUS, CUDA_VERSION, NVML_STATUS, NVLINKS, PCIE_WIDTH: numbers
 //   MIG: how many instances a GPU has; -1: it cannot be split
+//   REFUSED, REFUSAL: the GPU of this index is not opened, for this reason (kGpuIsLost)
 //   LOST_AFTER: the last GPU falls off the bus after it was asked for its load that often
 //   DENIED: the GPUs tell nothing of their state
 //   OLD: the GPUs do not count traffic and energy
@@ -83,6 +84,7 @@ int nvmlInit_v2() { return number("REDLINE_STUB_NVML_STATUS", kSuccess); }
 int nvmlShutdown() { return kSuccess; }
 
 const char* nvmlErrorString(int status) {
+  if (status == kGpuIsLost) return "GPU is lost";
   return status == kLibraryMismatch ? "Driver/library version mismatch" : "Driver Not Loaded";
 }
 
@@ -103,7 +105,8 @@ int nvmlDeviceGetCount_v2(unsigned int* count) {
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t* device) {
   *device = device_at(index);
-  return kSuccess;
+  const bool is_refused = static_cast<int>(index) == number("REDLINE_STUB_REFUSED", -1);
+  return is_refused ? number("REDLINE_STUB_REFUSAL", kGpuIsLost) : kSuccess;
 }
 
 int nvmlDeviceGetName(nvmlDevice_t, char* name, unsigned int length) {

@@ -70,5 +70,15 @@ TEST(Json, BeginsWithItsSchemaAndNeverSaysZeroForAbsent) {
   EXPECT_TRUE(json["checks"][0]["cure"].is_null());
 }
 
+TEST(Json, NamesGpusAsTheDriverCountsThem) {
+  Facts facts;
+  facts.driver.emplace().gpus.emplace_back().index = 1;
+  facts.driver->unusable = {{0, "GPU is lost", 15}};
+  const auto json = nlohmann::json::parse(as_json(facts, kChecks));
+  EXPECT_EQ(json["gpus"][0]["index"], 1);
+  EXPECT_EQ(json["unusable_gpus"][0]["index"], 0);
+  EXPECT_EQ(json["unusable_gpus"][0]["failure"], "GPU is lost");
+}
+
 }  // namespace
 }  // namespace redline::doctor

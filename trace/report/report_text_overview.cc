@@ -130,12 +130,12 @@ void write_issues(TextPage& page) {
               Hue::kDim)
         .end_line();
   }
-  for (const RankSummary& summary : page.report.traces) {
-    const int64_t dropped = summary.facts.dropped;
+  const std::vector<int> numbers = rank_numbers(pointers_to(page.report.traces));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const int64_t dropped = page.report.traces[i].facts.dropped;
     if (dropped == 0) continue;
     page.canvas.left("! dropped  ", 0, Hue::kYellow)
-        .left(fmt::format("{} events while recording rank {}", format_count(dropped),
-                          summary.facts.rank.value_or(0)))
+        .left(fmt::format("{} events while recording rank {}", format_count(dropped), numbers[i]))
         .end_line();
   }
   for (const RankSummary& summary : page.report.traces) {

@@ -105,6 +105,18 @@ TEST(TextReport, NoAdviceIsOnTheWaitOfAJobThatHungOrFailed) {
   EXPECT_EQ(rules_of(tables), "Nothing that the rules know of., out_of_memory, died");
 }
 
+TEST(TextReport, DroppedEventsAreTheirRanks) {
+  const auto losing = [](int events) {
+    return TraceText()
+        .cpu_op("aten::mm", 0, 1000)
+        .top(fmt::format(R"("redline": {{"dropped": {}}})", events))
+        .str();
+  };
+  const std::string text = text_of({rank(0, "k"), losing(7), losing(8)});
+  EXPECT_THAT(text, HasSubstr("! dropped  7 events while recording rank 1"));
+  EXPECT_THAT(text, HasSubstr("! dropped  8 events while recording rank 2"));
+}
+
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {
   Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
   Hang& hang = report.hang.emplace();

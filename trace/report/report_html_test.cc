@@ -66,6 +66,32 @@ TEST(HtmlReport, NamesNeverBecomeMarkup) {
   })) << names;
 }
 
+// A rank that computes 90 % of its step on its own GPU, and copies once to GPU 0.
+std::string copying_rank(int rank, const std::string& uuid) {
+  TraceText text;
+  text.rank(rank, 3).step(0, 0, 1'000'000).runtime("cudaLaunchKernel", 0, 1'000, 1);
+  text.top(R"("deviceProperties": [{"id": )" + std::to_string(rank) +
+           R"(, "name": "H100", "uuid": ")" + uuid + "\"}]");
+  text.kernel("k", 100'000, 1'000'000, {std::to_string(rank), "7", 1, R"("blocks per SM": 0.5)"});
+  if (rank > 0) text.slice("gpu_memcpy", "Memcpy HtoD", 200'000, 201'000, {.pid = "0", .tid = "7"});
+  return text.str();
+}
+
+TEST(HtmlReport, GaugesAreOfTheGpusThatARankComputesOn) {
+  const auto gauge = [](const char* label, const std::string& value) {
+    return HasSubstr(std::string("<span class=dim>") + label + "</span><b>" + value + "</b>");
+  };
+  const std::string own =
+      report_html(report_of({copying_rank(0, "a"), copying_rank(1, "b"), copying_rank(2, "c")}));
+  EXPECT_THAT(own, gauge("GPU busy", "90.0 %"));
+  EXPECT_THAT(own, gauge("SM efficiency", "45.0 %"));
+  // Each takes a part of that GPU.
+  const std::string shared =
+      report_html(report_of({copying_rank(0, "a"), copying_rank(1, "b"), copying_rank(2, "b")}));
+  EXPECT_THAT(shared, gauge("GPU busy", "–"));
+  EXPECT_THAT(shared, gauge("SM efficiency", "–"));
+}
+
 TEST(HtmlReport, ColoursSlicesByTheClassesOfTheViewer) {
   const auto data =
       data_of(report_html(report_of({TraceText()

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <set>
 #include <system_error>
-#include <tuple>
 
 #include "base/parallel.h"
 #include "trace/read/builder.h"
@@ -239,7 +238,7 @@ tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
   if (traces.empty() && !unreadable.empty()) return tl::unexpected(unreadable.front());
   if (options.unreadable) *options.unreadable = std::move(unreadable);
   const auto order = [](const std::shared_ptr<const Trace>& trace) {
-    return std::tuple(trace->metadata().rank.value_or(INT32_MAX), std::string_view(trace->path()));
+    return place_of_trace(trace->metadata().rank, trace->begin_ns(), trace->path());
   };
   std::stable_sort(traces.begin(), traces.end(),
                    [&](const auto& left, const auto& right) { return order(left) < order(right); });

@@ -42,15 +42,14 @@ std::string process_in_name(const fs::path& path) {
 
 RecordedTrace recorded_trace(const Trace& trace) {
   const Metadata& metadata = trace.metadata();
-  RecordedTrace recorded{{recording_of(trace), metadata.rank, metadata.world_size}, {}, {}};
+  RecordedTrace recorded;
+  recorded.member = {recording_of(trace), metadata.rank, metadata.world_size};
+  const auto thread = std::ranges::find(trace.tracks(), TrackKind::kCpuThread, &Track::kind);
+  if (thread == trace.tracks().end()) return recorded;
+  recorded.process = metadata.host + " " + std::string(trace.string(thread->pid));
   if (!member_of(trace, "redline", "ring").is_object()) return recorded;
-  for (const Track& track : trace.tracks()) {
-    if (track.kind != TrackKind::kCpuThread) continue;
-    const std::string process(trace.string(track.pid));
-    recorded.ring_process = metadata.host + " " + process + " " + recorded.member.recording;
-    recorded.ring_span = {trace.begin_ns(), trace.end_ns()};
-    break;
-  }
+  recorded.ring_process = recorded.process + " " + recorded.member.recording;
+  recorded.ring_span = {trace.begin_ns(), trace.end_ns()};
   return recorded;
 }
 

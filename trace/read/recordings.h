@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/intervals.h"
@@ -16,12 +19,20 @@ namespace redline::trace {
 /// Which recording a trace is of.
 struct RecordedTrace {
   RecordingMember member;
+  std::string process;  ///< host and PID; empty where the trace has no thread
   /// The process that a flight recorder's trace is of, and the time that it holds; empty for other
   /// traces.
   std::string ring_process;
   Interval ring_span;
 };
 [[nodiscard]] RecordedTrace recorded_trace(const Trace& trace);
+
+/// Where a trace stands among others: by rank, and those of a rank by time, as PIDs in names do not
+/// grow with time. Traces without a rank come last, by name.
+[[nodiscard]] inline auto place_of_trace(std::optional<int> rank, int64_t begin_ns,
+                                         std::string_view path) {
+  return std::tuple(rank.value_or(INT32_MAX), rank ? begin_ns : 0, path);
+}
 
 /// Which traces of a folder do not count, one entry each:
 /// - Those of an earlier recording. Other recordings stay if their ranks may be other ranks of the

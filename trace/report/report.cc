@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
-#include <tuple>
+#include <set>
 #include <vector>
 
 #include "base/clock.h"
@@ -104,7 +104,8 @@ Report make_report(std::vector<RankSummary> summaries) {
   Report report;
   report.traces = std::move(summaries);
   const auto place = [](const RankSummary& summary) {
-    return std::tuple(summary.facts.rank.value_or(INT32_MAX), std::string_view(summary.facts.path));
+    const TraceFacts& facts = summary.facts;
+    return place_of_trace(facts.rank, facts.begin_ns, facts.path);
   };
   std::sort(report.traces.begin(), report.traces.end(),
             [&](const RankSummary& left, const RankSummary& right) {
@@ -198,6 +199,31 @@ std::vector<std::string> nobody_named_lines(const Report& report) {
   std::string behind = lagging_text(report.hang_tables);
   if (!behind.empty()) lines.push_back(std::move(behind));
   return lines;
+}
+
+std::vector<int> ranks_of_several_processes(const Report& report) {
+  std::map<int, std::set<std::string_view>> processes;
+  for (const RankSummary& summary : report.traces) {
+    const RecordedTrace& recorded = summary.facts.recorded;
+    // Of those with a name, superseded() has left one recording.
+    if (!summary.facts.rank || !recorded.member.recording.empty()) continue;
+    if (!recorded.process.empty()) processes[*summary.facts.rank].insert(recorded.process);
+  }
+  std::vector<int> ranks;
+  for (const auto& [rank, its_processes] : processes) {
+    if (its_processes.size() > 1) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::vector<std::string> trace_notes(const Report& report) {
+  std::vector<std::string> notes;
+  if (const auto ranks = ranks_of_several_processes(report); !ranks.empty()) {
+    notes.push_back(format_ranks(ranks) + (ranks.size() == 1 ? " was" : " were") +
+                    " recorded by several processes, so these may be several runs: means are of "
+                    "all, and the last trace of each rank is compared");
+  }
+  return notes;
 }
 
 MeanStep mean_step(const Report& report) {

@@ -25,7 +25,7 @@ namespace redline::trace {
 constexpr size_t kManyRanks = 32;
 
 struct Report {
-  /// By rank, those without one last, then by path. At least one, unless `run` has a value.
+  /// In the order of place_of_trace(). At least one, unless `run` has a value.
   std::vector<RankSummary> traces;
   /// One of each of `traces` if these stay loaded, else empty.
   std::vector<Analysis> analyses;
@@ -112,6 +112,12 @@ struct MeanStep {
 
 /// Where flight recorders' dumps name nobody who holds the others up: so much, and who is behind.
 [[nodiscard]] std::vector<std::string> nobody_named_lines(const Report& report);
+
+/// Ranks whose traces are of several processes that do not say that they are of one recording.
+[[nodiscard]] std::vector<int> ranks_of_several_processes(const Report& report);
+
+/// What a reader must know of the traces before any figure, a sentence each.
+[[nodiscard]] std::vector<std::string> trace_notes(const Report& report);
 
 /// How the own work of many ranks is spread, and who is slow; empty for few ranks.
 [[nodiscard]] std::vector<std::string> spread_lines(const Report& report);

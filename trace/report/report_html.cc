@@ -50,9 +50,12 @@ std::string reasons_html(const Report& report) {
     }
   }
   for (const std::string& line : nobody_named_lines(report)) hang += line_of(line);
+  std::string notes;
+  for (const std::string& note : trace_notes(report))
+    notes += card(html::escape(capitalized(note)));
   for (const std::string& line : reason_lines(report)) reasons += line_of(line);
   if (!reasons.empty()) reasons = "<h2>Why it was written</h2>" + reasons;
-  return card(hang) + card(reasons);
+  return card(hang) + notes + card(reasons);
 }
 
 std::string traces_html(const Report& report, const TraceOf& trace_of) {

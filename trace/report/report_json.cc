@@ -338,6 +338,7 @@ std::string report_json(const Report& report) {
   }
   object["hang"] = hang_json(report.hang);
   object["unreadable"] = report.unreadable;
+  object["ranks_of_several_processes"] = ranks_of_several_processes(report);
   object["ranks"] = report.comparison ? ranks_json(*report.comparison) : json();
   object["advice"] = advice_json(report.findings);
   object["run"] = report.run ? run_json(*report.run) : json();

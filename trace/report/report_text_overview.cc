@@ -138,6 +138,13 @@ void write_issues(TextPage& page) {
         .left(fmt::format("{} events while recording rank {}", format_count(dropped), numbers[i]))
         .end_line();
   }
+  for (const std::string& note : trace_notes(page.report)) {
+    const char* title = "! note     ";
+    for (const std::string& line : wrapped(note, 69)) {
+      page.canvas.left(title, 0, Hue::kYellow).left(line).end_line();
+      title = "           ";
+    }
+  }
   for (const RankSummary& summary : page.report.traces) {
     const int64_t merged = summary.facts.merged_ranks;
     if (merged < 2) continue;

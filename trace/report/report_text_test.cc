@@ -16,6 +16,7 @@ namespace redline::trace {
 namespace {
 
 using redline::testing::on_stream;
+using redline::testing::Row;
 using redline::testing::TraceText;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -115,6 +116,35 @@ TEST(TextReport, DroppedEventsAreTheirRanks) {
   const std::string text = text_of({rank(0, "k"), losing(7), losing(8)});
   EXPECT_THAT(text, HasSubstr("! dropped  7 events while recording rank 1"));
   EXPECT_THAT(text, HasSubstr("! dropped  8 events while recording rank 2"));
+}
+
+// PIDs that gain a digit: by name, the older run of rank 1 came last, and that of rank 0 did not.
+TEST(TextReport, RanksAreComparedByTheirLastTracesInTime) {
+  const auto trace_of = [](int number, const char* pid, int64_t begin_ns, int64_t step_ns) {
+    TraceText text;
+    const Row row{.pid = pid};
+    text.rank(number, 2).slice("cpu_op", "aten::mm", begin_ns, begin_ns + step_ns, row);
+    text.slice("user_annotation", "ProfilerStep#0", begin_ns, begin_ns + step_ns, row);
+    return *parse_trace(fmt::format("run/host_{}.pt.trace.json", pid), text.str());
+  };
+  const auto report_of = [&](const char* later) {
+    std::vector<RankSummary> ranks;
+    for (const auto& trace :
+         {trace_of(0, "999", 0, 2'000'000), trace_of(1, "1000", 0, 2'000'000),
+          trace_of(0, later, 9'000'000, 1'000'000), trace_of(1, later, 9'000'000, 1'000'000)}) {
+      ranks.push_back(analyze(trace));
+    }
+    return make_report(std::move(ranks));
+  };
+  const Report report = report_of("1500");
+  ASSERT_TRUE(report.comparison);
+  EXPECT_FALSE(report.comparison->straggler);
+  for (const RankTime& time : report.comparison->times) EXPECT_EQ(time.step_ns, 1'000'000);
+  EXPECT_THAT(report_text(report, {}),
+              HasSubstr("! note     ranks 0, 1 were recorded by several processes"));
+  EXPECT_THAT(report_html(report), HasSubstr("Ranks 0, 1 were recorded by several processes"));
+  const auto json = nlohmann::json::parse(report_json(report));
+  EXPECT_EQ(json["ranks_of_several_processes"], nlohmann::json({0, 1}));
 }
 
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {

@@ -39,7 +39,7 @@ int what_if(const WhatIfOptions& options) {
   trace::Report report = trace::make_report(*traces);
   std::vector<const trace::Analysis*> ranks;
   for (trace::Analysis& analysis : report.analyses) {
-    options.peaks.apply_to(analysis.peaks);
+    if (!analysis.unrecorded_gpu) options.peaks.apply_to(analysis.peaks);
     ranks.push_back(&analysis);
   }
   const auto prediction = trace::what_if(ranks, knobs);

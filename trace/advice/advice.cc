@@ -28,6 +28,10 @@ constexpr std::array kRules = {
 constexpr std::array<Rule, 3> kRulesOfAnyProgram = {launch_bound, low_gpu_utilization,
                                                     gpu_throttled};
 
+// What they say of the host holds, whatever the GPU did meanwhile.
+constexpr std::array<Rule, 4> kRulesWithoutGpuRecords = {dataloader_wait, device_memory_full,
+                                                         gpu_throttled, batch_of_one};
+
 constexpr double kHighSpeedup = 1.25;
 constexpr double kMediumSpeedup = 1.05;
 
@@ -89,9 +93,10 @@ std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
     rank_by_gain(findings);
     return findings;  // the other rules would take the start-up for training
   }
-  const std::span<const Rule> rules = activity.lacks_pytorch()
-                                          ? std::span<const Rule>(kRulesOfAnyProgram)
-                                          : std::span<const Rule>(kRules);
+  const std::span<const Rule> rules =
+      analysis.unrecorded_gpu    ? std::span<const Rule>(kRulesWithoutGpuRecords)
+      : activity.lacks_pytorch() ? std::span<const Rule>(kRulesOfAnyProgram)
+                                 : std::span<const Rule>(kRules);
   std::vector<std::optional<Finding>> found(rules.size());
   for_each_index(threads, rules.size(), [&](size_t i, unsigned) { found[i] = rules[i](activity); });
   for (auto& finding : found) {

@@ -241,6 +241,22 @@ TEST(Advice, OnlyExposedCommunicationCanBeWon) {
   EXPECT_DOUBLE_EQ(*findings[0].estimated_speedup, 1.25);
 }
 
+TEST(Advice, WithoutRecordsOfTheGpuIsOnTheHostAlone) {
+  const auto job = [](bool uses_gpu) {
+    TraceText text = operators(1200, 15 * kUs).cpu_op("aten::mm", 61 * kMs, 90 * kMs);
+    text.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 90 * kMs,
+                    100 * kMs);
+    if (uses_gpu) text.runtime("cudaLaunchKernel", 60 * kMs, 64 * kMs, 1);
+    return text;
+  };
+  EXPECT_THAT(advice_on(job(false)),
+              AllOf(HasRule("dataloader_wait"), HasRule("tiny_operators"),
+                    HasRule("float32_matrix_work"), Not(HasRule("cpu_oversubscribed"))));
+  const auto findings = advice_on(job(true));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_THAT(findings, HasRule("dataloader_wait"));
+}
+
 TEST(Advice, TinyOperators) {
   const auto many = [](int count, int64_t length_ns, const char* around) {
     TraceText text = one_step();

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/free_memory.h"
 #include "trace/analysis/hang.h"
+#include "trace/model/category.h"
 
 namespace redline::trace {
 namespace {
@@ -80,6 +81,19 @@ TraceFacts facts_of(const Trace& trace) {
   facts.is_inference = is_inference(trace);
   facts.is_amd = is_amd(trace);
   return facts;
+}
+
+// Calls that give a GPU work.
+bool launches_work(const Trace& trace) {
+  const Slices& slices = trace.slices();
+  for (size_t i = 0; i < trace.slice_count(); ++i) {
+    if (!is_launch(slices.category[i])) continue;
+    const std::string_view name = trace.string(slices.name[i]);
+    for (const std::string_view what : {"Launch", "Memcpy", "Memset"}) {
+      if (name.find(what) != std::string_view::npos) return true;
+    }
+  }
+  return false;
 }
 
 // What the comparison with other ranks needs.
@@ -174,8 +188,9 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
         });
       },
       [&] { host.run("ranks", [&] { set_rank_figures(all); }); });
-  all.peaks = peaks_of(source, all.devices, all.device_work);
   all.has_device_work = !all.device_work.rows.empty();
+  all.unrecorded_gpu = unrecorded_gpu(source, all.device_work, memory_events);
+  if (!all.unrecorded_gpu) all.peaks = peaks_of(source, all.devices, all.device_work);
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);
   host.append_to(all.times);
@@ -208,6 +223,19 @@ RankSummary detached(RankSummary summary, std::shared_ptr<StringTable> names) {
   for (MemoryPeak& peak : summary.memory) free_memory(peak.points);
   summary.names = std::move(names);
   return summary;
+}
+
+std::optional<std::string> unrecorded_gpu(const Trace& trace, const DeviceWorkTable& work,
+                                          std::span<const MemoryEvent> memory) {
+  if (!work.rows.empty()) return std::nullopt;
+  const auto gpu = recorder_value(trace, "redline", "gpu");
+  for (const char* key : {"off", "off_after"}) {
+    if (gpu.is_object() && gpu.contains(key) && gpu[key].is_string()) {
+      return gpu[key].get<std::string>();
+    }
+  }
+  const bool is_used = launches_work(trace) || std::ranges::any_of(memory, &MemoryEvent::is_gpu);
+  return is_used ? std::optional(std::string()) : std::nullopt;
 }
 
 DevicePeaks peaks_of(const Trace& trace, const std::vector<DeviceProperties>& devices,

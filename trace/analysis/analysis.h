@@ -4,6 +4,8 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "trace/analysis/communication.h"
@@ -30,6 +32,12 @@ struct Analysis : RankSummary {
 /// Runs on `threads` threads, two at most. Setting `cancel`, from any thread, makes it stop soon.
 [[nodiscard]] Analysis analyze(std::shared_ptr<const Trace> trace,
                                const std::atomic<bool>* cancel = nullptr, unsigned threads = 2);
+
+/// RankSummary::unrecorded_gpu. A machine may have a GPU that the process does not use, so its
+/// properties are no proof. Nor are waits for the GPU: torch.profiler itself waits for it.
+[[nodiscard]] std::optional<std::string> unrecorded_gpu(const Trace& trace,
+                                                        const DeviceWorkTable& work,
+                                                        std::span<const MemoryEvent> memory);
 
 /// Of the GPU that did all the work; of the CPU if none did any. Unknown if several did.
 [[nodiscard]] DevicePeaks peaks_of(const Trace& trace, const std::vector<DeviceProperties>& devices,

@@ -71,6 +71,8 @@ struct RankSummary {
   std::optional<PhaseTimes> phases;
   std::vector<DeviceProperties> devices;  ///< all GPUs of the machine, also unused ones
   bool has_device_work = false;
+  /// Of a process that used a GPU whose work the trace lacks: why, as the recorder says, or "".
+  std::optional<std::string> unrecorded_gpu;
   std::vector<GpuUse> gpus;  ///< only GPUs that did some work
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;

@@ -149,7 +149,10 @@ std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> 
                           [](const RankTime& left, const RankTime& right) {
                             return left.own_work_ns < right.own_work_ns;
                           });
-  comparison.skew_ns = longest->own_work_ns - shortest->own_work_ns;
+  const auto lacks_gpu = [](const RankSummary* rank) { return rank->unrecorded_gpu.has_value(); };
+  const bool are_alike =
+      std::ranges::all_of(ranks, lacks_gpu) || std::ranges::none_of(ranks, lacks_gpu);
+  if (are_alike) comparison.skew_ns = longest->own_work_ns - shortest->own_work_ns;
   if (comparison.skew_ns > 0) {
     comparison.straggler = static_cast<size_t>(longest - comparison.times.begin());
     const auto own_work_of = [&](auto time) {

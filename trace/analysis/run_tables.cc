@@ -62,7 +62,13 @@ std::vector<std::vector<size_t>> recordings_of_ranks(std::span<const RankSummary
 
 std::vector<double> rank_weights(const std::vector<RankSummary>& traces) {
   std::vector<double> weights(traces.size());
-  const auto ranks = recordings_of_ranks(pointers_to(traces));
+  auto ranks = recordings_of_ranks(pointers_to(traces));
+  // Parts of a step with and without the GPU's work have no mean.
+  if (std::ranges::any_of(traces, &RankSummary::has_device_work)) {
+    const auto lacks_gpu = [&](size_t i) { return traces[i].unrecorded_gpu.has_value(); };
+    for (std::vector<size_t>& recordings : ranks) std::erase_if(recordings, lacks_gpu);
+    std::erase_if(ranks, [](const std::vector<size_t>& recordings) { return recordings.empty(); });
+  }
   for (const std::vector<size_t>& recordings : ranks) {
     double steps = 0;
     for (const size_t i : recordings) steps += static_cast<double>(traces[i].steps.size());

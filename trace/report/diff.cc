@@ -26,7 +26,7 @@ Run measure(const Report& report) {
   side.has_marked_steps = report.traces.front().has_marked_steps();
   side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
   side.samples_per_step = report.traces.front().facts.samples_per_step;
-  if (!report.traces.front().gpus.empty()) side.gpu = report.traces.front().gpus.front().name;
+  if (const auto* first = first_with_gpus(report.traces)) side.gpu = first->gpus.front().name;
   const std::vector<double> weights = rank_weights(report.traces);
   double step_ns = 0;
   for (size_t trace = 0; trace < report.traces.size(); ++trace) {

@@ -201,6 +201,12 @@ std::vector<std::string> nobody_named_lines(const Report& report) {
   return lines;
 }
 
+const RankSummary* first_with_gpus(const std::vector<RankSummary>& traces) {
+  const auto found = std::ranges::find_if(
+      traces, [](const RankSummary& summary) { return !summary.gpus.empty(); });
+  return found == traces.end() ? nullptr : &*found;
+}
+
 std::vector<int> ranks_of_several_processes(const Report& report) {
   std::map<int, std::set<std::string_view>> processes;
   for (const RankSummary& summary : report.traces) {
@@ -218,6 +224,21 @@ std::vector<int> ranks_of_several_processes(const Report& report) {
 
 std::vector<std::string> trace_notes(const Report& report) {
   std::vector<std::string> notes;
+  std::map<std::string, std::set<int>> lacking;
+  const std::vector<int> numbers = rank_numbers(pointers_to(report.traces));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto& reason = report.traces[i].unrecorded_gpu;
+    if (reason) lacking[*reason].insert(numbers[i]);
+  }
+  for (const auto& [reason, ranks] : lacking) {
+    notes.push_back(
+        "GPU work was not recorded" +
+        (numbers.size() == 1 ? "" : " of " + format_ranks({ranks.begin(), ranks.end()})) +
+        (reason.empty() ? "" : " (" + reason + ")") +
+        (first_with_gpus(report.traces)
+             ? ": means are of the other ranks"
+             : ": times are those of the host, which does not wait for the GPU"));
+  }
   if (const auto ranks = ranks_of_several_processes(report); !ranks.empty()) {
     notes.push_back(format_ranks(ranks) + (ranks.size() == 1 ? " was" : " were") +
                     " recorded by several processes, so these may be several runs: means are of "
@@ -327,8 +348,9 @@ std::string_view phase_title(const PhaseTimes& phases, size_t index) {
 std::optional<PhaseTimes> mean_phases(const Report& report) {
   PhaseTimes mean{};
   int64_t count = 0;
+  const bool on_gpu = first_with_gpus(report.traces) != nullptr;
   for (const RankSummary& summary : report.traces) {
-    if (!summary.phases) continue;
+    if (!summary.phases || (on_gpu && summary.unrecorded_gpu)) continue;
     ++count;
     for (size_t i = 0; i < kPhaseCount; ++i) {
       mean[i].host_ns += (*summary.phases)[i].host_ns;

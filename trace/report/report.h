@@ -113,6 +113,9 @@ struct MeanStep {
 /// Where flight recorders' dumps name nobody who holds the others up: so much, and who is behind.
 [[nodiscard]] std::vector<std::string> nobody_named_lines(const Report& report);
 
+/// The first trace with work of a GPU; nullptr if none has any.
+[[nodiscard]] const RankSummary* first_with_gpus(const std::vector<RankSummary>& traces);
+
 /// Ranks whose traces are of several processes that do not say that they are of one recording.
 [[nodiscard]] std::vector<int> ranks_of_several_processes(const Report& report);
 

@@ -25,8 +25,9 @@ std::string subtitle_of(const Report& report) {
   }
   std::string text = fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
                                  counted_steps(first), format_plural(events, "event"));
-  if (!first.gpus.empty() && !first.gpus.front().name.empty()) {
-    text = first.gpus.front().name + " · " + text;
+  const RankSummary* with_gpus = first_with_gpus(report.traces);
+  if (with_gpus != nullptr && !with_gpus->gpus.front().name.empty()) {
+    text = with_gpus->gpus.front().name + " · " + text;
   }
   const int64_t merged = first.facts.merged_ranks;
   if (merged > 1) text = fmt::format("{} ranks in one file, mixed · {}", merged, text);

@@ -43,9 +43,7 @@ std::optional<double> mean_of(const Report& report, Get get) {
 }
 
 std::string gauges_html(const Report& report) {
-  const bool any = std::any_of(report.traces.begin(), report.traces.end(),
-                               [](const RankSummary& summary) { return !summary.gpus.empty(); });
-  if (!any) return {};
+  if (!first_with_gpus(report.traces)) return {};
   using Share = std::optional<double>;
   // What one of several ranks takes of a GPU does not tell how busy that is.
   const bool is_shared = report.comparison && !report.comparison->gpu_sharing.shared.empty();
@@ -119,7 +117,7 @@ std::string steps_html(const Report& report) {
 std::string phases_html(const Report& report) {
   const auto phases = mean_phases(report);
   if (!phases) return {};
-  const bool on_gpu = !report.traces.front().gpus.empty();
+  const bool on_gpu = first_with_gpus(report.traces) != nullptr;
   int64_t longest_ns = 1;
   for (const PhaseTime& phase : *phases) {
     longest_ns = std::max(longest_ns, on_gpu ? phase.device_ns : phase.host_ns);

@@ -95,8 +95,7 @@ std::string row_of(const RooflineRow& row, int64_t most_lost_ns) {
 }  // namespace
 
 std::string roofline_html(const Report& report) {
-  std::vector<RooflineRow> rows = roofline_rows(report.traces);
-  std::erase_if(rows, [](const RooflineRow& row) { return row.shape->taken_ns() <= 0; });
+  const auto rows = shown_roofline_rows(report.traces);
   if (rows.empty()) return {};
   std::string notes;
   for (const std::string& note : roofline_notes(report)) {
@@ -116,7 +115,7 @@ std::string roofline_html(const Report& report) {
                       {"of peak"},
                       {"bound", false},
                       {"calls"},
-                      {!report.traces.front().has_device_work ? "CPU time" : "GPU time"},
+                      {first_with_gpus(report.traces) ? "GPU time" : "CPU time"},
                       {"TFLOP/s"},
                       {"memory"}},
                      cells);

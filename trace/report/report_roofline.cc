@@ -31,7 +31,7 @@ std::string not_modelled(const Report& report) {
   std::map<std::string_view, int64_t> by_name;
   int64_t all_ns = 0;
   for (const RankSummary& summary : report.traces) {
-    if (summary.shapes.rows.empty()) continue;
+    if (summary.shapes.rows.empty() || summary.unrecorded_gpu) continue;
     if (summary.shapes.outside_ns > 0) {
       by_name["outside operators"] += summary.shapes.outside_ns;
       all_ns += summary.shapes.outside_ns;
@@ -47,7 +47,7 @@ std::string not_modelled(const Report& report) {
   for (const auto& [name, total_ns] : by_name) longest.emplace_back(total_ns, name);
   std::sort(longest.begin(), longest.end(), std::greater<>());
   std::string text = "not modelled: " + format_ns(all_ns) +
-                     (!report.traces.front().has_device_work ? " of CPU time (" : " of GPU time (");
+                     (first_with_gpus(report.traces) ? " of GPU time (" : " of CPU time (");
   for (size_t i = 0; i < std::min(kMost, longest.size()); ++i) {
     text += (i > 0 ? ", " : "") +
             short_operator_name(without_library(longest[i].second), kColumns) + " " +
@@ -77,7 +77,7 @@ std::string model_use_line(const std::vector<RankSummary>& traces) {
     ++count;
   }
   if (count == 0) return "";
-  const std::string of = !traces.front().has_device_work ? "process" : "GPU";
+  const std::string of = first_with_gpus(traces) ? "GPU" : "process";
   std::string line = "MFU " + format_percent(sum / count) + ": " +
                      format_number(flops / count / 1e12) + " TFLOP" +
                      (traces.front().has_marked_steps() ? " a step and " : " a ") + of +
@@ -91,7 +91,8 @@ std::string model_use_line(const std::vector<RankSummary>& traces) {
 
 std::vector<std::string> roofline_notes(const Report& report) {
   std::vector<std::string> notes;
-  const RankSummary& first = report.traces.front();
+  const RankSummary* with_gpus = first_with_gpus(report.traces);
+  const RankSummary& first = with_gpus ? *with_gpus : report.traces.front();
   if (first.peaks.source.empty()) {
     notes.emplace_back(
         !first.has_device_work
@@ -122,6 +123,14 @@ std::vector<RooflineRow> roofline_rows(std::span<const RankSummary> traces) {
     }
   }
   sort_by_loss(rows);
+  return rows;
+}
+
+std::vector<RooflineRow> shown_roofline_rows(std::span<const RankSummary> traces) {
+  std::vector<RooflineRow> rows = roofline_rows(traces);
+  std::erase_if(rows, [](const RooflineRow& row) {
+    return row.shape->taken_ns() <= 0 || row.summary->unrecorded_gpu;
+  });
   return rows;
 }
 

@@ -22,6 +22,10 @@ struct RooflineRow {
 /// All rows of the traces: the most lost time first, then those without a roof by GPU time.
 [[nodiscard]] std::vector<RooflineRow> roofline_rows(std::span<const RankSummary> traces);
 
+/// Those that pages show: without rows that took no time, and without ranks whose GPU's work is not
+/// recorded, as the host's times have no roof.
+[[nodiscard]] std::vector<RooflineRow> shown_roofline_rows(std::span<const RankSummary> traces);
+
 /// "[[16, 559, 1024], [1024]]" as "16x559x1024, 1024"; lists of tensors in brackets.
 [[nodiscard]] std::string short_dims(const std::string& input_dims);
 

@@ -26,7 +26,7 @@ void write_phases(TextPage& page) {
     page.canvas.end_line();
   };
   line("operators on the host", &PhaseTime::host_ns);
-  if (!page.report.traces.front().gpus.empty()) line("work on the GPU", &PhaseTime::device_ns);
+  if (first_with_gpus(page.report.traces)) line("work on the GPU", &PhaseTime::device_ns);
   page.canvas.end_line();
 }
 

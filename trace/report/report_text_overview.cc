@@ -42,14 +42,18 @@ int64_t count_gpus(const Report& report) {
 
 // "2 x Tesla V100 · 31.7 GiB · sm_70"
 std::string machine(const Report& report) {
-  const RankSummary& summary = report.traces.front();
+  const RankSummary* summary = first_with_gpus(report.traces);
   const int64_t gpus = count_gpus(report);
-  if (summary.gpus.empty()) {
-    const std::string& backend = summary.facts.backend;
-    return "CPU only" + (backend.empty() ? "" : " · " + backend);
+  if (summary == nullptr) {
+    const std::string& backend = report.traces.front().facts.backend;
+    const bool lacks_gpu = std::ranges::any_of(
+        report.traces, [](const RankSummary& each) { return each.unrecorded_gpu.has_value(); });
+    return (lacks_gpu ? "GPU work not recorded" : "CPU only") +
+           (backend.empty() ? "" : " · " + backend);
   }
-  for (const DeviceProperties& device : summary.devices) {
-    if (device.device != summary.gpus.front().device) continue;
+  const int32_t first = summary->gpus.front().device;
+  for (const DeviceProperties& device : summary->devices) {
+    if (device.device != first) continue;
     std::string what = (gpus > 1 ? fmt::format("{} x ", gpus) : "") + device.name;
     if (device.memory_bytes > 0) what += " · " + format_bytes(device.memory_bytes);
     if (device.compute_major > 0) {
@@ -57,8 +61,7 @@ std::string machine(const Report& report) {
     }
     return what;
   }
-  return gpus > 1 ? fmt::format("{} GPUs", gpus)
-                  : fmt::format("GPU {}", summary.gpus.front().device);
+  return gpus > 1 ? fmt::format("{} GPUs", gpus) : fmt::format("GPU {}", first);
 }
 
 std::string loaded(const Report& report) {

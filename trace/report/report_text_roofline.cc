@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/format.h"
 #include "trace/report/report_roofline.h"
 #include "trace/report/report_text_page.h"
@@ -10,8 +8,6 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kRooflineColumns = 34;
-
-bool has_device(const Report& report) { return report.traces.front().has_device_work; }
 
 void write_roofline_row(TextPage& page, const RooflineRow& row) {
   const RooflinePoint& point = row.point;
@@ -28,12 +24,11 @@ void write_roofline_row(TextPage& page, const RooflineRow& row) {
 }  // namespace
 
 void write_roofline(TextPage& page) {
-  std::vector<RooflineRow> rows = roofline_rows(page.report.traces);
-  std::erase_if(rows, [](const RooflineRow& row) { return row.shape->taken_ns() <= 0; });
+  const auto rows = shown_roofline_rows(page.report.traces);
   if (rows.empty()) return;
   page.write_title("ROOFLINE" + of_ranks(page.report), rows.size(), 36);
   page.canvas.right("calls", 7, Hue::kDim)
-      .right(has_device(page.report) ? "GPU time" : "CPU time", 10, Hue::kDim)
+      .right(first_with_gpus(page.report.traces) ? "GPU time" : "CPU time", 10, Hue::kDim)
       .right("of peak", 9, Hue::kDim)
       .right("bound", 9, Hue::kDim)
       .right("lost", 9, Hue::kDim)

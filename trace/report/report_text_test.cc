@@ -147,6 +147,59 @@ TEST(TextReport, RanksAreComparedByTheirLastTracesInTime) {
   EXPECT_EQ(json["ranks_of_several_processes"], nlohmann::json({0, 1}));
 }
 
+std::string without_gpu_records(int number, const char* call, const char* top) {
+  return TraceText()
+      .rank(number, 2, "nccl")
+      .top(top)
+      .step(0, 0, 1'000'000)
+      .cpu_op("aten::mm", 0, 600'000,
+              {.args = R"("Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"])"})
+      .runtime(call, 100, 200, 1)
+      .str();
+}
+
+TEST(TextReport, AGpuWhoseWorkIsNotRecordedIsNoCpu) {
+  const auto header_of = [](const char* call, const char* top = R"("x": 1)") {
+    return lines_of(text_of({without_gpu_records(0, call, top)}))[1];
+  };
+  constexpr const char* kLacking = "GPU work not recorded · nccl";
+  for (const char* call : {"cudaLaunchKernel", "cudaMemcpyAsync", "hipMemsetAsync"}) {
+    EXPECT_THAT(header_of(call), HasSubstr(kLacking)) << call;
+  }
+  // torch.profiler calls these in any job on a machine with a GPU, pinned memory is allocated so.
+  for (const char* call : {"cudaDeviceSynchronize", "cudaGetDeviceCount", "cudaHostAlloc"}) {
+    EXPECT_THAT(header_of(call, R"("deviceProperties": [{"id": 0, "name": "H100"}])"),
+                HasSubstr("CPU only · nccl"))
+        << call;
+  }
+  for (const char* key : {"off", "off_after"}) {
+    const std::string top = fmt::format(R"("redline": {{"gpu": {{"{}": "only <root>"}}}})", key);
+    EXPECT_THAT(header_of("cudaGetDevice", top.c_str()), HasSubstr(kLacking)) << key;
+  }
+  const std::string text = text_of(
+      {without_gpu_records(0, "cudaGetDevice", R"("redline": {"gpu": {"off": "only root may"}})")});
+  EXPECT_THAT(text, HasSubstr("! note     GPU work was not recorded (only root may): times are"));
+  EXPECT_THAT(text, Not(HasSubstr("ROOFLINE")));
+  EXPECT_THAT(text, HasSubstr("aten::mm"));
+}
+
+TEST(TextReport, FiguresOfAStepAreOfTheRanksWhoseGpuIsRecorded) {
+  const std::vector<std::string> texts = {without_gpu_records(0, "cudaLaunchKernel", R"("x": 1)"),
+                                          rank(1, "k")};
+  const std::string text = text_of(texts);
+  EXPECT_THAT(lines_of(text)[1], HasSubstr("2 GPUs"));
+  EXPECT_THAT(text, HasSubstr("! note     GPU work was not recorded of rank 0: means are of"));
+  EXPECT_THAT(text, HasSubstr("kernel         899.0 us  89.9 %"));
+  EXPECT_THAT(text, Not(HasSubstr("longest own work")));
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (const std::string& each : texts) traces.push_back(*parse_trace("rank.json", each));
+  const Report report = make_report(traces);
+  const auto json = nlohmann::json::parse(report_json(report));
+  EXPECT_EQ(json["traces"][0]["gpu_not_recorded"], nlohmann::json({{"reason", nullptr}}));
+  EXPECT_TRUE(json["traces"][1]["gpu_not_recorded"].is_null());
+  EXPECT_THAT(report_html(report), HasSubstr("GPU work was not recorded of rank 0"));
+}
+
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {
   Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
   Hang& hang = report.hang.emplace();

@@ -95,7 +95,7 @@ class Summarizer {
       return;
     }
     Analysis analysis = analyze(*trace, options_.cancel, is_one_of_several ? 1 : 2);
-    options_.peaks.apply_to(analysis.peaks);
+    if (!analysis.unrecorded_gpu) options_.peaks.apply_to(analysis.peaks);
     analysis = advised(std::move(analysis), is_one_of_several ? 1 : 2);
     analysis.facts.folder = input.folder;
     if (options_.visit) options_.visit(*trace);
@@ -200,7 +200,8 @@ tl::expected<Summaries, ReadError> summarize(const std::vector<std::string>& pat
     }
   }
   for (size_t i = from_traces; i < summaries.ranks.size(); ++i) {
-    options.peaks.apply_to(summaries.ranks[i].peaks);
+    RankSummary& rank = summaries.ranks[i];
+    if (!rank.unrecorded_gpu) options.peaks.apply_to(rank.peaks);
   }
   return summaries;
 }

@@ -180,6 +180,36 @@ TEST_F(SummaryFiles, ThatCannotBeReadToTheirEndAreNamed) {
   }
 }
 
+TEST_F(SummaryFiles, SayWhyTheGpuIsNotRecordedAndWhichProcessItWas) {
+  std::ofstream(path(0)) << TraceText()
+                                .cpu_op("aten::mm", 0, 1000)
+                                .top(R"("redline": {"gpu": {"off": "only root"}})")
+                                .str();
+  SummarizeOptions options;
+  options.peaks.gb_per_s = 100;
+  const auto summaries = summarize({path(0), path(1)}, options);
+  ASSERT_TRUE(summaries);
+  std::string lines;
+  for (const RankSummary& rank : summaries->ranks) {
+    lines += summary_line(rank);
+    EXPECT_EQ(rank.peaks.gb_per_s.has_value(), !rank.unrecorded_gpu) << "a host has none of a GPU";
+  }
+  Summaries read;
+  std::istringstream in(lines);
+  add_summaries(in, "a.jsonl", read);
+  keep_latest(read);
+  ASSERT_EQ(read.ranks.size(), 2U);
+  EXPECT_EQ(read.ranks[0].unrecorded_gpu, std::nullopt);
+  EXPECT_EQ(read.ranks[0].facts.recorded.process, "node0 1");
+  EXPECT_EQ(read.ranks[1].unrecorded_gpu, "only root");
+
+  auto older = nlohmann::json::parse(summary_line(read.ranks[1]));
+  for (const char* key : {"unrecorded_gpu", "process"}) ASSERT_EQ(older["summary"].erase(key), 1U);
+  const auto known = read_summary_line(older.dump(), std::make_shared<StringTable>());
+  ASSERT_TRUE(known);
+  EXPECT_EQ(std::get<RankSummary>(*known).unrecorded_gpu, std::nullopt);
+}
+
 // Numbers that point outside of the summary, as in a file that was changed by hand.
 TEST_F(SummaryFiles, ThatPointOutsideThemselvesAreDamaged) {
   const std::string good = lines_of({0});

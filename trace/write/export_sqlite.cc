@@ -218,8 +218,16 @@ void Export::add(const Trace& trace) {
   add_collectives(trace, find_collective_calls(trace, names, device, tree));
   const std::vector<Step> steps = find_steps(trace, names, device);
   add_steps(steps);
+  std::vector<MemoryEvent> memory;
+  if (device.rows.empty()) {
+    memory = find_memory_events(trace);
+    TextCursor text(trace);
+    read_args(text, memory);
+  }
   add_shapes(trace, operator_shapes(trace, device, tree, steps),
-             peaks_of(trace, device_properties(trace), device));
+             unrecorded_gpu(trace, device, memory)
+                 ? DevicePeaks()
+                 : peaks_of(trace, device_properties(trace), device));
   add_modules(trace, device);
   add_flows(trace);
   add_instants(trace);

@@ -10,12 +10,6 @@ namespace {
 
 using trace::RooflineRow;
 
-std::vector<RooflineRow> timed_rows(const trace::Report& report) {
-  std::vector<RooflineRow> rows = trace::roofline_rows(report.traces);
-  std::erase_if(rows, [](const RooflineRow& row) { return row.shape->taken_ns() <= 0; });
-  return rows;
-}
-
 // The longest call of the row.
 SliceRef longest_call(const Session& session, const trace::Report& report, const RooflineRow& row) {
   const trace::Analysis* analysis =
@@ -54,7 +48,7 @@ Table roofline_table(const Session& session, const trace::Report& report) {
                {"TFLOP/s", Unit::kText},
                {"Memory", Unit::kBytesPerSecond}},
               {}};
-  for (const RooflineRow& row : timed_rows(report)) {
+  for (const RooflineRow& row : trace::shown_roofline_rows(report.traces)) {
     const trace::RooflinePoint& point = row.point;
     TableRow line;
     line.slice = longest_call(session, report, row);
@@ -75,7 +69,7 @@ Table roofline_table(const Session& session, const trace::Report& report) {
 
 RooflinePicture roofline_picture(const trace::Report& report) {
   RooflinePicture picture;
-  const std::vector<RooflineRow> rows = timed_rows(report);
+  const std::vector<RooflineRow> rows = trace::shown_roofline_rows(report.traces);
   picture.plot = trace::roofline_plot(rows);
   for (const auto& circle : picture.plot.circles) {
     picture.hints.push_back(trace::roofline_hint(rows[circle.row]));

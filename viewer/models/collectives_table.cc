@@ -110,8 +110,7 @@ Table collective_rows(const Session& session, const trace::Report& report) {
                {"Of links", Unit::kShare, "Of the bandwidth of the links between the GPUs"}},
               {}};
   const auto link_gb_per_s = trace::link_peak(report.traces);
-  for (size_t t = 0; t < report.analyses.size(); ++t) {
-    const Analysis& analysis = report.analyses[t];
+  for (const Analysis& analysis : report.analyses) {
     const auto index = trace_of(session, analysis);
     std::map<CallKey, SliceRef> longest;
     if (index) longest = longest_calls(session, analysis, *index);
@@ -119,29 +118,28 @@ Table collective_rows(const Session& session, const trace::Report& report) {
       const std::string algorithm =
           fmt::format("{}{}{}", row.algorithm, row.protocol.empty() ? "" : " ", row.protocol);
       table.rows.push_back(
-          {{row.name, std::string(trace::kind_name(row.kind)), rank_name(*analysis.trace, t),
+          {{row.name, std::string(trace::kind_name(row.kind)), rank_name(session, analysis),
             row.group, algorithm, row.count, row.bytes ? TableValue(*row.bytes) : TableValue(),
             row.total_ns, mean_ns(row.total_ns, row.count), row.exposed_ns, row.bus_bandwidth,
             share_of_link(row, link_gb_per_s)},
            longest[key_of(row)],
            {}});
     }
-    add_sums(table, analysis, rank_name(*analysis.trace, t));
+    add_sums(table, analysis, rank_name(session, analysis));
   }
   return table;
 }
 
 std::function<bool(const TableRow& row)> row_of_call(const Session& session,
                                                      const trace::Report& report, SliceRef slice) {
-  for (size_t t = 0; t < report.analyses.size(); ++t) {
-    const Analysis& analysis = report.analyses[t];
+  for (const Analysis& analysis : report.analyses) {
     if (trace_of(session, analysis) != slice.trace) continue;
     const trace::CollectiveCalls& all = analysis.communication.collectives;
     const auto call = std::find_if(
         all.calls.begin(), all.calls.end(),
         [&slice](const trace::CollectiveCall& each) { return each.slice == slice.slice; });
     if (call == all.calls.end()) continue;
-    return [name = std::string(session.name_of(slice)), rank = rank_name(*analysis.trace, t),
+    return [name = std::string(session.name_of(slice)), rank = rank_name(session, analysis),
             group = all.groups[call->group].name, bytes = call->bytes](const TableRow& row) {
       if (!row.slice || row.values[0].text() != name || row.values[2].text() != rank) return false;
       const bool has_bytes = row.values[6].kind() == TableValue::Kind::kWhole;

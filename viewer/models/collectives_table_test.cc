@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "viewer/models/analyse.h"
+#include "viewer/models/step_scope.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -15,6 +16,26 @@ TEST(CollectiveRows, LeadToTheirLongestCall) {
   EXPECT_EQ(session.name_of(table.rows[1].slice), "ncclDevKernel_AllReduce");
   EXPECT_EQ(table.rows[0].slice.trace + table.rows[1].slice.trace, 1U);
   EXPECT_EQ(value_text(table.rows[0].values[5], Unit::kCount), "2");
+}
+
+TEST(CollectiveRows, NameARecordingAsItsTracksDo) {
+  const Session session({training_trace(0).read(), training_trace(0, 2'000'000).read()});
+  const auto report = analyse_session(session).report;
+  const Table table = collective_rows(session, *report);
+  ASSERT_EQ(table.rows.size(), 2U);
+  const auto is_row =
+      row_of_call(session, *report, slice_named(session, 1, "ncclDevKernel_AllReduce"));
+  for (const TableRow& row : table.rows) {
+    const bool is_second = row.slice.trace == 1;
+    EXPECT_EQ(row.values[2].text(), is_second ? "rank 0 · 2" : "rank 0");
+    EXPECT_EQ(is_row(row), is_second);
+  }
+  const SessionTrace& second = session.traces()[1];
+  const TimeRange step = second.steps.front().range;
+  const TimeRef time{1, second.origin_ns + step.begin_ns, second.origin_ns + step.end_ns};
+  const Table of_step = tables_of_step(session, *report, {}, time).collectives;
+  ASSERT_EQ(of_step.rows.size(), 1U);
+  EXPECT_EQ(of_step.rows[0].values[2].text(), "rank 0 · 2");
 }
 
 TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {

@@ -51,8 +51,11 @@ TableValue tensor_cores(const trace::KernelRow& row) {
 
 }  // namespace
 
-std::string rank_name(const trace::Trace& trace, size_t index) {
-  return fmt::format("rank {}", trace.metadata().rank.value_or(static_cast<int>(index)));
+std::string rank_name(const Session& session, const trace::Analysis& analysis) {
+  const auto index = trace_of(session, analysis);
+  const std::string title = index ? session.traces()[*index].title : "";
+  return title.empty() ? fmt::format("rank {}", analysis.trace->metadata().rank.value_or(0))
+                       : title;
 }
 
 bool has_marked_steps(const trace::Report& report) {
@@ -216,12 +219,12 @@ Table memory_rows(const Session& session, const trace::Report& report) {
                {"Allocations", Unit::kCount},
                {"Share", Unit::kShare}},
               {}};
-  for (size_t t = 0; t < report.analyses.size(); ++t) {
-    const auto index = trace_of(session, report.analyses[t]);
-    for (const trace::MemoryPeak& peak : report.analyses[t].memory) {
+  for (const trace::Analysis& analysis : report.analyses) {
+    const auto index = trace_of(session, analysis);
+    for (const trace::MemoryPeak& peak : analysis.memory) {
       std::string device = peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host";
       if (report.analyses.size() > 1) {
-        device = rank_name(*report.analyses[t].trace, t) + " · " + device;
+        device = rank_name(session, analysis) + " · " + device;
       }
       for (TableRow& row : peak_rows(peak, device)) {
         if (index) row.time = TimeRef{*index, peak.peak_time_ns, peak.peak_time_ns};

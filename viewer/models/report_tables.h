@@ -28,8 +28,8 @@ struct ReportTables {
   Table path;
 };
 
-/// "rank 1": of the report's trace of this index.
-[[nodiscard]] std::string rank_name(const trace::Trace& trace, size_t index);
+/// As its tracks are called: "rank 1".
+[[nodiscard]] std::string rank_name(const Session& session, const trace::Analysis& analysis);
 /// Without, a trace counts as one step, from its first to its last operator.
 [[nodiscard]] bool has_marked_steps(const trace::Report& report);
 [[nodiscard]] inline int64_t mean_ns(int64_t total_ns, int64_t count) {

@@ -69,6 +69,7 @@ tl::expected<std::shared_ptr<const Text>, ReadError> Text::open(const std::strin
   if (mapping == MAP_FAILED) return tl::unexpected(cannot_read(path, std::strerror(errno)));
   text->mapping_ = mapping;
   text->mapping_bytes_ = bytes;
+  text->path_ = path;
   text->stamp_ = *stamp;
   text->file_ = {static_cast<const char*>(mapping), bytes};
   const bool is_compressed = is_gzip(text->file_) || is_zstd(text->file_);
@@ -146,7 +147,15 @@ Text::Part Text::reach(uint64_t end) const {
   return inflation_->buffer.at_least(end);
 }
 
+// Another file in its place leaves the mapped one as it was.
+FileStamp Text::stamp_now() const {
+  struct stat info {};
+  const bool is_there = !path_.empty() && ::stat(path_.c_str(), &info) == 0;
+  return is_there && info.st_ino == stamp_.inode ? FileStamp::of(info) : stamp_;
+}
+
 Text::Hold Text::hold(uint64_t offset, size_t bytes) const {
+  if (is_cut()) return {};
   const size_t block = inflation_ ? inflation_->buffer.block_bytes() : 1;
   const uint64_t end = (offset + bytes + block - 1) / block * block;
   const Part part = reach(end);
@@ -175,6 +184,7 @@ void Text::Hold::swap(Hold& other) noexcept {
 }
 
 std::string_view Text::keep(uint64_t offset, size_t bytes) const {
+  if (is_cut()) return {};
   const std::string_view text = reach(offset + bytes).text;
   if (offset >= text.size()) return {};  // the file has changed since then
   if (!inflation_) return text.substr(offset);

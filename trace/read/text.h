@@ -102,7 +102,8 @@ class Text {
     uint64_t to_ = 0;
     bool is_cut_ = false;
   };
-  /// The blocks around [offset, offset + bytes), less at the text's end.
+  /// The blocks around [offset, offset + bytes), less at the text's end; nothing if the file has
+  /// become shorter since it was opened.
   [[nodiscard]] Hold hold(uint64_t offset, size_t bytes) const;
   /// Like hold(), but the text stays readable as long as this Text lives.
   [[nodiscard]] std::string_view keep(uint64_t offset, size_t bytes) const;
@@ -116,6 +117,8 @@ class Text {
   [[nodiscard]] size_t file_size() const { return file_.size(); }
   /// The file's state when it was opened.
   [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
+  /// Whether the file was written since then: what was read of it may stand elsewhere now.
+  [[nodiscard]] bool is_changed() const { return stamp_now() != stamp_; }
 
  private:
   /// A compressed file on its way to text.
@@ -131,6 +134,9 @@ class Text {
     std::thread thread;
   };
 
+  [[nodiscard]] FileStamp stamp_now() const;
+  /// Whether the mapping has pages behind the file's end. To read one of them would be a SIGBUS.
+  [[nodiscard]] bool is_cut() const { return stamp_now().bytes < stamp_.bytes; }
   /// Waits until the text reaches `end` or is whole. For callers that hold what they read of it.
   [[nodiscard]] Part reach(uint64_t end) const;
 
@@ -140,6 +146,7 @@ class Text {
   size_t mapping_bytes_ = 0;
   mutable std::atomic<size_t> released_to_ = 0;  ///< of the mapping
 
+  std::string path_;  // empty: of text that was in memory
   FileStamp stamp_;
   std::unique_ptr<Inflation> inflation_;  // of a compressed file
 };

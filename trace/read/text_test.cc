@@ -150,6 +150,38 @@ TEST_F(CompressedTrace, CanBeCancelledAndReportsProgress) {
   EXPECT_GT(last, 0U);
 }
 
+// To read behind the new end of a mapped file is a SIGBUS.
+TEST_F(CompressedTrace, ThatWasCutSinceItWasOpenedHasNoTextAnyMore) {
+  const std::string text = text_of(20'000);
+  for (const std::string& bytes : {text, gzip(text)}) {
+    write(bytes);
+    const auto trace = read();
+    ASSERT_TRUE(trace);
+    TextCursor cursor(*trace);
+    const uint64_t last = cursor.offset_of({19'999});
+    EXPECT_FALSE(trace->text().is_changed());
+    EXPECT_NE(event_text(*trace, last), "");
+
+    write("{" + bytes.substr(1));
+    EXPECT_TRUE(trace->text().is_changed());
+    std::filesystem::resize_file(path_, 10);
+    EXPECT_TRUE(trace->text().is_changed());
+    EXPECT_EQ(event_text(*trace, last), "");
+    EXPECT_EQ(cursor.event_text(last), "");
+  }
+}
+
+TEST_F(CompressedTrace, ThatAnotherFileReplacedKeepsItsText) {
+  write(text_of(1000));
+  const auto trace = read();
+  ASSERT_TRUE(trace);
+  const std::string first(event_text(*trace, SliceId{0}));
+  std::ofstream(path_ + ".new") << "[]";
+  std::filesystem::rename(path_ + ".new", path_);
+  EXPECT_FALSE(trace->text().is_changed());
+  EXPECT_EQ(event_text(*trace, SliceId{0}), first);
+}
+
 // Has such small blocks that hardly any of the text stays in memory.
 class ForgottenText : public CompressedTrace {
  protected:

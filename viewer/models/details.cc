@@ -102,7 +102,11 @@ SliceDetails slice_details(const Session& session, SliceRef ref) {
        printable(trace.string(track.tid))},
       {"Unix time", std::to_string(slices.begin_ns[ref.slice.value]) + " ns"},
   };
-  details.arguments = event_arguments(event_text(trace, ref.slice));
+  if (trace.text().is_changed()) {
+    details.arguments = {{"arguments", "not known: the file has changed since it was read (F5)"}};
+  } else {
+    details.arguments = event_arguments(event_text(trace, ref.slice));
+  }
   return details;
 }
 

@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <QTemporaryDir>
+#include <algorithm>
+#include <fstream>
+
+#include "trace/read/reader.h"
 #include "viewer/models/analyse.h"
+#include "viewer/models/search.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -25,6 +31,28 @@ TEST(Details, SaysAllThatTheFileSays) {
   EXPECT_EQ(value_of(details.fields, "Trace"), "rank 1");
   EXPECT_EQ(value_of(details.fields, "Thread"), "100");
   EXPECT_EQ(value_of(details.arguments, "Input Dims"), "[[4,8],[8]]");
+}
+
+TEST(Details, ArgumentsOfAFileThatWasOverwrittenAreNotKnown) {
+  const QTemporaryDir folder;
+  const std::string path = folder.filePath("rank0.pt.trace.json").toStdString();
+  const std::string json = training_trace(0).json();
+  std::ofstream(path) << json;
+  const Session session({trace::read_trace(path).value()});
+  const SliceRef slice = slice_named(session, 0, "gemm");
+  const auto hits = [&] {
+    const HitBits found = find_in_args(session, "stream");
+    return std::count(found[0].begin(), found[0].end(), true);
+  };
+  EXPECT_FALSE(slice_details(session, slice).arguments.empty());
+  EXPECT_GT(hits(), 0);
+  for (const std::string& other : {"{" + json, std::string("[]")}) {
+    std::ofstream(path) << other;
+    const auto arguments = slice_details(session, slice).arguments;
+    ASSERT_EQ(arguments.size(), 1U);
+    EXPECT_TRUE(arguments[0].value.find("the file has changed") != std::string::npos);
+    EXPECT_EQ(hits(), 0);
+  }
 }
 
 TEST(Details, NestedArgumentsAreFlat) {

@@ -46,10 +46,12 @@ HitBits find_in_args(const Session& session, const std::string& part,
                      const std::atomic<bool>* cancel) {
   constexpr uint32_t kBetweenLooks = 4096;
   HitBits hits;
+  const bool is_changed = session.is_changed();
   for (const SessionTrace& item : session.traces()) {
     const trace::Trace& trace = *item.trace;
     trace::TextCursor cursor(trace);
     std::vector<bool>& found = hits.emplace_back(trace.slice_count());
+    if (is_changed) continue;
     uint32_t done = 0;
     for (const uint32_t slice : by_place_in_file(trace)) {
       if (part.empty() || (cancel && done++ % kBetweenLooks == 0 && cancel->load())) break;

@@ -318,6 +318,11 @@ size_t Session::lane_count() const {
   return sum;
 }
 
+bool Session::is_changed() const {
+  return std::any_of(traces_.begin(), traces_.end(),
+                     [](const SessionTrace& item) { return item.trace->text().is_changed(); });
+}
+
 TimeRange Session::range_of(SliceRef ref) const {
   const SessionTrace& item = traces_[ref.trace];
   const trace::Slices& slices = item.trace->slices();

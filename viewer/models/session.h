@@ -107,6 +107,8 @@ class Session {
   [[nodiscard]] uint64_t lost_count() const;      ///< events skipped while reading
   [[nodiscard]] uint64_t repaired_count() const;  ///< events repaired while reading
   [[nodiscard]] size_t lane_count() const;
+  /// Whether a file was written since it was read; its arguments are not known then.
+  [[nodiscard]] bool is_changed() const;
 
   [[nodiscard]] TimeRange range_of(SliceRef ref) const;
   [[nodiscard]] TimeRange range_of(TimeRef ref) const;

@@ -145,8 +145,11 @@ void FindPane::show_nothing() {
     figures_->setText(in_args ? tr("Reading the arguments of all slices …") : tr("Searching …"));
   } else {
     const Session& session = state_.session();
-    const QString all = in_args ? tr("No slice has this in its arguments.")
-                                : tr("Nothing has this name or category.");
+    const QString all = !in_args ? tr("Nothing has this name or category.")
+                        : session.is_changed()
+                            ? tr("Arguments are not known: the file has changed since it was read "
+                                 "(F5).")
+                            : tr("No slice has this in its arguments.");
     figures_->setText(session.is_partial()
                           ? tr("Nothing in the %1 ranks that are loaded; the others were not "
                                "searched. Unfold them, or load all by the menu of the tracks.")

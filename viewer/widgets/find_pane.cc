@@ -109,6 +109,7 @@ FindPane::FindPane(ViewState& state, QWidget* parent)
     state_.go_to(longest_of(state_.session(), *longest_first_, bin));
   });
   connect(&state, &ViewState::search_changed, this, &FindPane::search);
+  connect(&state, &ViewState::session_changed, this, &FindPane::show_nothing);
   setFocusProxy(table_);
   show_results({});
 }
@@ -134,6 +135,9 @@ void FindPane::search() {
 void FindPane::show_nothing() {
   histogram_->hide();
   table_->hide();
+  // Hits keep the traces that they are of in memory.
+  longest_first_ = std::make_shared<const std::vector<SliceRef>>();
+  table_->show_hits(nullptr, longest_first_);
   const Search& search = state_.search();
   const bool in_args = args_part(search.text()).has_value();
   if (search.text().empty()) {

@@ -137,6 +137,22 @@ class NextTrace : public ::testing::Test {
   QTemporaryDir folder_;
 };
 
+TEST_F(NextTrace, WhatWasFoundBeforeIsLetGo) {
+  const auto window = make_window();
+  std::weak_ptr<const Session> first;
+  {
+    const Opened what = opened(training_trace(0).read());
+    first = what.loaded.session;
+    show(*window, what);
+    ASSERT_TRUE(window->show_tab("Find"));
+    window->state().find("gemm");
+    window->settle();
+    ASSERT_TRUE(window->show_tab("Kernels"));
+  }
+  show(*window, opened(training_trace(1).read()));
+  EXPECT_TRUE(first.expired());
+}
+
 TEST_F(NextTrace, LooksAsIfItWereOpenedAlone) {
   expect_no_traces_of_each_other({opened(TrainingRun(0, 2000, 2000).read()),
                                   opened(TrainingRun(0, 900, 2900, testing::kB200Graph).read()),

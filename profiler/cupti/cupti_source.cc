@@ -113,7 +113,11 @@ std::string CuptiSource::explain(const Library& library, Result result) {
 }
 
 void CuptiSource::enable(const RecorderOptions& options) noexcept {
-  if (!options.record_gpu || thread_ || !profiler::has_cuda_driver()) return;
+  if (thread_ || !profiler::has_cuda_driver()) return;
+  if (!options.record_gpu) {
+    if (uses_cuda()) say_off("GPUs were left out of the recording");
+    return;
+  }
   is_closing_ = is_hurried_ = false;
   off_before_.clear();
   off_after_.clear();
@@ -492,8 +496,12 @@ void CuptiSource::add_entries() {
   }
 }
 
-void CuptiSource::refuse(const std::string& why) {
+void CuptiSource::say_off(const std::string& why) {
   profiler::add_entry("redline", "{\"gpu\": {\"off\": " + trace::json_string(why) + "}}");
+}
+
+void CuptiSource::refuse(const std::string& why) {
+  say_off(why);
   warn(kOff, "no GPU activity in the trace: " + why);
 }
 

@@ -107,7 +107,8 @@ class CuptiSource final : public profiler::Source {
   void look_for_surge();
   void wait_for_gpu();
   void collect_rest() noexcept;
-  void refuse(const std::string& why);
+  void say_off(const std::string& why);  ///< in the trace
+  void refuse(const std::string& why);   ///< on stderr, too
   void warn(Topic topic, const std::string& why);
   void add_entries();
   [[nodiscard]] std::string counts_json() const;

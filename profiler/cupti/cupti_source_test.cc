@@ -202,6 +202,17 @@ TEST_F(FreshSource, AStartThatFailedIsTriedAgain) {
   EXPECT_FALSE(recorded()["redline"]["gpu"].contains("off_before")) << "of the window before";
 }
 
+TEST_F(FreshSource, ATraceThatLeavesGpusOutSaysSoWhereOneIsUsed) {
+  for (const bool uses_cuda : {true, false}) {
+    stub::set_cuda_initialized(uses_cuda);
+    begin(false);
+    source_.enable({.record_gpu = false});
+    source_.disable();
+    const json gpu = end()["redline"].value("gpu", json::object());
+    EXPECT_EQ(gpu.value("off", ""), uses_cuda ? "GPUs were left out of the recording" : "");
+  }
+}
+
 TEST_F(FreshSource, OnlyTheKindsThatATraceNeedsMustBeThere) {
   const std::set<Kind> needed = {Kind::kConcurrentKernel, Kind::kMemcpy, Kind::kMemset,
                                  Kind::kRuntime};
@@ -307,7 +318,7 @@ TEST_F(GpuWindow, RecordsNoGpuThatNobodyAskedFor) {
   begin(false);
   EXPECT_FALSE(stub::is_enabled(Kind::kConcurrentKernel));
   EXPECT_FALSE(profiler::wants_external_ids());
-  EXPECT_FALSE(end()["redline"].contains("gpu"));
+  EXPECT_EQ(end()["redline"]["gpu"], json({{"off", "GPUs were left out of the recording"}}));
 }
 
 TEST_F(FreshSource, WhatIsNotNeededMayFail) {

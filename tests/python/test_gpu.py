@@ -87,7 +87,7 @@ def test_activities_of_the_host_leave_the_gpu_out(tmp_path):
     trace = run_launches(tmp_path, "host")
     assert slices(trace, "cpu_op")
     assert not slices(trace, "cuda_runtime")
-    assert "gpu" not in trace["redline"]
+    assert trace["redline"]["gpu"] == {"off": "GPUs were left out of the recording"}
 
 
 def test_activities_of_the_gpu_leave_operators_out(tmp_path):

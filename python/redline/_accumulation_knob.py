@@ -192,6 +192,7 @@ class AccumulationKnob:
                 self._give_up(f"the script accumulates {self.done} batches itself")
         elif known is not optimizer and not self.given_up:
             if known is not None and (self.steps < 2 or optimizer in self.former):
+                self.optimizer = weakref.ref(optimizer)
                 self._give_up("several optimizers step")
             else:
                 if known is not None:

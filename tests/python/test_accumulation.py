@@ -9,6 +9,7 @@ import pytest
 from conftest import BUILD, ROOT, need
 
 BY_HAND = "accumulation not applied: the script clears or changes gradients itself after each batch"
+SEVERAL = "accumulation not applied: several optimizers step"
 GIVEN = "accumulation not applied: the script gives backward() gradients"
 
 
@@ -28,7 +29,7 @@ def test_batches_of_a_step_train_as_one(cases, name):
 
 
 @pytest.mark.parametrize(("name", "why"), [
-    ("gradients of losses", GIVEN), ("unscales", BY_HAND), ("unscales data", BY_HAND),
+    ("gradients of losses", GIVEN), ("unscales", BY_HAND), ("unscales data", BY_HAND), ("two optimizers", SEVERAL),
 ])
 def test_what_the_script_does_to_gradients_is_left_alone(cases, name, why):
     assert cases[name]["knob"]["notes"] == [why]
@@ -44,7 +45,7 @@ def test_no_epoch_of_a_schedule_is_lost(cases):
 
 
 @pytest.mark.parametrize(("name", "why"), [
-    ("ranks clear", BY_HAND), ("ranks of two optimizers", "accumulation not applied: several optimizers step"),
+    ("ranks clear", BY_HAND), ("ranks of two optimizers", SEVERAL),
 ])
 def test_ranks_of_a_script_that_is_left_alone_stay_the_same(cases, name, why):
     knob = cases[name]["knob"]

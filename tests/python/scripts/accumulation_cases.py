@@ -74,6 +74,19 @@ def epochs_of_two_batches(size):
     return {"epochs": schedule.last_epoch}
 
 
+def two_optimizers(size):
+    """The first one loses the step that was held back before the second one showed itself."""
+    torch.manual_seed(0)
+    models = [nn.Linear(8, 1) for _ in range(2)]
+    optimizers = [torch.optim.SGD(model.parameters(), 0.1) for model in models]
+    for batch in batches(size):
+        for model, optimizer in zip(models, optimizers):
+            optimizer.zero_grad()
+            model(batch).pow(2).mean().backward()
+            optimizer.step()
+    return {"weights": models[1].weight.flatten().tolist()}
+
+
 def rank_of(train):
     """Of a job of two ranks that train on other samples: whether their weights agree at the end."""
 
@@ -131,6 +144,7 @@ CASES = {
     "unscales data": unscales(lambda gradient: gradient.data),
     "new schedule": new_schedule_within_a_step,
     "short epochs": epochs_of_two_batches,
+    "two optimizers": two_optimizers,
     "ranks clear": rank_of(clears_gradients),
     "ranks of two optimizers": rank_of(steps_two_optimizers),
 }

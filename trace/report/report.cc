@@ -267,8 +267,12 @@ MeanStep mean_step(const Report& report) {
 }
 
 std::string_view without_findings(const Report& report) {
-  const bool hangs = report.hang && !report.hang->has_failed;
-  return hangs ? "The hang above, which no advice cures." : "Nothing that the rules know of.";
+  if (report.hang && !report.hang->has_failed) return "The hang above, which no advice cures.";
+  const bool is_unseen =
+      !report.traces.empty() &&
+      std::ranges::all_of(report.traces, [](const auto& rank) { return !!rank.unrecorded_gpu; });
+  return is_unseen ? "Most rules need to know what the GPU did."
+                   : "Nothing that the rules know of.";
 }
 
 std::string counted_steps(const RankSummary& summary) {

@@ -180,6 +180,7 @@ TEST(TextReport, AGpuWhoseWorkIsNotRecordedIsNoCpu) {
       {without_gpu_records(0, "cudaGetDevice", R"("redline": {"gpu": {"off": "only root may"}})")});
   EXPECT_THAT(text, HasSubstr("! note     GPU work was not recorded (only root may): times are"));
   EXPECT_THAT(text, Not(HasSubstr("ROOFLINE")));
+  EXPECT_THAT(text, HasSubstr("Most rules need to know what the GPU did."));
   EXPECT_THAT(text, HasSubstr("aten::mm"));
 }
 

@@ -50,6 +50,7 @@ void say_left_out(const std::vector<std::string>& paths, const std::vector<std::
 }
 
 bool would_overwrite_input(const std::string& output, const std::vector<std::string>& paths) {
+  if (output.empty()) return false;  // standard output: no folder needs to be looked through
   for (const std::string& path : paths) {
     // A folder without traces may have summaries; logs lie beside traces.
     auto files = trace::find_traces(path).value_or(trace::find_summaries(path));

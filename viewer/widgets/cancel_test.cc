@@ -34,6 +34,18 @@ class Cancel : public Window {
     window_.open({file});
     ASSERT_TRUE(progress.wait(kLoadLimitMs));
   }
+  /// Opens a trace and goes into it, then begins to read a longer one, and returns when that one's
+  /// first lanes are shown. Gives what was in sight before.
+  TimeRange open_and_begin_another() {
+    EXPECT_TRUE(open(write("short.pt.trace.json", 10)));
+    QTest::keyClick(&lanes(), Qt::Key_W);
+    const TimeRange range = state().axis().range();
+    window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
+    QSignalSpy begun(&window_.loader(), &Loader::begun);
+    window_.open({write("long.pt.trace.json", kManyKernels)});
+    EXPECT_TRUE(begun.wait(kLoadLimitMs));
+    return range;
+  }
   QPushButton* cancel_button() {
     for (QPushButton* one : window_.findChildren<QPushButton*>()) {
       if (one->isVisible() && one->text() == "Cancel") return one;
@@ -83,13 +95,7 @@ TEST_F(Cancel, EscBringsBackTheTraceThatWasOpen) {
 }
 
 TEST_F(Cancel, FirstLanesGiveWayToTheTraceThatWasOpen) {
-  ASSERT_TRUE(open(write("short.pt.trace.json", 10)));
-  QTest::keyClick(&lanes(), Qt::Key_W);
-  const TimeRange range = state().axis().range();
-  window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
-  QSignalSpy begun(&window_.loader(), &Loader::begun);
-  window_.open({write("long.pt.trace.json", kManyKernels)});
-  ASSERT_TRUE(begun.wait(kLoadLimitMs));
+  const TimeRange range = open_and_begin_another();
   EXPECT_GT(slices(), 10U);
   ASSERT_NE(cancel_button(), nullptr);
   QTest::keyClick(&lanes(), Qt::Key_Escape);
@@ -130,13 +136,7 @@ TEST_F(Cancel, SumsThatAnotherLoadCutOffAreMadeWhenItEndsWithoutATrace) {
 TEST_F(Cancel, FirstLanesAreGoneWhenAStudyWasOpenedInstead) {
   TestStudy study(path("study.db"));
   study.add_search();
-  ASSERT_TRUE(open(write("short.pt.trace.json", 10)));
-  QTest::keyClick(&lanes(), Qt::Key_W);
-  const TimeRange range = state().axis().range();
-  window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
-  QSignalSpy begun(&window_.loader(), &Loader::begun);
-  window_.open({write("long.pt.trace.json", kManyKernels)});
-  ASSERT_TRUE(begun.wait(kLoadLimitMs));
+  const TimeRange range = open_and_begin_another();
   QSignalSpy tuned(&window_.loader(), &Loader::tuned);
   window_.open({path("study.db")});
   ASSERT_TRUE(tuned.wait(kLoadLimitMs));

@@ -46,6 +46,14 @@ def need_programs(*names):
         complain(f"no {', '.join(absent)}: ./scripts/setup --tests installs what tests need")
 
 
+def wait_until(condition, missed="what the test waited for did not come"):
+    """Waits until `condition()` is true, and fails the test after a minute, which is long on a busy machine."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, missed
+        time.sleep(0.02)
+
+
 @pytest.fixture(scope="session")
 def repo_root():
     return ROOT

@@ -15,9 +15,9 @@ import signal
 import sqlite3
 import subprocess
 import threading
-import time
 
 import pytest
+from conftest import wait_until
 from recording import step_numbers, traces
 
 JOB = pathlib.Path(__file__).with_name("scripts") / "metric_job.py"
@@ -50,13 +50,12 @@ def held_from(number):
 
 def wait_for_trial(folder, number):
     """Waits until trial `number` has begun."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def has_begun():
         with contextlib.suppress(sqlite3.OperationalError):
-            if len(trials_of(folder)) >= number:
-                return
-        time.sleep(0.02)
-    pytest.fail(f"trial {number} did not begin")
+            return len(trials_of(folder)) >= number
+
+    wait_until(has_begun, f"trial {number} did not begin")
 
 
 def test_finds_the_peak_and_survives_running_out_of_memory(

@@ -4,9 +4,9 @@ import json
 import pathlib
 import shlex
 import signal
-import time
 
 import pytest
+from conftest import wait_until
 
 SCRIPT = pathlib.Path(__file__).with_name("scripts") / "logs_steps.py"
 BEYOND, CANNOT_TELL, INTERRUPTED = 3, 4, 130
@@ -26,13 +26,6 @@ def compare(program):
         return [program("redline"), "compare", *options, "--base", base, "--new", new]
 
     return words
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_slower_command_is_caught_and_the_part_is_named(run, program, compare, steps, tmp_path, no_process_left):

@@ -207,7 +207,8 @@ void end_steps_left(const Options& options, const Study& study) {
       fmt::format("autotune: {}: {} of an earlier run {} still there, and {}\n", options.study,
                   format_plural(left.count, "job step"), left.count == 1 ? "was" : "were",
                   left.ended ? "ended"
-                             : "Slurm lists some of them a minute after it was told to end them"));
+                             : "Slurm lists some of them a minute after it was told to end them; "
+                               "what they hold comes free with the allocation's end"));
 }
 
 /// Whether the search goes on with the trials of the same command that a file holds. The user is

@@ -13,7 +13,7 @@ namespace redline::viewer {
 
 class TestStudy {
  public:
-  /// A study with these values of --objective and --metric.
+  /// A study with these values of --objective and --metric; one that is there already goes on.
   explicit TestStudy(const std::string& path, const std::string& objective = "",
                      const std::string& metric = "")
       : space_(*tuner::make_space({"batch_size=1..4096", "amp=off,bf16", "num_workers=0..8"},
@@ -23,7 +23,7 @@ class TestStudy {
     identity.space = space_.signature();
     identity.objective = objective;
     identity.metric_regex = metric;
-    auto study = tuner::Study::open(path, identity, false);
+    auto study = tuner::Study::open(path, identity, /*resume=*/true);
     EXPECT_TRUE(study.has_value()) << study.error();
     if (study) study_.emplace(*std::move(study));
   }

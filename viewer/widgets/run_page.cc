@@ -117,6 +117,8 @@ QWidget* RunPage::make_right() {
 }
 
 void RunPage::show_run(WholeRun run) {
+  task_.cancel();  // what is read again may be the run that was shown before
+  const bool is_same = run.paths == run_.paths;
   run_ = std::move(run);
   rate_->setText(printed(run_.rate));
   subtitle_->setText(printed(run_.subtitle));
@@ -131,7 +133,7 @@ void RunPage::show_run(WholeRun run) {
                "was "
                "opened last."));
   chart_->show_run(run_);
-  ranks_->show_table(run_.ranks, -1);
+  is_same ? ranks_->update_table(run_.ranks) : ranks_->show_table(run_.ranks, -1);
   show_findings();
   if (run_.is_running && isVisible()) again_.start();
 }

@@ -99,6 +99,18 @@ TEST_F(RunWindowTest, LogsBesideTracesAreAButtonAway) {
   EXPECT_TRUE(page().isVisible());
 }
 
+TEST_F(RunWindowTest, ReadAgainItKeepsTheChosenRankAndTheWidthsOfColumns) {
+  ASSERT_TRUE(open_run());
+  TableView& ranks = *page().findChild<TableView*>();
+  ranks.select_name("1");
+  ranks.horizontalHeader()->resizeSection(1, 123);
+  page().show_run(*load_run({run_.folder()}));
+  ASSERT_EQ(ranks.selected_rows().rows.size(), 1U);
+  EXPECT_EQ(ranks.selected_rows().rows.front().name, "1");
+  EXPECT_EQ(ranks.currentIndex().row(), 1);
+  EXPECT_EQ(ranks.columnWidth(1), 123);
+}
+
 TEST_F(RunWindowTest, WithoutWindowsItSaysHowToRecordSome) {
   std::filesystem::remove_all(run_.folder() + "/windows");
   ASSERT_TRUE(open_run());

@@ -186,6 +186,22 @@ void TableView::show_table(Table table, int sort_column) {
   setSortingEnabled(true);
 }
 
+void TableView::update_table(Table table) {
+  std::set<std::string> chosen;
+  for (const TableRow& row : selected_rows().rows) chosen.insert(row.name);
+  const std::string current =
+      currentIndex().isValid() ? model_.row(currentIndex().row()).name : std::string();
+  all_ = std::move(table);
+  show_rows();
+  for (int row = 0; row < model_.rowCount(); ++row) {
+    const std::string& name = model_.row(row).name;
+    const QModelIndex first = model_.index(row, 0);
+    if (name == current) selectionModel()->setCurrentIndex(first, QItemSelectionModel::NoUpdate);
+    if (!chosen.contains(name)) continue;
+    selectionModel()->select(first, QItemSelectionModel::Select | QItemSelectionModel::Rows);
+  }
+}
+
 void TableView::set_filter(const std::string& text) {
   filter_ = text;
   show_rows();

@@ -113,6 +113,8 @@ class TableView : public RowsView {
   /// Sorted by `sort_column`, largest first, until the user sorts otherwise; -1: as it comes.
   /// Columns without a value are not shown.
   void show_table(Table table, int sort_column);
+  /// Newer figures of the rows that are shown: the chosen ones, the order and the widths stay.
+  void update_table(Table table);
   /// Shows only the rows that have `text` in some value.
   void set_filter(const std::string& text);
   [[nodiscard]] const std::string& filter() const { return filter_; }

@@ -1,6 +1,6 @@
 #include "viewer/widgets/tuning_page.h"
 
-#include <QFile>
+#include <QFileInfo>
 #include <QFontDatabase>
 #include <QGridLayout>
 #include <QHBoxLayout>
@@ -44,6 +44,9 @@ TuningPage::TuningPage(const Theme& theme, QWidget* parent)
   changed_.setSingleShot(true);
   changed_.setInterval(kSettleMs);
   connect(&files_, &QFileSystemWatcher::fileChanged, &changed_, qOverload<>(&QTimer::start));
+  connect(&files_, &QFileSystemWatcher::directoryChanged, this, [this] {
+    if (files_.files() != existing_files()) changed_.start();
+  });
   connect(&changed_, &QTimer::timeout, this, &TuningPage::read_again);
   connect(filter_, &QLineEdit::textChanged, this, &TuningPage::filter_trials);
   connect(trials_, &TableView::name_chosen, this,
@@ -153,6 +156,7 @@ QWidget* TuningPage::make_right() {
 }
 
 void TuningPage::show_tuning(Tuning tuning) {
+  task_.cancel();  // what is read again may be the study that was shown before
   const bool is_same = tuning.path == tuning_.path;
   tuning_ = std::move(tuning);
   show_head();
@@ -166,13 +170,21 @@ void TuningPage::show_tuning(Tuning tuning) {
   watch_files();
 }
 
-// Watches the file beside the database, too, because SQLite writes new trials there first.
-void TuningPage::watch_files() {
-  if (!files_.files().isEmpty()) files_.removePaths(files_.files());
+// The database and the file beside it, to which SQLite writes new trials first.
+QStringList TuningPage::existing_files() const {
   const QString path = QString::fromStdString(tuning_.path);
-  for (const QString& file : {path, path + QStringLiteral("-wal")}) {
-    if (QFile::exists(file)) files_.addPath(file);
+  QStringList files{path, path + QStringLiteral("-wal")};
+  files.removeIf([](const QString& file) { return !QFile::exists(file); });
+  return files;
+}
+
+// Watches their folder, too: the second file comes with a search that goes on, and goes with its
+// end.
+void TuningPage::watch_files() {
+  if (const QStringList old = files_.files() + files_.directories(); !old.isEmpty()) {
+    files_.removePaths(old);
   }
+  files_.addPaths(existing_files() << QFileInfo(QString::fromStdString(tuning_.path)).path());
 }
 
 void TuningPage::read_again() {

@@ -43,6 +43,7 @@ class TuningPage : public QWidget {
   void show_head();
   void show_shares();
   void filter_trials();
+  [[nodiscard]] QStringList existing_files() const;
   void watch_files();
   void read_again();
   void open_trace();

@@ -141,6 +141,19 @@ TEST_F(TuningWindow, TimelineAndStudyHaveEachItsNameAndItsFiles) {
   EXPECT_TRUE(page().isVisible());
 }
 
+TEST_F(TuningWindow, ASearchThatGoesOnAddsItsTrials) {
+  { TestStudy(path("ended.db")).add_search(); }
+  ASSERT_TRUE(open(path("ended.db")));
+  ASSERT_EQ(page().table().rows.size(), 4U);
+  page().choose_trial(2);
+  TestStudy resumed(path("ended.db"));
+  for (const size_t count : {5U, 6U}) {
+    resumed.trial({{"num_workers", std::to_string(count)}}, 1500, "screen");
+    EXPECT_TRUE(QTest::qWaitFor([&] { return page().table().rows.size() == count; }, kLoadLimitMs));
+  }
+  EXPECT_EQ(page().chosen_trial(), 2);
+}
+
 TEST_F(TuningWindow, WhatIsNoStudyIsASentence) {
   std::ofstream(path("empty.db")).flush();
   EXPECT_FALSE(open(path("empty.db")));

@@ -211,10 +211,15 @@ bool tell_of_batches(Arguments batch, size_t count) {
 
 [[gnu::hot]] PyObject* call_loader(PyObject*, Arguments arguments, size_t count, PyObject* names) {
   static PyObject* const number_name = PyUnicode_InternFromString("_num_yielded");
+  thread_local bool is_reading = false;
   Hooks& all = hooks();
+  // Loaders read others: rank 0 of accelerate's dispatcher reads what it hands out to all ranks.
+  if (is_reading) return PyObject_Vectorcall(all.loader->original, arguments, count, names);
   if (!end_step(all.loop.batch_is_due())) return nullptr;
   enter(trace::LogPart::kDataWait);
+  is_reading = true;
   Object batch(PyObject_Vectorcall(all.loader->original, arguments, count, names));
+  is_reading = false;
   leave(trace::LogPart::kDataWait);
   if (PyVectorcall_NARGS(count) != 1) return batch.release();
   if (batch == nullptr) {

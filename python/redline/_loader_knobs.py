@@ -29,6 +29,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from redline._after_import import after_import
 from redline._batch_samples import StreamBatches, given_batch_size, made_by, samples_by_shape, shapes_text
+from redline._dispatched_batches import is_read_to_be_dispatched, watch_dispatchers
 from redline._knob_values import at_least, on_or_off
 
 KNOBS = {
@@ -260,6 +261,8 @@ class LoaderKnobs:
             use = iterator._redline_use = _use_of(loader)
             if use.training:
                 use.knobs = _knobs_of(loader)
+            if is_read_to_be_dispatched():
+                return
             if self.reporter is not None and use.training and (torch.is_grad_enabled() or not self.trains):
                 self.reporter.ask_for_batch(begin)
                 self.reporter.epoch = samples_an_epoch(loader)
@@ -272,6 +275,8 @@ class LoaderKnobs:
 
         @functools.wraps(original_next)
         def next_batch(iterator):
+            if is_read_to_be_dispatched():
+                return original_next(iterator)
             # If no loader shuffles, any loader may be the one for training. A batch that is read
             # without gradients is for evaluation, even if its loader shuffles.
             training = iterator._redline_use.training
@@ -301,6 +306,7 @@ class LoaderKnobs:
         _BaseDataLoaderIter.__next__ = next_batch
         if self.reporter is not None:
             _BaseDataLoaderIter._next_index = next_index
+        watch_dispatchers()
 
 
 class BatchCounter:

@@ -8,6 +8,7 @@ import weakref
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from redline._batch_samples import made_by
+from redline._dispatched_batches import is_read_to_be_dispatched, watch_dispatchers
 from redline._stand_in import call_through
 
 _TYPICAL_OF = 16  # typical() is the median of so many steps
@@ -96,7 +97,7 @@ def watch_data_loaders(watcher):
 
     @functools.wraps(fetch)
     def watched(iterator):
-        if watcher.idle:
+        if watcher.idle or is_read_to_be_dispatched():
             return fetch(iterator)
         watcher.batch_asked()
         try:
@@ -109,6 +110,7 @@ def watch_data_loaders(watcher):
 
     call_through(watched, fetch, watcher.idle)
     _BaseDataLoaderIter.__next__ = watched
+    watch_dispatchers()
 
 
 def _batch_size(iterator):

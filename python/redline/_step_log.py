@@ -26,6 +26,7 @@ from redline._after_import import after_import
 from redline._batch_samples import ids_in, reads_sequences
 from redline._compilation_time import CompilationTime
 from redline._data_parallel import watch_data_parallel
+from redline._dispatched_batches import watch_dispatchers
 from redline._hang_table import end_watch, note_out_of_memory, watch_for_hangs
 from redline._library import core_path
 from redline._loader_knobs import BatchCounter
@@ -181,6 +182,7 @@ class StepLog:
         # Not a function around __init__: a warning there, as torch's on pin_memory, names the line that called it.
         _BaseDataLoaderIter.__new__ = staticmethod(_begin_pass)
         self._hook(_BaseDataLoaderIter, "__next__", self._hooks.hook_loader, None)
+        watch_dispatchers()
 
     def _tokens_in(self, samples, model, /, *arguments, **named):
         """Tokens in the input of the model; UNKNOWN where that does not tell, None where no input will."""

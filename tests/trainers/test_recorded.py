@@ -17,6 +17,7 @@ PROGRAMS = [
     pytest.param("hf_trainer", ["--model", "bert", "--gradient_accumulation_steps", "2"], 1, 16, id="hf-bert"),
     pytest.param("hf_trainer", ["--evaluate"], 1, 8, id="hf-evaluates"),
     pytest.param("hf_trainer", [], 2, 16, id="hf-two-ranks"),
+    pytest.param("hf_trainer", ["--streamed"], 2, 16, marks=fast, id="hf-dispatched"),
     pytest.param("lightning_fit", [], 1, 16, marks=fast, id="lightning"),
     pytest.param("lightning_fit", ["--devices", "2", "--strategy", "ddp"], 2, 32, id="lightning-ddp"),
     pytest.param("accelerate_loop", ["--gradient_accumulation_steps", "2"], 1, 32, marks=fast, id="accelerate"),

@@ -14,6 +14,7 @@ SHORT = ["--budget", "4m", "--trial-timeout", "120s", "--max-trials", "3", "--st
 PROGRAMS = [
     pytest.param("hf_trainer", [], 1, ["batch_size=4,8"], marks=fast, id="hf"),
     pytest.param("hf_trainer", [], 2, ["batch_size=4,8"], id="hf-two-ranks"),
+    pytest.param("hf_trainer", ["--streamed"], 2, ["batch_size=8,16"], id="hf-dispatched"),
     pytest.param("accelerate_loop", [], 1, ["batch_size=8,16"], id="accelerate"),
     pytest.param("timm_train", [], 1, ["batch_size=4,8"], id="timm"),
     pytest.param("torchvision_train", [], 1, ["batch_size=2,4"], id="torchvision"),

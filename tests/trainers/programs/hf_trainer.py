@@ -14,6 +14,7 @@ parser.add_argument("--model", choices=("gpt2", "bert"), default="gpt2")
 parser.add_argument("--per_device_train_batch_size", type=int, default=8)
 parser.add_argument("--gradient_accumulation_steps", type=int, default=1)
 parser.add_argument("--steps", type=int, default=12)
+parser.add_argument("--streamed", action="store_true", help="from an IterableDataset, which rank 0 reads for all")
 parser.add_argument("--evaluate", action="store_true", help="after each step; the training reads in order, too")
 arguments = parser.parse_args()
 torch.manual_seed(0)
@@ -29,6 +30,11 @@ class Texts(torch.utils.data.Dataset):
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}
 
 
+class StreamOfTexts(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return map(Texts().__getitem__, range(2048))
+
+
 class Losses(TrainerCallback):
     """Keeps each logged loss, and at the end the arguments with which the loader was built."""
 
@@ -38,7 +44,8 @@ class Losses(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **kwargs):
         if "loss" in logs:
             # Not args.train_batch_size, which a knob does not change.
-            batch = kwargs["train_dataloader"].total_batch_size
+            loader = kwargs["train_dataloader"]
+            batch = loader.base_dataloader.batch_size * args.world_size if arguments.streamed else loader.total_batch_size
             self.outcome.step(logs["loss"], batch * args.gradient_accumulation_steps)
 
 
@@ -59,7 +66,7 @@ with tempfile.TemporaryDirectory() as folder:
             report_to=[], use_cpu=True, disable_tqdm=True, seed=0,
             train_sampling_strategy="sequential" if arguments.evaluate else "random",
             eval_strategy="steps" if arguments.evaluate else "no", eval_steps=1),
-        train_dataset=Texts(), eval_dataset=torch.utils.data.Subset(Texts(), range(24)), callbacks=[losses])
+        train_dataset=StreamOfTexts() if arguments.streamed else Texts(), eval_dataset=torch.utils.data.Subset(Texts(), range(24)), callbacks=[losses])
     trainer.train()
     loader = trainer.callback_handler.train_dataloader
     knobs = all_knobs(getattr(loader, "base_dataloader", loader), trainer.model_wrapped)

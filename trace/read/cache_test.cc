@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using redline::testing::expect_equal;
+using redline::testing::gzip;
 using redline::testing::Lines;
 using redline::testing::on_stream;
 using redline::testing::TraceText;

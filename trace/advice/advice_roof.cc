@@ -19,6 +19,7 @@ constexpr double kLeastShare = 0.02;      // of a step, for a finding
 constexpr double kManyFusible = 0.30;     // of the kernels' time
 constexpr double kMuchRecomputed = 0.05;  // of a step
 constexpr double kMuchSmall = 0.20;       // of a step
+constexpr double kMostlyWeights = 0.50;   // of what a product reads and writes
 
 using Calls = std::vector<SliceId>;  // GPU work
 
@@ -320,9 +321,12 @@ std::optional<Finding> small_batch(const Activity& activity) {
     // Where a product's bound is known, so are both peaks; one of empty tensors reads nothing.
     if (!rows[i].work.is_product || point.bound != Bound::kMemory) continue;
     if (!point.flops_per_byte) continue;
-    // With so many rows that both bind, a sample costs as much less.
+    const double weights =
+        static_cast<double>(rows[i].work.weight_bytes) / static_cast<double>(*rows[i].work.bytes);
+    if (weights < kMostlyWeights) continue;
+    // With so many rows that the units bind, or that the weights are nothing beside the rows.
     const double ridge = *analysis.peaks.of(*point.type) * 1e3 / *analysis.peaks.gb_per_s;
-    factor[i] = *point.flops_per_byte / ridge;
+    factor[i] = std::max(*point.flops_per_byte / ridge, 1 - weights);
   }
   if (std::none_of(factor.begin(), factor.end(), [](double each) { return each < 1; })) {
     return std::nullopt;

@@ -121,6 +121,56 @@ TEST(OperatorFormulas, Convolutions) {
   });
 }
 
+TEST(OperatorFormulas, WeightsAreWhatALargerBatchLeavesAsItIs) {
+  struct Case {
+    const char* what;
+    const char* name;
+    std::string sizes, strides, values;
+    int64_t weight_bytes;
+  };
+  const std::string of_convolution =
+      R"(["", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", "1"])";
+  const auto backward = [](const char* mask) {
+    return std::string(
+               R"(["", "", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", "1", ")") +
+           mask + R"("])";
+  };
+  const std::string of_backward =
+      "[[2, 8, 4, 4], [2, 3, 4, 4], [8, 3, 1, 1], [], [], [], [], [], [], [], []]";
+  const std::vector<Case> cases = {
+      {"the right operand", "aten::mm", "[[2, 3], [3, 5]]", "[[3, 1], [1, 3]]", "", 60},
+      {"of one input", "aten::mm", "[[2, 1], [1, 5]]", "[[1, 1], [5, 1]]", "", 20},
+      {"a gradient of weights", "aten::mm", "[[2, 3], [3, 5]]", "[[1, 2], [5, 1]]", "", 40},
+      {"a gradient of one output", "aten::mm", "[[1, 3], [3, 5]]", "[[1, 1], [5, 1]]", "", 20},
+      {"a gradient of one sample", "aten::mm", "[[6, 1], [1, 5]]", "[[1, 6], [5, 1]]", "", 120},
+      {"one of both", "aten::mm", "[[2, 3], [3, 5]]", "", "", 40},
+      {"expanded", "aten::mm", "[[2, 3], [3, 5]]", "[[0, 0], [5, 1]]", "", 40},
+      {"with a bias", "aten::addmm", "[[5], [2, 3], [3, 5], [], []]", "", "", 60},
+      {"a vector", "aten::mv", "[[2, 3], [3]]", "", "", 24},
+      {"two vectors", "aten::dot", "[[3], [3]]", "", "", 0},
+      {"batches", "aten::bmm", "[[4, 2, 3], [4, 3, 5]]", "", "", 0},
+      {"a filter", "aten::convolution", "[[2, 3, 4, 4], [8, 3, 1, 1], [], [], [], [], [], [], []]",
+       "", of_convolution, 96},
+      {"twice in backward", "aten::convolution_backward", of_backward, "",
+       backward("[True, True, False]"), 192},
+      {"once for the input", "aten::convolution_backward", of_backward, "",
+       backward("[True, False, False]"), 96},
+      {"once for the filter", "aten::convolution_backward", of_backward, "",
+       backward("[False, True, False]"), 96},
+      {"of a layer", "aten::mkldnn_rnn_layer",
+       "[[3, 2, 4], [20, 4], [20, 5], [20], [20], [2, 5], [2, 5]]", "", "", 720},
+      {"twice in a layer's backward", "aten::mkldnn_rnn_layer_backward",
+       "[[3, 2, 4], [20, 4], [20, 5], [20], [20], [2, 5], [2, 5]]", "", "", 1440},
+  };
+  const std::string floats =
+      R"(["float", "float", "float", "float", "float", "float", "float", "", "", "", ""])";
+  for (const Case& each : cases) {
+    const FormulaCase formula{each.what, each.name, each.sizes, floats, each.values, {}, {}};
+    EXPECT_EQ(work_of_case(formula, each.strides).weight_bytes, each.weight_bytes)
+        << each.name << ": " << each.what;
+  }
+}
+
 TEST(OperatorFormulas, ConvolutionBackwardCountsOnlyWhatTheMaskAsksFor) {
   const auto backward = [](const char* mask, const char* groups) {
     return FormulaCase{

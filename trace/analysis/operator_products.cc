@@ -23,6 +23,20 @@ OperatorWork product_work(Count flops, Count needed, Count bytes, ElementType ty
   return {flops, needed, bytes, type, true, std::nullopt};
 }
 
+// Which of a product's tensors has no dimension of the batch. It is the right one or, of a matrix
+// with a vector, the matrix; of a gradient of weights, whose left operand is transposed, the
+// result. Where strides do not tell, only what adds a bias is known to be no such gradient.
+Count bytes_of_weights(const TensorInput& left, const TensorInput& right, Count result_bytes,
+                       bool adds_bias) {
+  if (left.sizes.size() != 2 || right.sizes.size() > 2) return 0;
+  if (right.sizes.size() == 1) return left.bytes();
+  const bool has_strides = !left.strides.empty() && left.strides[0] > 0;
+  if (!has_strides && !adds_bias) return std::min(right.bytes(), result_bytes);
+  const bool is_transposed =
+      has_strides && left.strides[0] == 1 && (left.sizes[1] > 1 || left.strides[1] > 1);
+  return is_transposed ? result_bytes : right.bytes();
+}
+
 // The sizes of a product of two operands.
 struct ProductSizes {
   int64_t batch = 1, rows = 1, inner = 1, columns = 1;
@@ -203,8 +217,10 @@ OperatorWork matrix_product(const OperatorInputs& inputs, const FormulaNumbers& 
   const Count flops = times(times(results, sizes->inner), 2);
   Count bytes = plus(left->bytes(), right->bytes());
   if (at > 0) bytes = plus(bytes, bytes_of_tensor(inputs.tensor(0)));
-  bytes = plus(bytes, times(results, product_bytes(inputs, *left, numbers[1])));
-  return product_work(flops, flops, bytes, left->type);
+  const Count result_bytes = times(results, product_bytes(inputs, *left, numbers[1]));
+  OperatorWork work = product_work(flops, flops, plus(bytes, result_bytes), left->type);
+  work.weight_bytes = bytes_of_weights(*left, *right, result_bytes, at > 0).value_or(0);
+  return work;
 }
 
 OperatorWork convolution(const OperatorInputs& inputs, const FormulaNumbers& numbers) {
@@ -222,7 +238,9 @@ OperatorWork convolution(const OperatorInputs& inputs, const FormulaNumbers& num
   if (numbers[6] != kAbsent) {
     bytes = plus(bytes, bytes_of_tensor(inputs.tensor(static_cast<size_t>(numbers[6]))));
   }
-  return product_work(flops, flops, bytes, found->input->type);
+  OperatorWork work = product_work(flops, flops, bytes, found->input->type);
+  work.weight_bytes = found->weight->bytes().value_or(0);
+  return work;
 }
 
 // aten::convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation,
@@ -250,12 +268,14 @@ OperatorWork convolution_backward(const OperatorInputs& inputs, const FormulaNum
     work.flops = plus(work.flops, of_input);
     work.needed_flops = plus(work.needed_flops, of_input);
     work.bytes = plus(work.bytes, plus(weight->bytes(), input->bytes()));
+    work.weight_bytes = plus(work.weight_bytes, weight->bytes()).value_or(0);
   }
   if ((*mask)[1]) {
     work.flops = plus(work.flops, of_weight);
     work.needed_flops =
         plus(work.needed_flops, of_weight ? Count(*of_weight / *groups) : of_weight);
     work.bytes = plus(work.bytes, plus(weight->bytes(), input->bytes()));
+    work.weight_bytes = plus(work.weight_bytes, weight->bytes()).value_or(0);
   }
   return work;
 }
@@ -304,8 +324,11 @@ OperatorWork recurrence(const OperatorInputs& inputs, const FormulaNumbers& numb
   const Count places = product_of(std::span(input->sizes).first(input->sizes.size() - 1));
   const int64_t passes = numbers[1] == 1 ? 2 : 1;  // backward: of the input and of the weights
   const Count flops = times(times(times(2, places), elements), passes);
-  const Count moved = times(plus(input->elements(), elements), bytes_of(input->type));
-  return product_work(flops, flops, times(moved, passes), input->type);
+  const int64_t bytes_each = passes * bytes_of(input->type);
+  const Count moved = times(plus(input->elements(), elements), bytes_each);
+  OperatorWork work = product_work(flops, flops, moved, input->type);
+  work.weight_bytes = times(elements, bytes_each).value_or(0);
+  return work;
 }
 
 }  // namespace redline::trace

@@ -303,6 +303,8 @@ class ShapeTable {
       if (!device_.rows.empty()) row.device_ns = 0;
       shapes_.rows.push_back(std::move(row));
     }
+    int64_t& weight_bytes = shapes_.rows[known->second].work.weight_bytes;
+    weight_bytes = std::min(weight_bytes, work.weight_bytes);
     return known->second;
   }
 

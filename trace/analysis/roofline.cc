@@ -69,15 +69,13 @@ std::optional<double> least_compute_ns(const OperatorShape& row, std::optional<P
   return static_cast<double>(*row.work.needed_flops) / (*peak * 1e3);
 }
 
-void set_roof(const OperatorShape& row, const DevicePeaks& peaks, RooflinePoint& point) {
-  if (!row.work.bytes || !peaks.gb_per_s) return;
-  const auto compute_ns = least_compute_ns(row, point.type, peaks);
-  // Without products it is memory that binds, even if the peak is not known.
-  if (!compute_ns && row.work.is_product) return;
+void set_roof(const StringTable& names, const OperatorShape& row, const DevicePeaks& peaks,
+              RooflinePoint& point) {
+  const auto least_ns = least_call_ns(names, row, peaks);
+  if (!least_ns) return;
   const double memory_ns = static_cast<double>(*row.work.bytes) / *peaks.gb_per_s;
-  point.bound = compute_ns.value_or(0) > memory_ns ? Bound::kCompute : Bound::kMemory;
-  const double roof_ns =
-      static_cast<double>(row.count) * std::max(compute_ns.value_or(0), memory_ns);
+  point.bound = *least_ns > memory_ns ? Bound::kCompute : Bound::kMemory;
+  const double roof_ns = static_cast<double>(row.count) * *least_ns;
   const auto taken_ns = static_cast<double>(row.taken_ns());
   point.percent_of_peak = 100 * roof_ns / taken_ns;
   point.lost_ns = std::max<int64_t>(0, std::llround(taken_ns - roof_ns));
@@ -98,8 +96,19 @@ RooflinePoint roofline_point(const StringTable& names, const OperatorShape& row,
         static_cast<double>(*work.needed_flops) / static_cast<double>(*work.bytes);
   }
   point.type = peak_type(names, row, peaks);
-  set_roof(row, peaks, point);
+  set_roof(names, row, peaks, point);
   return point;
+}
+
+std::optional<double> least_call_ns(const StringTable& names, const OperatorShape& row,
+                                    const DevicePeaks& peaks, double times) {
+  if (!row.work.bytes || !peaks.gb_per_s) return std::nullopt;
+  const auto compute_ns = least_compute_ns(row, peak_type(names, row, peaks), peaks);
+  // Without products it is memory that binds, even if the peak is not known.
+  if (!compute_ns && row.work.is_product) return std::nullopt;
+  const auto weights = static_cast<double>(row.work.weight_bytes);
+  const double bytes = weights + (static_cast<double>(*row.work.bytes) - weights) * times;
+  return std::max(compute_ns.value_or(0) * times, bytes / *peaks.gb_per_s);
 }
 
 ModelUse model_use(const StringTable& names, const OperatorShapes& shapes,

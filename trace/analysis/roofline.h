@@ -35,6 +35,11 @@ struct RooflinePoint {
 [[nodiscard]] RooflinePoint roofline_point(const StringTable& names, const OperatorShape& row,
                                            const DevicePeaks& peaks);
 
+/// What a call with so many times the batch takes at the least; nullopt where that is not known.
+[[nodiscard]] std::optional<double> least_call_ns(const StringTable& names,
+                                                  const OperatorShape& row,
+                                                  const DevicePeaks& peaks, double times = 1);
+
 /// How much of the steps' time the model's products would take at the device's peak.
 struct ModelUse {
   /// OperatorWork::needed_flops of matrix products, convolutions and attention, a mean of the

@@ -41,25 +41,31 @@ double call_ns(const OperatorShape& row) {
   return static_cast<double>(row.taken_ns()) / static_cast<double>(row.count);
 }
 
-// What a call takes however little it has to do: the fastest one of its kind tells.
+// What a call takes however little it has to do: the fastest one of its kind tells, but for what
+// its work takes at the least.
 double overhead_ns(const Analysis& analysis, bool products) {
-  double fastest_ns = 0;
+  double fastest_ns = 0, work_ns = 0;
   for (const OperatorShape& row : analysis.shapes.rows) {
     const double time_ns = call_ns(row);
     if (row.work.is_product != products || !row.work.bytes || time_ns <= 0) continue;
-    fastest_ns = fastest_ns > 0 ? std::min(fastest_ns, time_ns) : time_ns;
+    if (fastest_ns > 0 && fastest_ns <= time_ns) continue;
+    fastest_ns = time_ns;
+    work_ns = least_call_ns(analysis.trace->strings(), row, analysis.peaks).value_or(0);
   }
-  return fastest_ns;
+  return std::max(0.0, fastest_ns - work_ns);
 }
 
-// A row's calls with so many times the work.
+// A row's calls with so many times the samples: as far from the roof as now.
 SliceFactor grown(const Trace& trace, const OperatorShape& row, double overhead_ns, double times,
                   const DevicePeaks& peaks) {
   const double now_ns = call_ns(row);
   if (now_ns <= 0) return {};
   const double fixed = std::min(1.0, overhead_ns / now_ns);
+  const auto roof_ns = least_call_ns(trace.strings(), row, peaks);
+  const auto grown_ns = least_call_ns(trace.strings(), row, peaks, times);
+  const double grows = roof_ns.value_or(0) > 0 ? *grown_ns / *roof_ns : times;
   SliceFactor factor;
-  factor.expected = factor.most = factor.least = fixed + (1 - fixed) * times;
+  factor.expected = factor.most = factor.least = fixed + (1 - fixed) * grows;
   if (times <= 1) return factor;
   factor.least = std::max(factor.least, times);
   // What was in the cache may not be there any more.
@@ -67,10 +73,11 @@ SliceFactor grown(const Trace& trace, const OperatorShape& row, double overhead_
     const double memory_ns = times * static_cast<double>(*row.work.bytes) / *peaks.gb_per_s;
     factor.least = std::max(factor.least, memory_ns / now_ns);
   }
-  // Larger products come nearer to the roof: half of the way, at the most.
-  if (const auto of_peak = roofline_point(trace.strings(), row, peaks).percent_of_peak) {
-    const double at_roof = std::max(1.0, times * *of_peak / 100);
-    factor.most = (factor.expected + std::min(factor.expected, at_roof)) / 2;
+  // Larger products come nearer to the roof, which none passes: half of the way, at the most.
+  if (grown_ns) {
+    const double at_roof = std::clamp(*grown_ns / now_ns, 1.0, times);
+    factor.expected = std::max(factor.expected, at_roof);
+    factor.most = (factor.expected + at_roof) / 2;
   }
   return factor;
 }

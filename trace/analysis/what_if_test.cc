@@ -143,6 +143,42 @@ TEST(WhatIf, ProductsMakeSixteenBitsForTheOperatorsAfterThem) {
   EXPECT_EQ(said->step_ns - said->new_ns, 2e6 + 0.95e6);
 }
 
+// A step of one product on an H100, whose kernel takes `ns`.
+TraceText one_product(const char* sizes, const char* strides, int64_t ns) {
+  TraceText text;
+  text.top(R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132,
+           "totalGlobalMem": 85000000000, "computeMajor": 9, "computeMinor": 0}])");
+  text.step(0, 0, 30 * kUs);
+  text.cpu_op("aten::mm", kUs, 20 * kUs,
+              {.args = fmt::format(R"("Input Dims": {}, "Input Strides": {}, )"
+                                   R"("Input type": ["c10::BFloat16", "c10::BFloat16"])",
+                                   sizes, strides)});
+  text.runtime("cudaLaunchKernel", 2 * kUs, 4 * kUs, 1);
+  text.kernel("nvjet", 5 * kUs, 5 * kUs + ns, on_stream(7, 1));
+  return text;
+}
+
+// 2 * 8192^3 operations take 1,111 us at the peak: 70 % of what the kernel takes.
+TEST(WhatIf, ALargerBatchIsNotFasterThanTheDevice) {
+  constexpr int64_t kTaken = 1'587 * kUs;
+  const auto said =
+      predicted(one_product("[[8192, 8192], [8192, 8192]]", "[[8192, 1], [1, 8192]]", kTaken),
+                {"batch_size=2x"});
+  ASSERT_TRUE(said) << said.error();
+  EXPECT_NEAR((said->new_ns - said->step_ns) / kTaken, 0.7, 0.001) << "0.3 of it is no work";
+  EXPECT_GT((said->low_ns - said->step_ns) / kTaken, 0.4);
+}
+
+// 512 MiB of weights take 160 us from memory.
+TEST(WhatIf, ALargerBatchReadsWeightsOnce) {
+  constexpr int64_t kTaken = 229 * kUs;
+  const auto said =
+      predicted(one_product("[[8, 16384], [16384, 16384]]", "[[16384, 1], [1, 16384]]", kTaken),
+                {"batch_size=2x"});
+  ASSERT_TRUE(said) << said.error();
+  EXPECT_NEAR(said->new_ns / said->step_ns, 1, 0.002);
+}
+
 // A GPU that computes 6 ms and communicates 4 ms of each step.
 TraceText with_collectives(int world_size) {
   TraceText text;

@@ -36,15 +36,32 @@ void drop_arguments(std::string& name) {
   }
 }
 
+// The brackets around a place in a name. Those of "(8)>(0)" compare: they open and close nothing.
+class Brackets {
+ public:
+  void pass(char c) {
+    if (c == '<' || c == '(') open_ += c;
+    if (c == '>' && open_.ends_with('<')) open_.pop_back();
+    if (c != ')') return;
+    while (open_.ends_with('<')) open_.pop_back();
+    if (!open_.empty()) open_.pop_back();
+  }
+  [[nodiscard]] size_t depth() const { return open_.size(); }
+
+ private:
+  std::string open_;
+};
+
 // Drops what stands before the function's own name: "void " or "std::enable_if<true, void>::type ".
 void drop_return_type(std::string& name) {
-  int depth = 0;
+  Brackets around;
   size_t begin = 0;
   for (size_t at = 0; at < name.size(); ++at) {
     const char c = name[at];
-    if (c == '<' || c == '(') ++depth;
-    if (c == '>' || c == ')') --depth;
-    if (c == ' ' && depth == 0 && at + 1 < name.size() && is_word(name[at + 1])) begin = at + 1;
+    around.pass(c);
+    if (c == ' ' && around.depth() == 0 && at + 1 < name.size() && is_word(name[at + 1])) {
+      begin = at + 1;
+    }
   }
   name.erase(0, begin);
 }
@@ -70,17 +87,16 @@ std::vector<string_view> template_arguments(string_view name) {
   std::vector<string_view> arguments;
   const size_t open = name.find('<');
   if (open == string_view::npos) return arguments;
-  int depth = 0;
+  Brackets around;
   size_t begin = open + 1;
   for (size_t at = open; at < name.size(); ++at) {
     const char c = name[at];
-    if (c == '<' || c == '(') ++depth;
-    if (c == '>' || c == ')') --depth;
-    if ((c == ',' && depth == 1) || depth == 0) {
+    around.pass(c);
+    if ((c == ',' && around.depth() == 1) || around.depth() == 0) {
       arguments.push_back(name.substr(begin, at - begin));
       begin = at + 1;
     }
-    if (depth == 0) break;
+    if (around.depth() == 0) break;
   }
   return arguments;
 }

@@ -81,6 +81,11 @@ TEST(KernelName, KeepsTheTellingPart) {
                "cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<float const>, float> >("
                "cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<float const>, float>)",
                "gemvx_kernel<int,float,fa…oat>,float>>"},
+           // The comparison's > closes no template.
+           Row{"std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type "
+               "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, float)",
+               "fused_add_rms_norm_kernel<BFloat16,8>"},
+           Row{"void a::Kernel<a::Layout<((4)<(8)), 2>, 3>(int)", "Kernel<Layout<((4)<(8)),2>,3>"},
            Row{"void gemmSN_NN_kernel<float, 128, 2, 4, 8, 4, 4, false, "
                "cublasGemvTensorStridedBatched<float const> >(int)",
                "gemmSN_NN_kernel<float,12…ched<float>>"},

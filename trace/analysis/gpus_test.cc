@@ -25,6 +25,8 @@ TEST(TensorCores, AreToldByTheNamesOfKernels) {
       {"volta_sgemm_128x64_nn", false},
       {"cutlass_80_simt_sgemm_128x32_8x5_nn_align1", false},
       {"nvjet_tst_64x64_64x16_2x1_2cta_v_bz_bias_TNT", true},
+      {"sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x32", true},
+      {"sm90_xmma_wgrad_implicit_gemm_indexed_e4m3e4m3_f32f32_f32_warpgroupsize1x1x1", true},
       // TensorRT-LLM's and FlashInfer's kernels for Blackwell.
       {"bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_dynBatch_sm100f", true},
       {"fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128Kv128PersistentContext",

@@ -156,6 +156,8 @@ bool uses_tensor_cores(std::string_view kernel_name) {
                                  "nvjet",
                                  "tf32f32",
                                  "f16f16",
+                                 "bf16bf16",
+                                 "e4m3e4m3",
                                  "flash_fwd_kernel",
                                  "flash_fwd_splitkv_kernel",
                                  "flash_fwd_splitkv_mla_kernel",

@@ -66,8 +66,10 @@ EvidenceEvent event_of(const Trace& trace, SliceId slice) {
 }
 
 bool begins_in_steps(const Activity& activity, SliceId slice) {
-  const int64_t begin_ns = interval_of(activity.trace(), slice).begin_ns;
-  return total_within_ns(activity.steps(), {begin_ns, begin_ns + 1}) > 0;
+  const Trace& trace = activity.trace();
+  const auto part =
+      is_device_work(trace.slices().category[slice.value]) ? &Step::window : &Step::host;
+  return step_at(activity.analysis().steps, part, interval_of(trace, slice).begin_ns) != nullptr;
 }
 
 std::vector<EvidenceEvent> longest(const Trace& trace, std::span<const SliceId> slices) {

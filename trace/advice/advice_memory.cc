@@ -56,9 +56,13 @@ std::optional<int64_t> samples_of_rank(const Trace& trace) {
 std::optional<int64_t> samples_of_batch(const Activity& activity) {
   const auto samples = samples_of_rank(activity.trace());
   if (!samples) return std::nullopt;
-  const auto fetches =
-      std::ranges::count_if(activity.of(WorkKind::kDataLoader),
-                            [&](SliceId fetch) { return begins_in_steps(activity, fetch); });
+  const NameKinds names(activity.trace());
+  int64_t fetches = 0;
+  for_each_slice(activity.trace(), [&](SliceId slice, Category category) {
+    const StringId name = activity.trace().slices().name[slice.value];
+    const bool is_fetch = is_host_node(category) && names.is(name, kDataLoaderName);
+    if (is_fetch && begins_in_steps(activity, slice)) ++fetches;
+  });
   const double a_step = static_cast<double>(fetches) /
                         static_cast<double>(std::max<int64_t>(1, activity.step_count()));
   return std::max<int64_t>(1, *samples / std::max<int64_t>(1, std::llround(a_step)));

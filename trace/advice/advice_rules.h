@@ -96,6 +96,8 @@ struct StepShare {
 /// `redline what-if` does. Without a bound where steps are so large that this takes long.
 [[nodiscard]] Finding finding_on(const char* rule, const Activity& activity, const Change& change);
 
+/// Work of a device by the time that the step has there, everything else by the step's annotation:
+/// a host may be steps ahead of its devices.
 [[nodiscard]] bool begins_in_steps(const Activity& activity, SliceId slice);
 
 /// The longest of `slices`, at most five.

@@ -72,6 +72,12 @@ bool begins_in_steps(const Activity& activity, SliceId slice) {
   return step_at(activity.analysis().steps, part, interval_of(trace, slice).begin_ns) != nullptr;
 }
 
+bool is_compiled(const Activity& activity) {
+  return std::ranges::any_of(activity.analysis().operators, [](const OperatorRow& row) {
+    return row.name.starts_with("Torch-Compiled Region") || row.name == "CompiledFunction";
+  });
+}
+
 std::vector<EvidenceEvent> longest(const Trace& trace, std::span<const SliceId> slices) {
   std::vector<SliceId> top(std::min(kMostEvents, slices.size()));
   std::partial_sort_copy(

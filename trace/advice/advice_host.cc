@@ -109,19 +109,16 @@ std::string reasons_of(const Activity& activity, std::span<const SliceId> calls)
 // What makes a launch do more, beside a larger batch.
 std::string_view cure_of_launches(const Activity& activity) {
   if (activity.lacks_pytorch()) return "or fewer and larger kernels,";
-  const bool is_compiled =
-      std::ranges::any_of(activity.analysis().operators, [](const OperatorRow& row) {
-        return row.name.starts_with("Torch-Compiled Region") || row.name == "CompiledFunction";
-      });
-  return is_compiled ? "or the CUDA graphs of torch.compile(mode=\"reduce-overhead\"),"
-                     : "torch.compile or CUDA graphs";
+  return is_compiled(activity) ? "or the CUDA graphs of torch.compile(mode=\"reduce-overhead\"),"
+                               : "torch.compile or CUDA graphs";
 }
 
 }  // namespace
 
 std::optional<Finding> launch_bound(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
-  const int64_t kernels = activity.kernel_count() / activity.step_count();
+  const KernelCount in_steps = activity.kernel_count();
+  const int64_t kernels = in_steps.kernels / activity.step_count();
   if (analysis.gpus.empty() || kernels < kManyKernels) return std::nullopt;
   std::vector<SliceId> waits = waiting_calls(activity);
   for (const SliceId copy : activity.of(WorkKind::kPageableCopy)) {
@@ -143,9 +140,17 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   finding.headline =
       fmt::format("Host-bound: the GPU waits {}{}", format_ns(part.per_step_ns), activity.a_step());
   const int64_t mean_ns = count == 0 ? 0 : kernel_ns / count;
-  finding.detail = fmt::format(
-      "for {} launches{} of {} each: a larger batch, {} give the GPU more work a launch",
-      format_count(kernels), activity.a_step(), format_ns(mean_ns), cure_of_launches(activity));
+  if (2 * in_steps.launches < in_steps.kernels) {
+    finding.detail = fmt::format(
+        "{} kernels{}, most of them launched by CUDA graphs: the host's time passes outside of "
+        "these. Put more of the step into them, or take a larger batch",
+        format_count(kernels), activity.a_step());
+  } else {
+    finding.detail = fmt::format(
+        "for {} launches{} of {} each: a larger batch, {} give the GPU more work a launch",
+        format_count(in_steps.launches / activity.step_count()), activity.a_step(),
+        format_ns(mean_ns), cure_of_launches(activity));
+  }
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
   finding.evidence.emplace_back("mean_kernel_ns", static_cast<double>(mean_ns));
   finding.events = longest_idle_gaps(activity);

@@ -167,13 +167,17 @@ std::optional<Finding> fusible_kernels(const Activity& activity) {
   auto finding = cure.finding("fusible_kernels");
   if (!finding) return std::nullopt;
   finding->headline = fmt::format("Kernels that a compiler would fuse: {}", format_percent(share));
+  const bool compiles = is_compiled(activity);
   finding->detail = fmt::format(
       "{} of the kernels' time in {} element-wise and concatenating kernels, of which many follow "
-      "each other: torch.compile makes one of such a row",
-      format_percent(share), format_count(cure.work().size()));
+      "each other: {}",
+      format_percent(share), format_count(cure.work().size()),
+      compiles ? "torch.compile left them, outside of its regions or between two of them "
+                 "(TORCH_LOGS=graph_breaks)"
+               : "torch.compile makes one of such a row");
   finding->evidence.emplace_back("kernel_share", share);
   finding->evidence.emplace_back("rows", static_cast<double>(rows));
-  finding->knob = "compile=off,on";
+  if (!compiles) finding->knob = "compile=off,on";
   return finding;
 }
 

@@ -100,6 +100,8 @@ struct StepShare {
 /// a host may be steps ahead of its devices.
 [[nodiscard]] bool begins_in_steps(const Activity& activity, SliceId slice);
 
+[[nodiscard]] bool is_compiled(const Activity& activity);  ///< by torch.compile, at least in part
+
 /// The longest of `slices`, at most five.
 [[nodiscard]] std::vector<EvidenceEvent> longest(const Trace& trace,
                                                  std::span<const SliceId> slices);

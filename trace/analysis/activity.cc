@@ -186,14 +186,20 @@ void Activity::measure_device() {
   device_time_ = all.take();
 }
 
-int64_t Activity::kernel_count() const {
-  size_t count = 0;
+KernelCount Activity::kernel_count() const {
+  KernelCount count;
+  std::vector<bool> is_counted(trace().slice_count());
   for (const WorkKind kind :
        {WorkKind::kFloat32Kernel, WorkKind::kTf32Kernel, WorkKind::kHalfKernel,
         WorkKind::kTransposeKernel, WorkKind::kCollectiveKernel, WorkKind::kOtherKernel}) {
-    count += of(kind).size();
+    for (const SliceId kernel : of(kind)) {
+      ++count.kernels;
+      const SliceId launch = launcher(kernel) ? launcher(kernel) : kernel;
+      if (!is_counted[launch.value]) ++count.launches;
+      is_counted[launch.value] = true;
+    }
   }
-  return static_cast<int64_t>(count);
+  return count;
 }
 
 Intervals Activity::time_of(std::span<const SliceId> slices) const {

@@ -58,6 +58,11 @@ class WorkKinds {
   std::array<std::vector<WorkKind>, 4> known_;  // by group of categories, then by name
 };
 
+/// Kernels that touch a step, and the calls that launched them: one starts a whole CUDA graph.
+struct KernelCount {
+  int64_t kernels = 0, launches = 0;
+};
+
 class Activity {
  public:
   explicit Activity(const Analysis& analysis);
@@ -73,7 +78,7 @@ class Activity {
   [[nodiscard]] std::span<const SliceId> of(WorkKind kind) const {
     return slices_[static_cast<size_t>(kind)];
   }
-  [[nodiscard]] int64_t kernel_count() const;
+  [[nodiscard]] KernelCount kernel_count() const;
   /// Operators were recorded, also outside the steps, but no DataLoader: the job has nothing that
   /// would take a DataLoader's knobs.
   [[nodiscard]] bool lacks_dataloader() const { return has_operators_ && !has_dataloader_; }

@@ -125,7 +125,7 @@ std::vector<Collective> merged_collectives(const std::vector<RankSummary>& trace
   return merge_rows<Collective>(
       traces, [](const RankSummary& summary) { return summary.collectives; },
       [](const Collective& row) {
-        return std::tuple(row.name, row.group,
+        return std::tuple(row.name, row.group, row.kind,
                           row.bytes ? *row.bytes / std::max<int64_t>(1, row.count) : -1);
       },
       [](Collective& sum, const Collective& row) {

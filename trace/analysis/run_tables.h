@@ -29,7 +29,7 @@ namespace redline::trace {
 [[nodiscard]] std::vector<KernelRow> merged_kernels(const std::vector<RankSummary>& traces);
 [[nodiscard]] std::vector<OperatorRow> merged_operators(const std::vector<RankSummary>& traces);
 [[nodiscard]] std::vector<CopyRow> merged_copies(const std::vector<RankSummary>& traces);
-/// Sums rows of the same name, group and message size.
+/// Sums rows of the same name, group, kind and message size.
 [[nodiscard]] std::vector<Collective> merged_collectives(const std::vector<RankSummary>& traces);
 
 /// `ns` has one entry a step, each a mean over the ranks. `mean_ns` and `mean_count` are means over

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/format.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/model/slice_view.h"
 
@@ -70,6 +71,12 @@ bool begins_in_steps(const Activity& activity, SliceId slice) {
   const auto part =
       is_device_work(trace.slices().category[slice.value]) ? &Step::window : &Step::host;
   return step_at(activity.analysis().steps, part, interval_of(trace, slice).begin_ns) != nullptr;
+}
+
+std::string how_often(const Activity& activity, size_t count, const char* what) {
+  const auto steps = static_cast<size_t>(activity.step_count());
+  if (count < steps) return fmt::format("{} in {} steps", format_plural(count, what), steps);
+  return fmt::format("{}{}", format_plural(count / steps, what), activity.a_step());
 }
 
 bool is_compiled(const Activity& activity) {

@@ -79,9 +79,8 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
   finding.headline =
       fmt::format("Layout changes around convolutions: {}", format_ns(part.per_step_ns));
   finding.detail =
-      fmt::format("{} kernels{} turn NCHW into NHWC and back: a channels_last model needs none",
-                  format_count(static_cast<int64_t>(kernels.size()) / activity.step_count()),
-                  activity.a_step());
+      fmt::format("{} to turn NCHW into NHWC and back: a channels_last model needs none",
+                  how_often(activity, kernels.size(), "kernel"));
   finding.evidence.emplace_back("kernels", static_cast<double>(kernels.size()));
   finding.events = longest(activity.trace(), kernels);
   finding.knob = "channels_last=off,on";

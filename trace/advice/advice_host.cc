@@ -171,10 +171,8 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
   const std::string reasons = reasons_of(activity, calls);
   const std::string_view place = place_of(activity.trace(), finding.events.front().slice);
   finding.detail =
-      fmt::format("{}{}, most in {}{}{}: {}",
-                  format_plural(static_cast<int64_t>(calls.size()) / activity.step_count(), "call"),
-                  activity.a_step(), reasons, place.empty() ? "" : ", the longest in ", place,
-                  cure_of_waiting(reasons));
+      fmt::format("{}, most in {}{}{}: {}", how_often(activity, calls.size(), "call"), reasons,
+                  place.empty() ? "" : ", the longest in ", place, cure_of_waiting(reasons));
   finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
   return finding;

@@ -100,6 +100,9 @@ struct StepShare {
 /// a host may be steps ahead of its devices.
 [[nodiscard]] bool begins_in_steps(const Activity& activity, SliceId slice);
 
+/// "2 calls a step" or, where that would be none, "1 call in 4 steps".
+[[nodiscard]] std::string how_often(const Activity& activity, size_t count, const char* what);
+
 [[nodiscard]] bool is_compiled(const Activity& activity);  ///< by torch.compile, at least in part
 
 /// The longest of `slices`, at most five.

@@ -244,7 +244,7 @@ Memcpy HtoD (Pageable -> Device) 70000..90000 us
        }),
        R"(layout_transposes medium x 1.06383 [channels_last=off,on]
 Layout changes around convolutions: 6.0 ms
-1 kernels a step turn NCHW into NHWC and back:
+1 kernel a step to turn NCHW into NHWC and back:
   a channels_last model needs none
 removable_ns 6e+06, step_share 0.06, kernels 3
 nhwcToNchwKernel 10000..14000 us

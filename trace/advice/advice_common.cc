@@ -85,6 +85,19 @@ bool is_compiled(const Activity& activity) {
   });
 }
 
+bool recomputes(const Activity& activity) {
+  return std::ranges::any_of(activity.analysis().shapes.calls,
+                             [](const ShapeCall& call) { return call.is_recomputed; });
+}
+
+// Autocast shows in kernels of 16 bits, in casts in the backward graph, or in a gradient scaler.
+bool uses_autocast(const Activity& activity) {
+  if (!activity.of(WorkKind::kHalfKernel).empty()) return true;
+  return std::ranges::any_of(activity.analysis().operators, [](const OperatorRow& row) {
+    return row.name.starts_with("ToCopyBackward") || row.name.find("_amp_") != std::string::npos;
+  });
+}
+
 std::vector<EvidenceEvent> longest(const Trace& trace, std::span<const SliceId> slices) {
   std::vector<SliceId> top(std::min(kMostEvents, slices.size()));
   std::partial_sort_copy(

@@ -102,6 +102,14 @@ std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {
   return events;
 }
 
+// By autocast, or because the model itself does.
+bool uses_16_bits(const Activity& activity) {
+  return uses_autocast(activity) ||
+         std::ranges::any_of(activity.analysis().shapes.rows, [](const OperatorShape& row) {
+           return row.work.is_product && bytes_of(row.work.type) == 2;
+         });
+}
+
 }  // namespace
 
 std::string larger_batch_knob(const Activity& activity) {
@@ -173,14 +181,18 @@ std::optional<Finding> device_memory_full(const Activity& activity) {
   finding.rule = "device_memory_full";
   finding.headline =
       fmt::format("GPU {} memory is {} full", use->device, format_percent(use->share()));
-  finding.detail =
-      fmt::format("{} of {} at the peak: AMP or checkpointing makes room for a larger batch",
-                  format_bytes(use->reserved_bytes), format_bytes(use->device_bytes));
+  const bool has_amp = uses_16_bits(activity), has_checkpoints = recomputes(activity);
+  const char* cure = "AMP or checkpointing makes room for a larger batch";
+  if (has_amp) cure = "checkpointing makes room for a larger batch";
+  if (has_checkpoints) cure = "AMP makes room for a larger batch";
+  if (has_amp && has_checkpoints) cure = "only sharding (FSDP) or a smaller batch makes room";
+  finding.detail = fmt::format("{} of {} at the peak: {}", format_bytes(use->reserved_bytes),
+                               format_bytes(use->device_bytes), cure);
   finding.evidence = {{"reserved_bytes", static_cast<double>(use->reserved_bytes)},
                       {"memory_share", use->share()}};
   finding.events = peak_event(activity.trace(), *use);
-  const bool has_amp = !activity.of(WorkKind::kHalfKernel).empty();
-  finding.knob = has_amp ? "checkpointing=off,on" : "amp=off,bf16,fp16";
+  if (!has_amp) finding.knob = "amp=off,bf16,fp16";
+  if (has_amp && !has_checkpoints) finding.knob = "checkpointing=off,on";
   return finding;
 }
 
@@ -206,9 +218,10 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
   } else {
     finding.headline =
         fmt::format("Out of memory, and tried again: {} times", format_count(failures.size()));
-    finding.detail =
-        "the allocator emptied its cache to go on: a smaller batch, AMP or "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+    finding.detail = fmt::format(
+        "the allocator emptied its cache to go on: a smaller batch{} or "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        uses_16_bits(activity) ? "" : ", AMP");
     if (won_ns == 0) finding.estimated_speedup.reset();
   }
   finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));

@@ -86,16 +86,6 @@ double share_of_kernels(const Activity& activity, std::span<const SliceId> slice
   return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
 }
 
-// Autocast shows in kernels of 16 bits, in casts in the backward graph, or in a gradient scaler.
-bool uses_autocast(const Activity& activity) {
-  if (!activity.of(WorkKind::kHalfKernel).empty()) return true;
-  const auto& operators = activity.analysis().operators;
-  return std::any_of(operators.begin(), operators.end(), [](const OperatorRow& row) {
-    return row.name.compare(0, 14, "ToCopyBackward") == 0 ||
-           row.name.find("_amp_") != std::string::npos;
-  });
-}
-
 // The trace has the types of what the operators are given, and no product is of 32 bits.
 bool has_no_float32_products(const Analysis& analysis) {
   bool has_others = false;

@@ -282,13 +282,9 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
 // What activation checkpointing computes again in backward.
 std::optional<Finding> recomputation(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
-  const auto& calls = analysis.shapes.calls;
-  if (std::none_of(calls.begin(), calls.end(),
-                   [](const ShapeCall& call) { return call.is_recomputed; })) {
-    return std::nullopt;
-  }
+  if (!recomputes(activity)) return std::nullopt;
   std::vector<bool> is_again(activity.trace().slice_count());
-  for (const ShapeCall& call : calls) {
+  for (const ShapeCall& call : analysis.shapes.calls) {
     if (call.is_recomputed) is_again[call.slice.value] = true;
   }
   CuredWork cure(activity);

@@ -104,6 +104,8 @@ struct StepShare {
 [[nodiscard]] std::string how_often(const Activity& activity, size_t count, const char* what);
 
 [[nodiscard]] bool is_compiled(const Activity& activity);  ///< by torch.compile, at least in part
+[[nodiscard]] bool uses_autocast(const Activity& activity);
+[[nodiscard]] bool recomputes(const Activity& activity);  ///< in backward, to save memory
 
 /// The longest of `slices`, at most five.
 [[nodiscard]] std::vector<EvidenceEvent> longest(const Trace& trace,

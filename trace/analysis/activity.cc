@@ -84,6 +84,12 @@ WorkKind kernel_kind(string_view name) {
   if (contains(name, "nchwToNhwc") || contains(name, "nhwcToNchw")) {
     return WorkKind::kTransposeKernel;
   }
+  // Of Tensile and hipBLASLt the types of operands, result and sums are a word of the name.
+  constexpr auto kShortOfTensile = std::to_array<string_view>(
+      {"_BBS_", "_BSS_", "_B_BS_", "_HHS_", "_HSS_", "_H_HS_", "_HB_", "_HBH_"});
+  if (contains(name, "Cijk_")) {
+    return has_any(name, kShortOfTensile) ? WorkKind::kHalfKernel : WorkKind::kOtherKernel;
+  }
   const bool tensor_cores = uses_tensor_cores(name);
   if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
     return WorkKind::kOtherKernel;

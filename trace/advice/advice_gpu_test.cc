@@ -94,6 +94,18 @@ TEST(AdviceGpu, PageableCopies) {
   EXPECT_EQ(only(loaded, "pageable_copies").knob, "pin_memory=off,on");
   EXPECT_THAT(only(loaded, "pageable_copies").detail,
               HasSubstr(" copying a step: pin_memory=True"));
+  // A loader that pins its batches copies more than the script's own tensors.
+  const auto pinning = [&](int bytes) {
+    return only(
+        advice_on(copy("Memcpy HtoD (Pageable -> Device)", 2 * kMs)
+                      .annotation("enumerate(DataLoader)#_Iter.__next__", 0, kMs)
+                      .slice("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 80 * kMs, 81 * kMs,
+                             on_stream(7, 3, fmt::format(R"("bytes": {})", bytes)))),
+        "pageable_copies");
+  };
+  EXPECT_EQ(pinning(1025).knob, "");
+  EXPECT_THAT(pinning(1025).detail, HasSubstr(" copying a step: tensor.pin_memory()"));
+  EXPECT_EQ(pinning(1024).knob, "pin_memory=off,on");
   EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pageable -> Device)", kMs / 10)),
               Not(HasRule("pageable_copies")));
   EXPECT_THAT(advice_on(copy("Memcpy HtoD (Pinned -> Device)", 2 * kMs)),
@@ -117,6 +129,48 @@ TEST(AdviceGpu, LaunchBound) {
   }
   EXPECT_THAT(advice_on(launches(1800, 55 * kUs)), Not(HasRule("launch_bound")));
   EXPECT_THAT(advice_on(launches(50, 2 * kMs)), Not(HasRule("launch_bound")));
+}
+
+TEST(AdviceGpu, WhoHasCudaGraphsIsNotToldOfThem) {
+  const auto detail = [](int in_graph, int beside) {
+    TraceText text = gpu_step(0).cpu_op("aten::relu", 0, 60 * kMs);
+    const auto add = [&](const char* call, uint32_t number, int64_t at_ns, int kernels) {
+      text.runtime(call, at_ns, at_ns + 5 * kUs, number);
+      for (int i = 0; i < kernels; ++i) {
+        const int64_t begin_ns = at_ns + (10 + i * 20) * kUs;
+        text.kernel("k", begin_ns, begin_ns + 20 * kUs, on_stream(7, number));
+      }
+    };
+    add("cudaGraphLaunch", 1, 60 * kMs, in_graph);
+    for (int i = 0; i < beside; ++i) {
+      add("cudaLaunchKernel", static_cast<uint32_t>(i) + 2, i * 100 * kUs, 1);
+    }
+    return only(advice_on(text), "launch_bound").detail;
+  };
+  EXPECT_EQ(detail(1000, 0),
+            "1,000 kernels a step, most of them launched by CUDA graphs: the host's time passes "
+            "outside of these. Put more of the step into them, or take a larger batch");
+  EXPECT_THAT(detail(100, 200), HasSubstr("for 201 launches a step of 20.0 us each: "));
+}
+
+TEST(AdviceGpu, WhatIsRarerThanStepsIsNotZeroAStep) {
+  TraceText text;
+  text.top(gpu("V100", 7, 0));
+  for (int i = 0; i < 4; ++i) {
+    const auto id = static_cast<uint32_t>(i + 1);
+    const int64_t begin_ns = i * 100 * kMs;
+    text.step(i, begin_ns, begin_ns + 100 * kMs);
+    text.runtime("cudaLaunchKernel", begin_ns, begin_ns + kUs, id);
+    text.kernel("k", begin_ns + kUs, begin_ns + (i == 3 ? 50 : 100) * kMs, on_stream(7, id));
+  }
+  text.cpu_op("aten::item", 310 * kMs, 350 * kMs);
+  text.runtime("cudaStreamSynchronize", 310 * kMs, 350 * kMs);
+  text.kernel("nchwToNhwcKernel", 360 * kMs, 380 * kMs, on_stream(8));
+  const auto findings = advice_on(text);
+  EXPECT_THAT(only(findings, "synchronizing_calls").detail,
+              HasSubstr("1 call in 4 steps, most in aten::item"));
+  EXPECT_THAT(only(findings, "layout_transposes").detail,
+              HasSubstr("1 kernel in 4 steps to turn NCHW into NHWC"));
 }
 
 TEST(AdviceGpu, SynchronizingCalls) {
@@ -292,9 +346,15 @@ TEST(AdviceGpu, AllocatorRetries) {
 }
 
 TEST(AdviceGpu, AllocatorRetriesAfterOutOfMemory) {
-  const auto findings = advice_on(gpu_step(99 * kMs).event(
-      R"({"ph": "i", "s": "t", "name": "[OutOfMemory]", "pid": 1, "tid": 1, "ts": 9, "args": {}})"));
+  const TraceText text = gpu_step(99 * kMs).event(
+      R"({"ph": "i", "s": "t", "name": "[OutOfMemory]", "pid": 1, "tid": 1, "ts": 9, "args": {}})");
+  const auto findings = advice_on(text);
   const Finding& finding = only(findings, "allocator_retries");
+  EXPECT_THAT(finding.detail, HasSubstr("a smaller batch, AMP or PYTORCH"));
+  EXPECT_THAT(only(advice_on(TraceText(text).kernel("gemm_f16", kUs, kMs, on_stream(9))),
+                   "allocator_retries")
+                  .detail,
+              HasSubstr("a smaller batch or PYTORCH"));
   EXPECT_EQ(finding.headline, "Out of memory, and tried again: 1 times");
   EXPECT_EQ(finding.events[0].begin_ns, 9 * kUs);
 }

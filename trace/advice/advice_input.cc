@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "base/statistics.h"
+#include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/model/slice_view.h"
 
@@ -87,17 +89,32 @@ std::vector<SliceId> with_launchers(const Activity& activity, std::span<const Sl
   return all;
 }
 
+// Whether most bytes already go to the devices from pinned memory, as the batches of a loader that
+// pins them do.
+bool pins_most(const Analysis& analysis) {
+  int64_t pinned = 0, pageable = 0;
+  for (const CopyRow& row : analysis.copies) {
+    if (contains(row.kind, "Pinned -> Device")) pinned = saturating_sum(pinned, row.bytes);
+    if (contains(row.kind, "Pageable -> Device")) pageable = saturating_sum(pageable, row.bytes);
+  }
+  return pinned > pageable;
+}
+
 }  // namespace
 
 std::optional<Finding> dataloader_wait(const Activity& activity) {
-  const auto waits = activity.of(WorkKind::kDataLoader);
   const int64_t wait_ns =
       activity.analysis().breakdown.of(BreakdownPart::kDataLoader) * activity.step_count();
   const StepShare part(activity, wait_ns);
   if (part.share <= kDataLoaderShare) return std::nullopt;
-  const bool single = std::any_of(waits.begin(), waits.end(), [&](SliceId slice) {
-    return name_of(activity.trace(), slice).find("SingleProcess") != std::string_view::npos;
-  });
+  // A job may have several loaders: those that take longer count.
+  std::vector<SliceId> waits, others;
+  for (const SliceId slice : activity.of(WorkKind::kDataLoader)) {
+    const bool has_workers = !contains(name_of(activity.trace(), slice), "SingleProcess");
+    (has_workers ? waits : others).push_back(slice);
+  }
+  const bool single = total_ns(activity.time_of(others)) > total_ns(activity.time_of(waits));
+  if (single) waits = std::move(others);
   Finding finding = finding_on("dataloader_wait", activity, wait_ns);
   finding.headline = fmt::format("DataLoader: training waits {}{}", format_ns(part.per_step_ns),
                                  activity.a_step());
@@ -129,17 +146,18 @@ std::optional<Finding> pageable_copies(const Activity& activity) {
   if (part.share <= kCopyShare) return std::nullopt;
   Finding finding = finding_on("pageable_copies", activity, exposed_ns);
   const int64_t copy_ns = total_ns(activity.time_of(copies)) / activity.step_count();
+  const bool is_of_loader = !activity.lacks_dataloader() && !pins_most(activity.analysis());
   finding.headline = fmt::format("Pageable host-to-device copies: {}{}",
                                  format_ns(part.per_step_ns), activity.a_step());
   finding.detail = fmt::format(
       "the host waits for each of {} copies, {} of copying{}: {} and non_blocking=True copy beside "
       "kernels",
       format_count(copies.size()), format_ns(copy_ns), activity.a_step(),
-      activity.lacks_dataloader() ? "tensor.pin_memory()" : "pin_memory=True");
+      is_of_loader ? "pin_memory=True" : "tensor.pin_memory()");
   finding.evidence.emplace_back("copy_ns", static_cast<double>(copy_ns));
   finding.evidence.emplace_back("copies", static_cast<double>(copies.size()));
   finding.events = longest(activity.trace(), copies);
-  if (!activity.lacks_dataloader()) finding.knob = "pin_memory=off,on";
+  if (is_of_loader) finding.knob = "pin_memory=off,on";
   return finding;
 }
 

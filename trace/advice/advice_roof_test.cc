@@ -6,6 +6,7 @@
 
 #include "tests/parsed_trace.h"
 #include "tests/paths.h"
+#include "tests/small_steps.h"
 #include "trace/advice/advice.h"
 #include "trace/read/reader.h"
 
@@ -13,7 +14,9 @@ namespace redline::trace {
 namespace {
 
 using redline::testing::advice_on;
+using redline::testing::gpu;
 using redline::testing::HasRule;
+using redline::testing::holding;
 using redline::testing::kMs;
 using redline::testing::kUs;
 using redline::testing::on_stream;
@@ -58,6 +61,12 @@ std::string sizes_of(const char* sizes, const char* type = "c10::BFloat16") {
   return fmt::format(R"("Input Dims": {0}, "Input type": ["{1}", "{1}"])", sizes, type);
 }
 
+// The left operand's lines follow each other, the right one is a transposed weight.
+std::string few_rows(const char* sizes = "[[8, 16384], [16384, 16384]]",
+                     const char* strides = "[[16384, 1], [1, 16384]]") {
+  return sizes_of(sizes) + R"(, "Input Strides": )" + strides;
+}
+
 constexpr const char* kElementwise = "void at::native::vectorized_elementwise_kernel<4>";
 constexpr const char* kCat = "at::native::CatArrayBatchedCopy<OpaqueType<2u>>";
 
@@ -72,6 +81,9 @@ TEST(AdviceRoof, ACompilerFusesKernelsThatFollowEachOther) {
   // Of 1 + 3 + 2 ms the longest stays.
   EXPECT_NEAR(*finding.estimated_speedup, 10.0 / 7, 0.01);
   EXPECT_EQ(finding.knob, "compile=off,on");
+  const auto of_compiled = training.run("CompiledFunction", "triton_0", kUs).advice();
+  EXPECT_THAT(only(of_compiled, "fusible_kernels").detail, HasSubstr("TORCH_LOGS=graph_breaks"));
+  EXPECT_EQ(only(of_compiled, "fusible_kernels").knob, "");
   EXPECT_THAT(
       Training().run("aten::mm", "nvjet_gemm", 9 * kMs).run("aten::cat", kCat, kMs).advice(),
       Not(HasRule("fusible_kernels")));
@@ -187,7 +199,7 @@ TEST(AdviceRoof, WhatCheckpointingComputesAgainWithTensorSubclasses) {
 
 TEST(AdviceRoof, ProductsOfAFewRowsAreBoundByMemory) {
   const auto rows = [](const char* sizes) {
-    return Training().run("aten::mm", "nvjet", 5 * kMs, sizes_of(sizes)).advice();
+    return Training().run("aten::mm", "nvjet", 5 * kMs, few_rows(sizes)).advice();
   };
   const auto findings = rows("[[8, 16384], [16384, 16384]]");
   const Finding& finding = only(findings, "small_batch");
@@ -195,6 +207,37 @@ TEST(AdviceRoof, ProductsOfAFewRowsAreBoundByMemory) {
   EXPECT_GT(*finding.estimated_speedup, 1.5);
   EXPECT_THAT(rows("[[16384, 16384], [16384, 16384]]"), Not(HasRule("small_batch")));
   EXPECT_THAT(rows("[[0, 0], [0, 0]]"), Not(HasRule("small_batch")));
+}
+
+// More rows save only what reading the weights takes.
+TEST(AdviceRoof, ProductsThatReadMostlyRowsGainNothingByMore) {
+  const auto product = [](const char* name, const std::string& args) {
+    return Training().run(name, "gemm", 9 * kMs, args).advice();
+  };
+  const auto mm = [&](const char* sizes, const char* strides) {
+    return product("aten::mm", few_rows(sizes, strides));
+  };
+  const auto convolution = [&](const char* sizes, const char* padding, const char* groups) {
+    return product("aten::convolution",
+                   sizes_of(sizes) + fmt::format(R"(, "Concrete Inputs": ["", "", "", "[1, 1]", )"
+                                                 R"("{}", "[1, 1]", "False", "[0, 0]", "{}"])",
+                                                 padding, groups));
+  };
+  const std::vector<std::vector<Finding>> silent = {
+      convolution("[[1024, 64, 56, 56], [256, 64, 1, 1], [], [], [], [], [], [], []]", "[0, 0]",
+                  "1"),
+      convolution("[[1024, 512, 28, 28], [512, 1, 3, 3], [], [], [], [], [], [], []]", "[1, 1]",
+                  "512"),
+      mm("[[8000000, 64], [64, 64]]", "[[64, 1], [1, 64]]"),
+      mm("[[64, 8000000], [8000000, 64]]", "[[1, 64], [64, 1]]"),
+      product("aten::mm", sizes_of("[[64, 8000000], [8000000, 64]]")),
+      product("aten::bmm", sizes_of("[[6000, 1024, 64], [6000, 64, 1024]]")),
+  };
+  for (const auto& findings : silent) EXPECT_THAT(findings, Not(HasRule("small_batch")));
+  EXPECT_THAT(mm("[[16384, 8], [8, 16384]]", "[[1, 16384], [16384, 1]]"), HasRule("small_batch"));
+  // Two thirds of the bytes are weights, so that a third of 9 ms stays.
+  const auto findings = mm("[[64, 256], [256, 256]]", "[[256, 1], [1, 256]]");
+  EXPECT_NEAR(*only(findings, "small_batch").estimated_speedup, 9.025 / 3.025, 0.01);
 }
 
 // Five kernels in a row, of the lengths given.
@@ -221,19 +264,44 @@ Training product(const char* sizes, const char* kernel, int64_t ns,
   return Training().run(name, kernel, ns, sizes_of(sizes, type)).run("aten::relu", "relu", kMs);
 }
 
-TraceText recomputing(int64_t again_ns, int64_t other_ns) {
+TraceText product_on_gpu(const std::string& args) {
+  TraceText text;
+  text.step(0, 0, 2 * kMs).cpu_op("aten::mm", 10 * kUs, 60 * kUs, {.args = args});
+  text.runtime("cudaLaunchKernel", 30 * kUs, 32 * kUs, 1);
+  return text.kernel("product", 35 * kUs, kMs, on_stream(7, 1));
+}
+
+TraceText recomputing(int64_t again_ns, int64_t other_ns, const char* type = "c10::BFloat16") {
   TraceText text;
   text.step(0, 0, 2 * kMs);
   text.cpu_op("autograd::engine::evaluate_function: CheckpointFunctionBackward", 10 * kUs,
               400 * kUs);
   text.cpu_op("aten::mm", 20 * kUs, 60 * kUs,
-              {.args = sizes_of("[[64, 64], [64, 64]]") + R"(, "Sequence number": 7)"});
+              {.args = sizes_of("[[64, 64], [64, 64]]", type) + R"(, "Sequence number": 7)"});
   text.runtime("cudaLaunchKernel", 30 * kUs, 32 * kUs, 1);
   text.kernel("gemm", 35 * kUs, 35 * kUs + again_ns, on_stream(7, 1));
   text.cpu_op("gradient", 290 * kUs, 310 * kUs);
   text.runtime("cudaLaunchKernel", 300 * kUs, 302 * kUs, 2);
   text.kernel("rest", 35 * kUs + again_ns, 35 * kUs + again_ns + other_ns, on_stream(7, 2));
   return text;
+}
+
+TEST(AdviceRoof, WhoseMemoryIsFullIsToldWhatItDoesNotYet) {
+  const auto full = [](TraceText text) {
+    const auto findings = advice_on(text.top(gpu("V100", 7, 0)).event(holding(950)));
+    const Finding& finding = only(findings, "device_memory_full");
+    return finding.detail.substr(finding.detail.find(": ") + 2) + " [" + finding.knob + "]";
+  };
+  const auto product = [](const char* type) {
+    return product_on_gpu(sizes_of("[[64, 64], [64, 64]]", type));
+  };
+  EXPECT_EQ(full(product("float")),
+            "AMP or checkpointing makes room for a larger batch [amp=off,bf16,fp16]");
+  EXPECT_EQ(full(product("c10::BFloat16")),
+            "checkpointing makes room for a larger batch [checkpointing=off,on]");
+  EXPECT_EQ(full(recomputing(kMs, kMs, "float")),
+            "AMP makes room for a larger batch [amp=off,bf16,fp16]");
+  EXPECT_EQ(full(recomputing(kMs, kMs)), "only sharding (FSDP) or a smaller batch makes room []");
 }
 
 TEST(AdviceRoof, RulesSpeakFromTheirLimitOn) {
@@ -281,7 +349,7 @@ TEST(AdviceRoof, RulesSpeakFromTheirLimitOn) {
       {"small_batch", "20 % of the step",
        [](int64_t other_ns) {
          return Training()
-             .run("aten::mm", "nvjet", 2 * kMs, sizes_of("[[8, 16384], [16384, 16384]]"))
+             .run("aten::mm", "nvjet", 2 * kMs, few_rows())
              .run("aten::relu", "relu", other_ns)
              .text();
        },
@@ -388,7 +456,11 @@ Computed again in backward: 3.0 ms a step
 removable_ns 2.73e+06, step_share 0.339764, recomputed_ns 3e+06
 gemm 35..3035 us
 )"},
-      {"small_batch", product("[[8, 16384], [16384, 16384]]", "nvjet", 5 * kMs).text(),
+      {"small_batch",
+       Training()
+           .run("aten::mm", "nvjet", 5 * kMs, few_rows())
+           .run("aten::relu", "relu", kMs)
+           .text(),
        R"(small_batch high x 3.0125 [batch_size=1..4096]
 Products too small for the GPU: 5.0 ms a step
 83.0 % of the step in products that memory binds:

@@ -129,6 +129,22 @@ TEST(Advice, DataLoaderWait) {
   EXPECT_EQ(findings[0].events[0].end_ns - findings[0].events[0].begin_ns, 20 * kMs);
 }
 
+TEST(Advice, OfSeveralLoadersTheOneThatTakesLongerCounts) {
+  const auto detail = [](int64_t of_workers_ns, int64_t of_none_ns) {
+    return advice_on(
+               one_step()
+                   .annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0,
+                               of_workers_ns)
+                   .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                               50 * kMs, 50 * kMs + of_none_ns))
+        .at(0);
+  };
+  EXPECT_THAT(detail(20 * kMs, kMs).detail, HasSubstr("the workers do not keep up"));
+  EXPECT_EQ(detail(20 * kMs, kMs).events.size(), 1U);
+  EXPECT_THAT(detail(kMs, 20 * kMs).detail, HasSubstr("num_workers is 0"));
+  EXPECT_EQ(detail(kMs, 20 * kMs).events.size(), 1U);
+}
+
 TEST(Advice, OfATraceWithoutMarkedStepsSpeaksOfNone) {
   const auto findings = advice_on(
       TraceText()

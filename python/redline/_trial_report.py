@@ -120,7 +120,7 @@ class TrialReporter:
         self._begin()
         self.channel.send("begin", patience=1.0)
         atexit.register(self._flush)
-        show_stacks_when_asked(os.path.join(os.path.dirname(path), "tmp"))
+        show_stacks_when_asked(os.path.join(os.path.dirname(path), "stacks"))
 
     def _begin(self):
         self.steps = 0

@@ -120,6 +120,7 @@ std::optional<std::string> TrialRun::start() {
   std::error_code error;
   fs::create_directories(paths_.directory, error);
   if (!error) fs::create_directories(paths_.temporary(), error);
+  if (!error) fs::create_directories(paths_.stacks(), error);
   if (error) return paths_.directory.string() + ": " + error.message();
   auto channel = ReportChannel::create(paths_.reports(), spec_.slurm);
   if (!channel) return channel.error();
@@ -232,7 +233,7 @@ void TrialRun::stop() {
   show("ending");
   disturbance_ = resources_->disturbance(tree_->living(), measurement_.drift());
   if (end_ == TrialEnd::kHang || end_ == TrialEnd::kTimeout) {
-    stacks_ = hang_stacks(tree_->scan(), paths_.temporary());
+    stacks_ = hang_stacks(tree_->scan(), paths_.stacks());
   }
   // Reads the reports before the ranks are ended, because a rank that dies then blames its peers.
   read_reports();

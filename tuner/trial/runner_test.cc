@@ -297,7 +297,7 @@ TEST_F(RunTrial, WhereItHungIsAmongItsLastWords) {
   spec_.timeout = std::chrono::milliseconds(1);
   spec_.start_timeout = std::chrono::minutes(1);
   const std::string body = R"(
-with open(os.environ["TMPDIR"] + "/stacks.rank 0, pid 1", "w") as file:
+with open(os.environ["REDLINE_TRIAL_DIRECTORY"] + "/stacks/stacks.rank 0, pid 1", "w") as file:
     file.write("Current thread 0x1 (most recent call first):\n  File here\n")
 print("a word", file=sys.stderr, flush=True)
 )";

@@ -102,7 +102,7 @@ TEST_F(TorchTrial, ABatchBeyondTheLimitRunsOutOfMemoryAndTheReadingSaysSo) {
 
 TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
   const std::string folder = fmt::format("/tmp/redline_stuck_rank_{}", getpid());
-  fs::create_directories(folder + "/tmp");
+  fs::create_directories(folder + "/stacks");
   const std::string body =
       "import threading, torch\n"
       "def waits_for_a_peer():\n"
@@ -123,12 +123,25 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
   while (fs::file_size(options.stdout_path) == 0 && waitpid(*pid, nullptr, WNOHANG) == 0) {
     std::this_thread::yield();
   }
-  const std::string stacks = hang_stacks({*pid}, folder + "/tmp");
+  const std::string stacks = hang_stacks({*pid}, folder + "/stacks");
   kill(*pid, SIGKILL);
   waitpid(*pid, nullptr, 0);
   fs::remove_all(folder);
   EXPECT_THAT(stacks, HasSubstr(fmt::format("rank 1, pid {} hung, innermost call first", *pid)));
   EXPECT_THAT(stacks, HasSubstr("in waits_for_a_peer"));
+}
+
+TEST_F(TorchTrial, AHangIsExplainedHoweverLongTheStudysPathIs) {
+  TrialSpec hanging = spec(std::string(80, 'x'), {});
+  hanging.command = from_venv("python", {"-c",
+                                         "import threading, torch\n"
+                                         "def stuck_here(): threading.Event().wait()\n"
+                                         "stuck_here()\n"});
+  hanging.start_timeout = hanging.timeout;
+  hanging.timeout = std::chrono::seconds(3);  // from the hook's first report on
+  const TrialResult result = run(hanging);
+  EXPECT_EQ(result.outcome, Outcome::kHang) << result.message;
+  EXPECT_THAT(result.stderr_tail, HasSubstr("in stuck_here"));
 }
 
 TEST_F(TorchTrial, ARankThatIsKilledIsNamedThoughTorchrunEndsTheOthers) {

@@ -24,7 +24,7 @@ namespace redline::tuner {
                                                 const std::string& pattern);
 
 /// Where `processes` hang: one block for each process, its innermost Python frames first; empty if
-/// none answers. Waits at most a second. `directory` is the trial's TMPDIR.
+/// none answers. Waits at most a second. `directory` is TrialPaths::stacks().
 ///
 /// The start-up hook lets faulthandler answer a real-time signal by writing the stack of every
 /// thread to a file; that works even while the main thread waits in a collective. A process that

@@ -119,6 +119,7 @@ std::string TrialPaths::temporary() const {
 void TrialPaths::remove() const {
   std::error_code ignored;
   fs::remove_all(temporary(), ignored);
+  fs::remove_all(stacks(), ignored);
   fs::remove(reports(), ignored);
   fs::remove_all(reports() + ".d", ignored);
 }

@@ -52,6 +52,8 @@ struct TrialPaths {
   /// For TMPDIR. If the study's path is long, this is a short folder elsewhere that only this user
   /// can enter: processes put sockets there, whose paths may have at most 107 bytes.
   [[nodiscard]] std::string temporary() const;
+  /// Where the hook puts the stacks of processes that hang.
+  [[nodiscard]] std::string stacks() const { return directory / "stacks"; }
   [[nodiscard]] std::string output() const { return directory / "stdout"; }
   [[nodiscard]] std::string errors() const { return directory / "stderr"; }
   /// Removes everything except the output.

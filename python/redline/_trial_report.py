@@ -156,6 +156,7 @@ class TrialReporter:
         self.capacities = {}  # by device
         self.epoch = None  # samples that this rank takes in an epoch
         self.is_countable = True
+        self.uncounted_steps = 0
         self.compilation_ns = 0
         self.optimizer_stepped = False
         self.has_optimizer = False  # one would step, but the knob accumulation holds it back
@@ -335,6 +336,9 @@ class TrialReporter:
         self._keep_batches()
         now_ns = time.monotonic_ns()
         self.evaluation.step_ended(self._without_compilation(now_ns))
+        if not self.is_countable:
+            self._end_uncounted_step()
+            return
         if self.new_samples == 0:  # such as the last step of an epoch, if its batch was fetched during the step before
             return
         self.step_ns = now_ns
@@ -359,6 +363,13 @@ class TrialReporter:
         if now - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = now
             self._send_step()
+
+    def _end_uncounted_step(self):
+        """What the job has, and which knobs it has no use for, can be told all the same."""
+        self.uncounted_steps += 1
+        if self.uncounted_steps == 1:
+            self.first_step_ended()
+        self.new_samples = self.new_batches = self.backwards = 0
 
     def _flush(self):
         """At exit: sends the last steps, which may not have been sent yet."""
@@ -455,10 +466,12 @@ class TrialReporter:
 
     def cannot_count(self, why):
         """Fails the trial, because nothing tells how many samples a batch holds. A guess might let the slower of two
-        configurations win."""
+        configurations win. A trial by --metric does not need them and only has no steps."""
         if not self.is_countable:
             return
         self.is_countable = False
+        if os.environ.get("REDLINE_METRIC"):
+            return
         self.fail("invalid", "", f"samples cannot be counted: {why}. Give --metric with what the command prints, "
                                  "or write {batch_size} in the command")
 

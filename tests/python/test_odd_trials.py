@@ -174,6 +174,13 @@ def test_a_knob_that_was_asked_for_and_that_nothing_reads_is_an_error(tuned):
     assert best is None
 
 
+def test_a_job_whose_samples_cannot_be_counted_is_tuned_by_what_it_prints(tuned):
+    options = ["--knob", "n=12,24", "--metric", r"done with (\d+)"]
+    done, best = tuned(SCRIPTS / "no_loader.py", "--sequences", "{n}", options=options, trials=1)
+    assert done.returncode == 0, done.stderr
+    assert (best["knobs"], best["throughput"]["samples_per_s"]) == ({"n": 12}, 12)
+
+
 @pytest.mark.long
 def test_a_batch_that_the_command_names_is_found_in_any_dimension(tuned):
     options = ["--knob", "batch_size=12,24", "--strategy", "grid"]

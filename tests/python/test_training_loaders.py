@@ -93,6 +93,14 @@ def test_without_a_loader_samples_are_never_guessed(with_knobs, monkeypatch, giv
     )
 
 
+def test_a_trial_by_metric_needs_no_samples(with_knobs, monkeypatch):
+    monkeypatch.setenv("REDLINE_METRIC", "1")
+    done = with_knobs({}, SCRIPTS / "no_loader.py", "--sequences", trial=True)
+    assert not of_type(done, "failure") and not of_type(done, "step")
+    assert unused(done, "batch_size") == ["no DataLoader feeds the training"]
+    assert seen_knobs(done)["amp"] == "off"
+
+
 def test_the_knobs_that_a_job_has_nothing_for_are_told_by_the_defaults(with_knobs):
     done = with_knobs({}, SCRIPTS / "no_loader.py", trial=True)
     for knob in ("batch_size", "num_workers", "pin_memory", "prefetch_factor", "persistent_workers"):

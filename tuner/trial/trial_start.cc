@@ -82,6 +82,7 @@ launch::Environment trial_environment(TrialEnvironment trial) {
     result.set("REDLINE_STEP_MARKER", trial.step_marker);
     launch::add_nvtx_tool(result);
   }
+  if (trial.by_metric) result.set("REDLINE_METRIC", "1");
   result.set("REDLINE_TRIAL_DIRECTORY", trial.directory);
   result.set("TMPDIR", trial.temporary);
   // torchrun takes the defaults of its options from PET_*; scripts that start their own ranks read
@@ -134,7 +135,7 @@ tl::expected<TrialStart, std::string> prepare_start(
   }
   launch::Environment variables = trial_environment(
       {spec.config, std::move(used), paths.reports(), paths.temporary(), paths.directory.string(),
-       mark, spec.memory_limit_bytes, spec.step_marker});
+       mark, spec.memory_limit_bytes, spec.step_marker, !spec.metric_regex.empty()});
   restrict_to(spec.share, ranks_of(spec.command, 1).value_or(1), variables);
   if (notes) {
     if (auto added = add_recording(spec, *notes, variables); !added) {

@@ -29,6 +29,7 @@ struct TrialEnvironment {
   std::string mark;            ///< value of REDLINE_TRIAL_ID
   std::optional<uint64_t> memory_limit_bytes;
   std::string step_marker = {};
+  bool by_metric = false;  ///< the hook need not count samples
 };
 
 /// This process's environment with placeholders filled, plus the start-up hook, the REDLINE_*

@@ -16,8 +16,8 @@ TEST(TrialEnvironment, TellsTheTrialItsKnobsAndPlaces) {
   const Config config = {{"amp", "bf16"}, {"batch_size", "64"}};
   const auto made = [&](const std::set<std::string>& used, std::optional<uint64_t> limit,
                         const std::string& marker) {
-    return trial_environment(
-        {config, used, "/s/1/reports", "/s/1/tmp", "/s/1", "mark", limit, marker});
+    return trial_environment({config, used, "/s/1/reports", "/s/1/tmp", "/s/1", "mark", limit,
+                              marker, limit.has_value()});
   };
   const launch::Environment told = made({"batch_size"}, 77, "my step");
   EXPECT_EQ(told.get("REDLINE_KNOBS"), R"({"amp":"bf16"})");
@@ -28,6 +28,7 @@ TEST(TrialEnvironment, TellsTheTrialItsKnobsAndPlaces) {
   EXPECT_EQ(told.get(launch::kMarkVariable), "mark");
   EXPECT_EQ(told.get("REDLINE_MEMORY_LIMIT"), "77");
   EXPECT_EQ(told.get("REDLINE_STEP_MARKER"), "my step");
+  EXPECT_EQ(told.get("REDLINE_METRIC"), "1");
   EXPECT_TRUE(told.get("NVTX_INJECTION64_PATH"));
   EXPECT_EQ(told.get("MASTER_PORT"), told.get("PET_MASTER_PORT"));
   const int port = std::stoi(*told.get("MASTER_PORT"));
@@ -35,7 +36,8 @@ TEST(TrialEnvironment, TellsTheTrialItsKnobsAndPlaces) {
   EXPECT_NE(port, 29500) << "a free one was found";
   const launch::Environment least = made({"amp"}, {}, "");
   EXPECT_EQ(least.get("REDLINE_KNOBS"), R"({"batch_size":64})") << "the command has amp";
-  for (const char* name : {"REDLINE_BATCH_SIZE", "REDLINE_MEMORY_LIMIT", "REDLINE_STEP_MARKER"}) {
+  for (const char* name :
+       {"REDLINE_BATCH_SIZE", "REDLINE_MEMORY_LIMIT", "REDLINE_STEP_MARKER", "REDLINE_METRIC"}) {
     EXPECT_FALSE(least.get(name)) << name;
   }
 }

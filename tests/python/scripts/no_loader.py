@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 torch.manual_seed(0)
+batch = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 12
 if "--sequences" in sys.argv:  # time x batch, as in word_language_model
-    batch = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 12
     model, draw = nn.Sequential(nn.Embedding(50, 16), nn.Linear(16, 16)), lambda: torch.randint(50, (35, batch))
 else:
     model, draw = nn.Linear(16, 16), lambda: torch.randn(7, 16)
@@ -18,4 +18,4 @@ for _ in range(10**9 if "--endless" in sys.argv else 6):
         loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-print("done")
+print("done with", batch)

@@ -1,6 +1,7 @@
 """Start-up hook: Python imports this module by itself because `redline record`, `redline run` and
 `autotune` put its folder first in PYTHONPATH. It must cost nothing and change nothing in processes that
-do not train. So it only waits for `import torch`, and then calls redline/_startup.py.
+do not train. So it only waits for `import torch`, and then calls redline/_startup.py. In a trial it also lets print()
+write whole lines at once, as on a terminal: --metric reads them, and a trial may be ended at any time.
 """
 
 import importlib.machinery
@@ -68,4 +69,6 @@ def _after_torch_import():
 
 if any(name in os.environ for name in ("REDLINE_RECORD", "REDLINE_KNOBS", "REDLINE_LOG")):
     sys.meta_path[:0] = [_TorchWatcher(), _OwnPackage()]
+if "REDLINE_TRIAL" in os.environ and sys.stdout is not None:
+    sys.stdout.reconfigure(line_buffering=True)
 _run_the_users_sitecustomize()

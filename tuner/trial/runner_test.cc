@@ -384,6 +384,12 @@ TEST_F(RunTrial, TakesTheLastMetricOnStdout) {
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
   EXPECT_DOUBLE_EQ(result.throughput->samples_per_s, 2.5);
   EXPECT_EQ(result.peak_memory_bytes, 77U);
+  EXPECT_EQ(python("pass").message, "the command ended and no line on stdout matches --metric");
+  const TrialResult part = python("print('1,350 img/s')");
+  EXPECT_THAT(part.message,
+              ::testing::StartsWith("the command ended and --metric takes '350' of '1,350'. Let"));
+  ASSERT_EQ(part.notes.size(), 1) << "the table cuts the message";
+  EXPECT_THAT(part.notes[0], ::testing::StartsWith("--metric takes '350' of '1,350'. Let"));
   EXPECT_EQ(python("print('nan img/s')").outcome, Outcome::kInvalid);
   const TrialResult nothing = python("print('0.00 img/s')");
   EXPECT_EQ(nothing.outcome, Outcome::kInvalid);

@@ -18,17 +18,21 @@ constexpr int64_t kFewestStepsAtEnd = 4;  // enough for a command that ended bef
 constexpr size_t kTailBytes = 64 * 1024;
 constexpr size_t kShownTailLines = 20;
 
-std::optional<Throughput> throughput_of(const EndedTrial& trial) {
-  if (!trial.spec.metric_regex.empty()) {
-    const auto value =
-        last_match(launch::tail_of(trial.paths.output(), SIZE_MAX), trial.spec.metric_regex);
-    if (!value) return std::nullopt;
-    return Throughput{*value, *value, *value};
+bool is_by_metric(const EndedTrial& trial) { return !trial.spec.metric_regex.empty(); }
+
+/// The error says what is wrong with stdout; it is empty without --metric.
+tl::expected<Throughput, std::string> throughput_of(const EndedTrial& trial) {
+  if (is_by_metric(trial)) {
+    return last_match(launch::tail_of(trial.paths.output(), SIZE_MAX), trial.spec.metric_regex)
+        .map([](double value) {
+          return Throughput{value, value, value};
+        });
   }
   const Measurement& measurement = trial.reports.measurement();
-  if (auto estimate = measurement.estimate()) return estimate;
+  if (auto estimate = measurement.estimate()) return *estimate;
   // A training that is shorter than the plan is measured over the steps that it made.
-  return measurement.estimate(kFewestStepsAtEnd);
+  if (auto estimate = measurement.estimate(kFewestStepsAtEnd)) return *estimate;
+  return tl::unexpected(std::string());
 }
 
 Evidence evidence_of(const EndedTrial& trial) {
@@ -66,9 +70,6 @@ std::string unseen_steps(const EndedTrial& trial) {
 }
 
 std::string why_nothing_was_measured(const EndedTrial& trial) {
-  if (!trial.spec.metric_regex.empty()) {
-    return "the command ended and no line on stdout matches --metric";
-  }
   if (const std::string unseen = unseen_steps(trial); !unseen.empty()) return unseen;
   if (trial.reports.measurement().latest_ns() == 0) {
     return "the command ended without an optimizer step that the hook could see; programs that are "
@@ -90,7 +91,7 @@ Verdict on_timeout(const EndedTrial& trial) {
             fmt::format("no result within {} and {} of compilation", format_wait(spec.timeout),
                         format_wait(spec.compile_timeout))};
   }
-  if (std::string unseen = unseen_steps(trial); !unseen.empty()) {
+  if (std::string unseen = unseen_steps(trial); !unseen.empty() && !is_by_metric(trial)) {
     return {Outcome::kInvalid, -1, std::move(unseen)};
   }
   return {Outcome::kHang, -1, "no result within " + format_wait(spec.timeout)};
@@ -106,14 +107,15 @@ std::optional<Verdict> on_metric(double figure) {
                   figure)};
 }
 
-Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& throughput) {
+Verdict verdict_on(const EndedTrial& trial,
+                   const tl::expected<Throughput, std::string>& throughput) {
   if (trial.end == TrialEnd::kCancelled) return {Outcome::kCancelled, -1, "cancelled"};
   if (trial.end == TrialEnd::kMeasured || trial.end == TrialEnd::kBehind) {
     return on_step_size(trial);
   }
   const Verdict found = judge(evidence_of(trial));
   if (found.outcome != Outcome::kOk) return found;
-  if (throughput && !trial.spec.metric_regex.empty()) {
+  if (throughput && is_by_metric(trial)) {
     if (auto wrong = on_metric(throughput->samples_per_s)) return *std::move(wrong);
   }
   if (trial.end == TrialEnd::kHang) {
@@ -121,14 +123,22 @@ Verdict verdict_on(const EndedTrial& trial, const std::optional<Throughput>& thr
             fmt::format("no step for {} s", std::chrono::ceil<seconds>(trial.silence).count())};
   }
   if (throughput) return on_step_size(trial);
-  if (trial.end == TrialEnd::kTimeout) return on_timeout(trial);
-  return {Outcome::kInvalid, -1, why_nothing_was_measured(trial)};
+  if (trial.end == TrialEnd::kTimeout) {
+    Verdict late = on_timeout(trial);
+    if (is_by_metric(trial)) late.message += ": " + throughput.error();
+    return late;
+  }
+  return {Outcome::kInvalid, -1,
+          is_by_metric(trial) ? "the command ended and " + throughput.error()
+                              : why_nothing_was_measured(trial)};
 }
 
-std::optional<uint64_t> peak_memory_of(const EndedTrial& trial) {
+/// Adds to the notes of a result what is wrong with --memory-metric, if anything.
+std::optional<uint64_t> peak_memory_of(const EndedTrial& trial, TrialResult& result) {
   if (const std::string& regex = trial.spec.memory_metric_regex; !regex.empty()) {
     const auto value = last_size(launch::tail_of(trial.paths.output(), SIZE_MAX), regex);
     if (value) return *value;
+    if (result.outcome == Outcome::kOk) result.notes.push_back(value.error());
   }
   if (trial.reports.device_memory() > 0) return trial.reports.device_memory();
   const uint64_t peak = trial.resources.peak_memory();
@@ -165,7 +175,7 @@ std::vector<std::string> notes_of(const EndedTrial& trial) {
 
 TrialResult result_of(const EndedTrial& trial) {
   const Measurement& measurement = trial.reports.measurement();
-  const std::optional<Throughput> throughput = throughput_of(trial);
+  const auto throughput = throughput_of(trial);
   const Verdict found = verdict_on(trial, throughput);
   TrialResult result;
   result.outcome = found.outcome;
@@ -174,7 +184,7 @@ TrialResult result_of(const EndedTrial& trial) {
   result.is_certain = found.is_certain;
   result.steps = measurement.steps();
   if (found.outcome == Outcome::kOk) {
-    result.throughput = throughput;
+    if (throughput) result.throughput = *throughput;
     result.infers = measurement.infers();
     result.latency = measurement.latency(kFewestStepsAtEnd);
     const auto window = measurement.window(kFewestStepsAtEnd);
@@ -185,14 +195,19 @@ TrialResult result_of(const EndedTrial& trial) {
   } else {
     result.stderr_tail = last_words(trial);
   }
-  result.peak_memory_bytes = peak_memory_of(trial);
+  result.notes = notes_of(trial);
+  // The table has no room for all of it.
+  if (!throughput && is_by_metric(trial) && found.message.ends_with(throughput.error())) {
+    result.notes.push_back(throughput.error());
+  }
+  result.peak_memory_bytes = peak_memory_of(trial, result);
   result.fullest_gpu = trial.reports.fullest_gpu();
   result.memory_capacity_bytes = trial.reports.memory_capacity();
   result.resting_memory_bytes = trial.reports.resting_memory();
   result.epoch_samples = trial.reports.epoch_samples();
   result.host_use = trial.resources.host_use();
   result.data_wait_share = measurement.data_wait_share();
-  if (trial.spec.metric_regex.empty()) {
+  if (!is_by_metric(trial)) {
     result.tokens_per_sample = measurement.tokens_per_sample();
   }
   if (measurement.latest_ns() != 0) {
@@ -204,7 +219,6 @@ TrialResult result_of(const EndedTrial& trial) {
   result.limits = trial.reports.limits();
   result.compile_time = trial.reports.compile_time();
   result.step_samples = measurement.median_step_samples();
-  result.notes = notes_of(trial);
   return result;
 }
 

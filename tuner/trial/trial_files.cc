@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/printable.h"
 #include "machine/launch/output_tail.h"
 
 namespace redline::tuner {
@@ -88,7 +89,20 @@ std::string innermost_frames(const std::string& text) {
   return frames;
 }
 
-/// Calls `use(what the first group found, what stands behind it in the line)` for each match.
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// A line of stdout, and what the first group of a pattern found in it.
+struct Found {
+  std::string line;
+  size_t begin;
+  size_t end;
+
+  [[nodiscard]] std::string text() const { return line.substr(begin, end - begin); }
+};
+
+/// Calls `use(Found)` for each match.
 template <typename Use>
 void for_each_match(const std::string& text, const std::string& pattern, const Use& use) {
   const std::regex expression(pattern);
@@ -99,10 +113,61 @@ void for_each_match(const std::string& text, const std::string& pattern, const U
     const std::string line = text.substr(begin, end - begin);
     for (std::sregex_iterator match(line.begin(), line.end(), expression), none; match != none;
          ++match) {
-      const std::ssub_match& group = (*match)[1];
-      use(group.str(), std::string_view(group.second, line.end()));
+      if (!(*match)[1].matched) continue;
+      const auto at = static_cast<size_t>(match->position(1));
+      use(Found{line, at, at + static_cast<size_t>(match->length(1))});
     }
   }
+}
+
+/// `number` without the commas between its thousands.
+std::string ungrouped(std::string number) {
+  static const std::regex grouped(R"([+-]?\d{1,3}(,\d{3})+([^\d,][^,]*)?)");
+  if (std::regex_match(number, grouped)) std::erase(number, ',');
+  return number;
+}
+
+std::optional<double> number_in(const Found& found) {
+  const std::string plain = ungrouped(found.text());
+  char* rest = nullptr;
+  const double value = std::strtod(plain.c_str(), &rest);
+  return plain.empty() || *rest != '\0' ? std::nullopt : std::optional(value);
+}
+
+std::optional<uint64_t> size_in(const Found& found) {
+  const std::string size = ungrouped(found.text());
+  const std::string& line = found.line;
+  const size_t begin = std::min(line.find_first_not_of(' ', found.end), line.size());
+  const size_t end = std::min(line.find_first_not_of(kUnitLetters, begin), line.size());
+  // "peak ([0-9.]+)" on "peak 3.2 GiB": the unit stands behind the group.
+  auto value = parse_size(size + line.substr(begin, end - begin));
+  if (!value) value = parse_size(size);
+  return value ? std::optional(*value) : std::nullopt;
+}
+
+/// Extends what a group took to the end of its number: ([0-9.]+) takes only "1.1" of "1.1e+03".
+/// Whether "1,350" is one number or two is not known, so to take a part of it is an error, unless
+/// the pattern has the comma beside its group.
+tl::expected<Found, std::string> whole_number(Found found, const std::string& pattern) {
+  static const std::regex number(R"((\d{1,3}(,\d{3})+(?!\d)|\d+)(\.\d+)?([eE][+-]?\d+)?)");
+  const std::string& line = found.line;
+  const bool comma_before = line.substr(0, found.begin).ends_with(',') && has(pattern, ",(");
+  const bool comma_behind = line.substr(found.end).starts_with(',') && has(pattern, "),");
+  for (std::sregex_iterator it(line.begin(), line.end(), number), none; it != none; ++it) {
+    const auto begin = static_cast<size_t>(it->position());
+    const size_t end = begin + static_cast<size_t>(it->length());
+    if (end <= found.begin || begin >= found.end) continue;
+    const std::string before = begin < found.begin ? line.substr(begin, found.begin - begin) : "";
+    const std::string behind = end > found.end ? line.substr(found.end, end - found.end) : "";
+    if ((!before.empty() && !comma_before) || (has(behind, ",") && !comma_behind)) {
+      return tl::unexpected(fmt::format(
+          "takes '{}' of '{}'. Let its group take the whole number, as ([0-9.,e+-]+) does; if it "
+          "is a number of its own, write the comma beside the group",
+          found.text(), it->str()));
+    }
+    if (!comma_behind) return Found{line, found.begin, std::max(end, found.end)};
+  }
+  return found;
 }
 
 }  // namespace
@@ -120,27 +185,29 @@ std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
   return errors;
 }
 
-std::optional<double> last_match(const std::string& text, const std::string& pattern) {
-  std::optional<double> found;
-  for_each_match(text, pattern, [&found](const std::string& number, std::string_view) {
-    char* rest = nullptr;
-    const double value = std::strtod(number.c_str(), &rest);
-    if (!number.empty() && *rest == '\0') found = value;
-  });
-  return found;
+tl::expected<double, std::string> last_match(const std::string& text, const std::string& pattern) {
+  std::optional<Found> number, other;
+  for_each_match(text, pattern,
+                 [&](Found found) { (number_in(found) ? number : other) = std::move(found); });
+  if (number) {
+    const auto whole = whole_number(*std::move(number), pattern);
+    if (!whole) return tl::unexpected("--metric " + whole.error());
+    return *number_in(*whole);
+  }
+  if (!other) return tl::unexpected(std::string("no line on stdout matches --metric"));
+  return tl::unexpected(
+      fmt::format("--metric takes '{}', which is no number", printable(other->text())));
 }
 
-std::optional<uint64_t> last_size(const std::string& text, const std::string& pattern) {
-  std::optional<uint64_t> found;
-  for_each_match(text, pattern, [&found](const std::string& size, std::string_view rest) {
-    const size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
-    const size_t end = std::min(rest.find_first_not_of(kUnitLetters, begin), rest.size());
-    // "peak ([0-9.]+)" on "peak 3.2 GiB": the unit stands behind the group.
-    auto value = parse_size(size + std::string(rest.substr(begin, end - begin)));
-    if (!value) value = parse_size(size);
-    if (value) found = *value;
+tl::expected<uint64_t, std::string> last_size(const std::string& text, const std::string& pattern) {
+  std::optional<Found> size;
+  for_each_match(text, pattern, [&](Found found) {
+    if (size_in(found)) size = std::move(found);
   });
-  return found;
+  if (!size) return tl::unexpected(std::string("no line on stdout has what --memory-metric takes"));
+  const auto whole = whole_number(*std::move(size), pattern);
+  if (!whole) return tl::unexpected("--memory-metric " + whole.error());
+  return *size_in(*whole);
 }
 
 bool catches(const std::string& status, int number) {

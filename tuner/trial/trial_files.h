@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <optional>
 #include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 namespace redline::tuner {
@@ -17,11 +17,13 @@ namespace redline::tuner {
 [[nodiscard]] std::vector<std::string> elastic_errors(const std::filesystem::path& folder);
 
 /// For --metric: the last number that the first group of `pattern` (ECMAScript) finds, searching
-/// line by line; nullopt if it finds none.
-[[nodiscard]] std::optional<double> last_match(const std::string& text, const std::string& pattern);
+/// line by line. Commas may stand between its thousands ("1,350.0"). The error says that no line
+/// matches, or what of a line the group took that is no number or only a part of one.
+[[nodiscard]] tl::expected<double, std::string> last_match(const std::string& text,
+                                                           const std::string& pattern);
 /// For --memory-metric: the same as bytes, by the unit within the group or behind it ("3.2 GiB").
-[[nodiscard]] std::optional<uint64_t> last_size(const std::string& text,
-                                                const std::string& pattern);
+[[nodiscard]] tl::expected<uint64_t, std::string> last_size(const std::string& text,
+                                                            const std::string& pattern);
 
 /// Where `processes` hang: one block for each process, its innermost Python frames first; empty if
 /// none answers. Waits at most a second. `directory` is TrialPaths::stacks().

@@ -14,14 +14,45 @@ namespace redline::tuner {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 
 TEST(Metric, TheLastMatchCounts) {
   const std::string pattern = R"(([0-9.eE+-]+) img/s)";
   EXPECT_EQ(last_match("1 img/s\n2.5e2 img/s 3 img/s\nend", pattern), 3.0);
-  EXPECT_EQ(last_match("nothing", pattern), std::nullopt);
   EXPECT_EQ(last_match("7 img/s\n... img/s\n", pattern), 7.0) << "'...' is no number";
-  EXPECT_EQ(last_match("", pattern), std::nullopt);
-  EXPECT_EQ(last_match(std::string(1 << 20, '1'), "(x)"), std::nullopt);
+  for (const std::string& text :
+       {std::string("nothing"), std::string(), std::string(1 << 20, '1')}) {
+    EXPECT_EQ(last_match(text, "(x)").error(), "no line on stdout matches --metric");
+  }
+  EXPECT_EQ(last_match("... img/s", pattern).error(), "--metric takes '...', which is no number");
+}
+
+TEST(Metric, ANumberCountsAsAWhole) {
+  const std::string digits = "rate ([0-9.]+)", all = "rate ([0-9.,e+-]+)";
+  EXPECT_EQ(last_match("rate 1.1e+03 img/s", digits), 1100.0);
+  EXPECT_EQ(last_match("rate 95.5", "rate ([0-9]+)"), 95.5);
+  EXPECT_EQ(last_match("rate 1,350.0 img/s", all), 1350.0);
+  EXPECT_EQ(last_match("rate 12,345,678", all), 12345678.0);
+  EXPECT_EQ(last_match("rate -1.5e-3", all), -0.0015);
+  for (const char* text : {"1234,567", "1,35", "1,350,5", "1,"}) {
+    EXPECT_FALSE(last_match("rate " + std::string(text), all)) << text;
+  }
+}
+
+TEST(Metric, APartOfANumberIsNone) {
+  const auto error = [](const char* line, const char* pattern) {
+    const auto number = last_match(line, pattern);
+    return number ? std::to_string(*number) : number.error().substr(0, number.error().find('.'));
+  };
+  EXPECT_EQ(last_match("rate 1,350", "rate ([0-9.]+)").error(),
+            "--metric takes '1' of '1,350'. Let its group take the whole number, as "
+            "([0-9.,e+-]+) does; if it is a number of its own, write the comma beside the group");
+  EXPECT_THAT(error("1,350.0 img/s", "([0-9.]+) img/s"), HasSubstr("takes '350"));
+  EXPECT_THAT(error("1.1e+03 img/s", "([0-9.]+) img/s"), HasSubstr("takes '03' of '1"));
+  EXPECT_THAT(error("rate: 1350", ".*([0-9.]+)"), HasSubstr("takes '0' of '1350'"));
+  EXPECT_EQ(last_match("450,123", "([0-9]+),"), 450.0) << "the pattern says that the comma divides";
+  EXPECT_EQ(last_match("450,123.5", ",([0-9]+)"), 123.5);
+  EXPECT_EQ(last_match("450,1234", "^([0-9]+)"), 450.0) << "no thousands";
 }
 
 TEST(Metric, AProgressBarIsManyLines) {
@@ -42,7 +73,11 @@ TEST(Metric, AMemoryIsReadWithItsUnit) {
   EXPECT_EQ(last_size("peak 1.5 GiB, free 2 GiB", "peak ([0-9.]+)"), 3U << 29);
   EXPECT_EQ(last_size("peak 2MB", "peak ([0-9]+ ?[A-Z]+)"), 2'000'000U);
   EXPECT_EQ(last_size("peak 77 so far", "peak ([0-9]+)"), 77U) << "'so' is no unit";
-  EXPECT_EQ(last_size("peak ?", "peak (.)"), std::nullopt);
+  EXPECT_EQ(last_size("peak 1.5 GiB", "peak ([0-9]+)"), 3U << 29);
+  EXPECT_EQ(last_size("peak 1,536 MiB", "peak ([0-9,]+)"), 3U << 29);
+  EXPECT_THAT(last_size("peak 1,536 MiB", "peak ([0-9]+)").error(),
+              HasSubstr("--memory-metric takes '1' of '1,536'"));
+  EXPECT_FALSE(last_size("peak ?", "peak (.)"));
 }
 
 TEST(HangStacks, OnlyWhoCatchesTheSignalIsAsked) {

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/secrets.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "machine/launch/command.h"
@@ -52,6 +53,15 @@ int fail_setup(const std::string& what) {
   return fail(what + ". Build or install Redline whole: ./scripts/setup");
 }
 
+/// Says so if the file was found for a command that the given one does not begin with: more
+/// arguments, such as those of a longer training, may follow.
+void compare_commands(const std::string& file, const std::vector<std::string>& tuned,
+                      const std::vector<std::string>& command) {
+  const std::vector<std::string> given = without_secrets(command);
+  if (std::ranges::mismatch(tuned, given).in1 == tuned.end()) return;
+  say(fmt::format("{} was found for another command: {}", file, format_command(tuned)));
+}
+
 /// Fills the placeholders of the command and of its environment, and gives the other knobs to the
 /// start-up hook. Not 0: the exit status of an error.
 int set_knobs(const std::string& file, std::vector<std::string>& command,
@@ -61,20 +71,22 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
     return fail(config.error() + ". autotune writes such a file: autotune -o best.json -- CMD");
   }
   if (const auto warning = foreign_writer(file)) say(*warning);
+  compare_commands(file, config->command, command);
+  const tuner::Config& knobs = config->knobs;
   std::set<std::string> filled;
-  for (std::string& word : command) word = tuner::fill_placeholders(word, *config, &filled);
+  for (std::string& word : command) word = tuner::fill_placeholders(word, knobs, &filled);
   for (const auto& [name, value] : launch::Environment::current()) {
-    environment.set(name, tuner::fill_placeholders(value, *config, &filled));
+    environment.set(name, tuner::fill_placeholders(value, knobs, &filled));
   }
-  for (const auto& [name, value] : *config) {
+  for (const auto& [name, value] : knobs) {
     if (filled.contains(name)) continue;
     if (const auto known = tuner::check_hook_knob(name, value); !known) {
       return fail(file + ": " + known.error() + ". Give the command that was tuned");
     }
   }
   if (!environment.add_python_startup()) return fail_setup("its Python files are missing");
-  environment.set("REDLINE_KNOBS", tuner::knobs_json(*config, filled));
-  std::fprintf(stderr, "redline: %s (%s)\n", summary(*config).c_str(), file.c_str());
+  environment.set("REDLINE_KNOBS", tuner::knobs_json(knobs, filled));
+  std::fprintf(stderr, "redline: %s (%s)\n", summary(knobs).c_str(), file.c_str());
   return 0;
 }
 

@@ -148,7 +148,7 @@ def test_a_study_is_not_mixed_with_another(run, tune, tmp_path):
     assert "its trials had another command" in other.stderr
 
 
-def test_each_command_has_a_study_of_its_own(run, tune, tmp_path):
+def test_each_command_has_a_study_of_its_own(run, tune, program, tmp_path):
     assert run(tune("--max-trials", "2"), cwd=tmp_path).returncode == 0
     for options in ([], ["--resume"]):
         other = run(tune("--max-trials", "3", *options, seconds="0.01"), cwd=tmp_path)
@@ -156,6 +156,11 @@ def test_each_command_has_a_study_of_its_own(run, tune, tmp_path):
         assert "the study is autotune.study-2.db" in other.stderr
     assert len(trials_of(tmp_path)) == 2
     assert (tmp_path / "autotune.study-2.html").exists()
+    # best.json is the second's now.
+    for study, line in (("autotune.study.db", 'run it:  sh -c "$(autotune apply autotune.study.db)"'),
+                        ("autotune.study-2.db", "run it:  redline run --config best.json -- ")):
+        shown = run([program("autotune"), "show", study], cwd=tmp_path)
+        assert shown.stdout.splitlines()[-1].startswith(line)
 
 
 def test_on_a_terminal_the_same_command_is_asked_whether_it_goes_on(run, tune, tmp_path):

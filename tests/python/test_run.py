@@ -32,6 +32,17 @@ def test_knobs_are_set_and_said(run, program, python, best):
     assert tuned.stderr == f"redline: amp bf16, batch_size 16 ({config})\n"
 
 
+def test_a_configuration_of_another_command_is_said(run, program, best):
+    config = best({}, command=["true", "--token", "***"])
+    redline = [program("redline"), "run", "--config", config, "--"]
+    for command in (["true", "--token", "mine"], ["true", "--token", "mine", "--epochs", "90"]):
+        assert "another command" not in run([*redline, *command]).stderr
+    for command in (["true"], ["true", "--epochs", "90"]):
+        done = run([*redline, *command])
+        assert done.returncode == 0
+        assert f"redline: {config} was found for another command: true --token '***'\n" in done.stderr
+
+
 def test_placeholders_are_filled_in_the_command_and_its_environment(run, program, best):
     config = best({"batch_size": 16, "lr": 0.5, "amp": "off"})
     show = 'echo "$0 $RATE $REDLINE_KNOBS"'

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/help_formatter.h"
+#include "base/secrets.h"
 #include "tuner/show/table.h"
 
 namespace redline::tuner {
@@ -21,7 +22,7 @@ struct Request {
   int64_t trial = 0;
 };
 
-StudyTerms terms_of(const StudyContent& study) {
+StudyTerms terms_of(const StudyContent& study, const std::optional<Best>& best) {
   StudyTerms terms;
   terms.study = study.path;
   terms.why_ended = study.why_ended;
@@ -31,6 +32,11 @@ StudyTerms terms_of(const StudyContent& study) {
   terms.metric_regex = study.identity.metric_regex;
   terms.memory_metric_regex = study.identity.memory_metric_regex;
   terms.objective = study.identity.searched_for();
+  const auto written = read_config(terms.output);
+  if (written && best &&
+      (written->knobs != best->config || written->command != without_secrets(terms.command))) {
+    terms.output.clear();
+  }
   return terms;
 }
 
@@ -48,7 +54,7 @@ std::string table_text(const StudyContent& study, const TextStyle& style) {
 Result<std::string> exported(const StudyContent& study, const Request& request) {
   const History history = study.history();
   const std::optional<Best> best = find_best(history);
-  const StudyTerms terms = terms_of(study);
+  const StudyTerms terms = terms_of(study, best);
   if (request.format == "csv") return study_csv(history, study.space);
   if (request.format == "json") return tune_json(history, best, terms, false);
   return study_page(history, study.space, best, terms);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/secrets.h"
 #include "trace/report/html.h"
 #include "tuner/study/study_figures.h"
 
@@ -43,8 +42,8 @@ std::string card(const std::string& title, const std::string& body) {
   return fmt::format("<section class=card><h2>{}</h2>{}</section>\n", title, body);
 }
 
-std::string verdict_card(const std::optional<Best>& best, const std::vector<std::string>& command,
-                         const std::string& config_path, const char* unit) {
+std::string verdict_card(const std::optional<Best>& best, const StudyTerms& terms,
+                         const char* unit) {
   if (!best) return card("No trial succeeded", "<p>The table below says why.</p>");
   const Throughput& rate = best->estimate.score;
   std::string text = fmt::format(
@@ -64,9 +63,7 @@ std::string verdict_card(const std::optional<Best>& best, const std::vector<std:
     if (!line.empty()) text += "<p>" + line + "</p>";
   }
   text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";
-  text +=
-      fmt::format("<pre>redline run --config {} -- {}</pre>", escape(format_command({config_path})),
-                  escape(format_command(without_secrets(command))));
+  text += "<pre>" + escape(run_text(terms)) + "</pre>";
   return card("Best", text);
 }
 
@@ -174,7 +171,7 @@ std::string study_page(const History& history, const Space& space, const std::op
       escape(terms.study), trace::page_style(), kStyle, history.trials().size(), failed,
       format_wait(used));
   if (!terms.why_ended.empty()) page += "<p>" + escape(terms.why_ended) + "</p>\n";
-  page += verdict_card(best, terms.command, terms.output, unit);
+  page += verdict_card(best, terms, unit);
   if (best && best->profile) page += profile_card(*best->profile);
   if (!history.empty()) {
     page +=

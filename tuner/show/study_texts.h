@@ -31,7 +31,8 @@ struct StudyTerms {
   /// Why the search ended before its budget was used; empty if it used it, or if nobody knows.
   std::string why_ended;
   std::string study = "autotune.study.db";
-  std::string output = "best.json";  ///< where the best configuration is written
+  /// Where the best configuration is written; empty: another search has written its own there.
+  std::string output = "best.json";
 };
 
 /// One HTML page without references to anything outside.
@@ -62,6 +63,9 @@ struct StudyTerms {
 /// Everything that a study knows about one trial. The error names the study and how many trials it
 /// has.
 [[nodiscard]] Result<std::string> trial_text(const StudyContent& study, int64_t id);
+
+/// The shell's command that starts the job with the best configuration, without its secrets.
+[[nodiscard]] std::string run_text(const StudyTerms& terms);
 
 /// "65,536 tokens/s: 128 a sample"; empty if samples are not sequences.
 [[nodiscard]] std::string tokens_text(const Best& best, const std::string& indent);

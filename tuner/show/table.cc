@@ -193,6 +193,14 @@ std::string Table::line(const History& history) const {
   return text + "\n";
 }
 
+std::string run_text(const StudyTerms& terms) {
+  if (terms.output.empty()) {
+    return fmt::format("sh -c \"$(autotune apply {})\"", format_command({terms.study}));
+  }
+  return fmt::format("redline run --config {} -- {}", format_command({terms.output}),
+                     format_command(without_secrets(terms.command)));
+}
+
 std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   const Throughput& rate = best.estimate.score;
   std::string text = style_.painted(
@@ -227,8 +235,7 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   text += tokens_text(best, "      ");
   text += energy_text(best, "      ");
   text += epoch_cost_text(best, terms.cost_per_hour, "      ");
-  return text + fmt::format("run it:  redline run --config {} -- {}\n", terms.output,
-                            format_command(without_secrets(terms.command)));
+  return text + "run it:  " + run_text(terms) + "\n";
 }
 
 std::string Table::profile_lines(const BestProfile& profile) const {

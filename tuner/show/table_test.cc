@@ -90,6 +90,11 @@ TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
   const std::optional<Best> best = find_best(history_);
   EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, {}),
               HasSubstr("\n      12,800 tokens/s: 128 a sample\n"));
+  StudyTerms terms;
+  terms.command = {"train"};
+  terms.output = "my best.json";
+  EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, terms),
+              EndsWith("\nrun it:  redline run --config 'my best.json' -- train\n"));
   EXPECT_THAT(study_csv(history_, space_), HasSubstr("ok,100,99,101,12800,"));
   EXPECT_THAT(tune_json(history_, best, {}, false), HasSubstr("\"tokens_per_s\": 12800.0"));
 }

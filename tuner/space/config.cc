@@ -73,7 +73,7 @@ std::string knobs_json(const Config& config, const std::set<std::string>& withou
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-tl::expected<Config, std::string> parse_config(const std::string& json_text) {
+tl::expected<TunedConfig, std::string> parse_config(const std::string& json_text) {
   const json file = json::parse(json_text, nullptr, false);
   if (file.is_discarded()) return tl::unexpected(std::string("it is not JSON"));
   if (!file.is_object() || !file.contains("schema")) {
@@ -87,17 +87,20 @@ tl::expected<Config, std::string> parse_config(const std::string& json_text) {
   if (knobs == file.end() || !knobs->is_object()) {
     return tl::unexpected(std::string("it has no \"knobs\" object"));
   }
-  Config config;
+  TunedConfig config;
   for (const auto& [name, value] : knobs->items()) {
     if (value.is_structured() || value.is_null()) {
       return tl::unexpected(fmt::format("knob {} is neither a number nor a word", name));
     }
-    config[name] = text_of(value);
+    config.knobs[name] = text_of(value);
+  }
+  if (const auto command = file.find("command"); command != file.end() && command->is_array()) {
+    for (const json& word : *command) config.command.push_back(text_of(word));
   }
   return config;
 }
 
-tl::expected<Config, std::string> read_config(const std::string& path) {
+tl::expected<TunedConfig, std::string> read_config(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;

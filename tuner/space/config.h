@@ -42,11 +42,17 @@ using Config = std::map<std::string, std::string>;
 /// The schema of best.json, the file that `autotune` writes and `redline run` reads.
 constexpr const char* kConfigSchema = "redline.config/1";
 
-/// Reads the knobs out of the text of such a file. Numbers become their digits, true and false
-/// become "on" and "off". The error says what is wrong with the text.
-[[nodiscard]] tl::expected<Config, std::string> parse_config(const std::string& json_text);
+/// What such a file says.
+struct TunedConfig {
+  Config knobs;
+  std::vector<std::string> command;  ///< that was tuned, without its secrets; empty if unknown
+};
+
+/// Reads the text of such a file. Numbers become their digits, true and false become "on" and
+/// "off". The error says what is wrong with the text.
+[[nodiscard]] tl::expected<TunedConfig, std::string> parse_config(const std::string& json_text);
 
 /// The same from a file; the error begins with the path.
-[[nodiscard]] tl::expected<Config, std::string> read_config(const std::string& path);
+[[nodiscard]] tl::expected<TunedConfig, std::string> read_config(const std::string& path);
 
 }  // namespace redline::tuner

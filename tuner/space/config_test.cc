@@ -10,9 +10,12 @@ using ::testing::HasSubstr;
 
 TEST(ConfigFile, ReadsKnobsAsTheirUsersWriteThem) {
   const auto config = parse_config(
-      R"({"schema": "redline.config/1", "knobs": {"batch_size": 256, "amp": "bf16", "x": true, "lr": 0.5}})");
+      R"({"schema": "redline.config/1", "knobs": {"batch_size": 256, "amp": "bf16", "x": true, "lr": 0.5},
+          "command": ["python", "t.py"]})");
   ASSERT_TRUE(config) << config.error();
-  EXPECT_EQ(*config, (Config{{"batch_size", "256"}, {"amp", "bf16"}, {"x", "on"}, {"lr", "0.5"}}));
+  EXPECT_EQ(config->command, (std::vector<std::string>{"python", "t.py"}));
+  EXPECT_EQ(config->knobs,
+            (Config{{"batch_size", "256"}, {"amp", "bf16"}, {"x", "on"}, {"lr", "0.5"}}));
 }
 
 TEST(ConfigFile, SaysWhatIsWrong) {

@@ -21,6 +21,9 @@ void learn_from(const FinishedTrial& trial, Space& space) {
   if (has_ddp_knobs) space.add_ddp_knobs();
   std::map<std::string, std::string> unused = trial.result.unused;
   for (const auto& [knob, limit] : trial.result.limits) {
+    // The limit is the hook's, and a placeholder does not need the hook. Nor is the accumulation of
+    // --global-batch a placeholder's.
+    if (space.first.contains(knob) && !(knob == "accumulation" && space.samples_a_step)) continue;
     space.most[knob] = limit.most;
     if (!space.limit(knob, limit.most, limit.why)) unused.emplace(knob, limit.why);
   }

@@ -125,6 +125,14 @@ TEST(History, AValueThatAJobCannotTakeRanTheDefaults) {
   Space above = *make_space({"num_workers=2,4", "amp=off,bf16"}, {"python", "train.py"}, {});
   learn_from(told, above);
   EXPECT_EQ(above.unread.size(), 1) << "none of the values that were asked for can be applied";
+  Space placed = *make_space({"num_workers=0..4"}, {"python", "train.py", "{num_workers}"}, {});
+  learn_from(told, placed);
+  EXPECT_EQ(placed.find("num_workers")->text(), "0..4") << "the script sets it, not the hook";
+  EXPECT_EQ(placed.canonical({{"num_workers", "3"}}, {}), (Config{{"num_workers", "3"}}));
+  Space global = *make_space({}, {"python", "train.py"}, {.cores = 2}, 16);
+  told.result.limits = {{"accumulation", {.most = 1, .why = "the optimizer steps with a closure"}}};
+  learn_from(told, global);
+  EXPECT_EQ(global.find("batch_size")->text(), "16");
 }
 
 TEST(History, KnobsThatJoinedTheSpaceAreReadWithTheirTrials) {

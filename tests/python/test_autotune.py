@@ -426,6 +426,29 @@ def test_output_that_cannot_be_written_is_an_error(run, tune, tmp_path):
     assert len(trials_of(tmp_path)) == 2, "the study is complete all the same"
 
 
+def test_no_output_overwrites_the_study(run, program, tmp_path):
+    autotune = program("autotune")
+    search = [autotune, "--knob", "x=1,2", "--metric", "rate ([0-9]+)", "--max-trials", "2"]
+    job = ["--", "echo", "rate {x}"]
+    for options, error in (
+        (["--study", "a.db", "-o", "./a.db"], "-o ./a.db is the study. Choose another file"),
+        (["--study", "a.html"], "--study a.html: the page about the study gets this name. Choose another one, such as "
+                                "autotune.study.db"),
+        (["-o", "autotune.study.html"], "-o autotune.study.html: the page about the study gets this name. Choose another "
+                                        "file"),
+    ):
+        done = run([*search, *options, *job], cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, f"autotune: {error}\n")
+        assert list(tmp_path.iterdir()) == []
+    assert run([*search, "--study", "a.db", *job], cwd=tmp_path).returncode == 0
+    (tmp_path / "link.db").symlink_to("a.db")
+    before = (tmp_path / "a.db").read_bytes()
+    for command, output in (("export", "a.db"), ("apply", "a.db"), ("apply", "link.db")):
+        done = run([autotune, command, "a.db", "-o", output], cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, f"autotune: -o {output} is the study. Choose another file\n")
+        assert (tmp_path / "a.db").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("options", "command", "stream", "status"),
     [

@@ -43,6 +43,9 @@ struct Options : StudyTerms {
   [[nodiscard]] TrialSpec prototype() const;
 };
 
+/// Whether both paths lead to the same file, whether it exists or not.
+[[nodiscard]] bool same_file(const std::string& one, const std::string& other);
+
 /// Reads the command line. Prints help, the version and usage errors itself: it then returns
 /// nullopt, and the program must end with `exit_status` (0 or 2).
 [[nodiscard]] std::optional<Options> parse_options(int argc, char** argv, int& exit_status);

@@ -93,6 +93,14 @@ int report_usage(const CLI::ParseError& error) {
 
 }  // namespace
 
+bool same_file(const std::string& one, const std::string& other) {
+  std::error_code ignored;
+  const auto whole = [&ignored](const std::string& path) {
+    return std::filesystem::absolute(path, ignored).lexically_normal();
+  };
+  return std::filesystem::equivalent(one, other, ignored) || whole(one) == whole(other);
+}
+
 std::string Options::page_path() const {
   return std::filesystem::path(study).replace_extension(".html");
 }

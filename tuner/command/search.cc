@@ -248,6 +248,24 @@ Options with_own_study(Options options, const StudyIdentity& identity) {
   return options;
 }
 
+/// Why the search cannot write its results where it was told to; empty if it can.
+std::string why_not_to(const Options& options) {
+  if (same_file(options.output, options.study)) {
+    return fmt::format("-o {} is the study. Choose another file", options.output);
+  }
+  if (same_file(options.page_path(), options.study)) {
+    return fmt::format(
+        "--study {}: the page about the study gets this name. Choose another one, "
+        "such as autotune.study.db",
+        options.study);
+  }
+  if (same_file(options.output, options.page_path())) {
+    return fmt::format("-o {}: the page about the study gets this name. Choose another file",
+                       options.output);
+  }
+  return "";
+}
+
 }  // namespace
 
 int run_search_command(const Options& given) {
@@ -294,6 +312,7 @@ int run_search_command(const Options& given) {
       .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
       .share = share_text(*shares)};
   options = with_own_study(std::move(options), identity);
+  if (const std::string why = why_not_to(options); !why.empty()) return fail(why, kUsage);
   catch_signals();
   if (const auto warning = foreign_writer(options.study))
     put(stderr, fmt::format("autotune: {}\n", *warning));

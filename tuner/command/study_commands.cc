@@ -48,7 +48,8 @@ std::string table_text(const StudyContent& study, const TextStyle& style) {
     history.add(trial);
     text += table.line(history);
   }
-  return text + table.summary(history, find_best(history), terms_of(study));
+  const std::optional<Best> best = find_best(history);
+  return text + table.summary(history, best, terms_of(study, best));
 }
 
 Result<std::string> exported(const StudyContent& study, const Request& request) {
@@ -95,6 +96,10 @@ int finish(const Result<std::string>& text, const std::string& path) {
 }
 
 int run(const std::string& command, const Request& request) {
+  if (same_file(request.output, request.study)) {
+    put(stderr, fmt::format("autotune: -o {} is the study. Choose another file\n", request.output));
+    return kUsage;
+  }
   const Result<StudyContent> study = read_study(request.study);
   if (!study) return finish(tl::unexpected(study.error()), "");
   if (command == "show") return finish(shown(*study, request), "");

@@ -133,7 +133,8 @@ std::string why_nothing_worked(const History& history, bool is_stopped) {
 
 Result<void> write_page(const History& history, const Space& space, const std::optional<Best>& best,
                         const Options& options) {
-  return write_atomically(options.page_path(), study_page(history, space, best, options));
+  return write_atomically(options.page_path(), study_page(history, space, best, options),
+                          "--study");
 }
 
 /// Returns the error; empty if there is none.

@@ -160,10 +160,12 @@ std::string best_json(const Best& best, const History& history,
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-Result<void> write_atomically(const std::string& path, const std::string& text) {
+Result<void> write_atomically(const std::string& path, const std::string& text,
+                              const char* option) {
   const auto written = write_file(path, text);
   if (written) return {};
-  return tl::unexpected(written.error() + ". Give -o a file in a folder that can be written");
+  return tl::unexpected(
+      fmt::format("{}. Give {} a file in a folder that can be written", written.error(), option));
 }
 
 }  // namespace redline::tuner

@@ -79,7 +79,8 @@ struct Best {
 [[nodiscard]] std::string best_json(const Best& best, const History& history,
                                     const std::vector<std::string>& command);
 
-/// write_file(), whose error also says what to do.
-[[nodiscard]] Result<void> write_atomically(const std::string& path, const std::string& text);
+/// write_file(), whose error also says what to do. `option` says where the file goes.
+[[nodiscard]] Result<void> write_atomically(const std::string& path, const std::string& text,
+                                            const char* option = "-o");
 
 }  // namespace redline::tuner

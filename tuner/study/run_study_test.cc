@@ -510,6 +510,8 @@ TEST_F(StudyRuns, BestConfigIsReplacedInOneStep) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe)) << "what is no file is written to";
   EXPECT_THAT(write_atomically(folder_ + "/none/b.json", "x").error(),
               HasSubstr("No such file or directory. Give -o"));
+  EXPECT_THAT(write_atomically(folder_ + "/none/s.html", "x", "--study").error(),
+              HasSubstr("No such file or directory. Give --study a file"));
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ std::vector<std::string> candidate_values(const Knob& knob) {
     values.push_back(std::to_string(at));
     int64_t next = at + 1;
     if (at >= knob.low + kEachUpTo || at >= kEachUpTo) {
-      next = std::max<int64_t>(next, std::llround(static_cast<double>(at) * kStepUp));
+      const auto value = static_cast<double>(at);
+      next = std::max<int64_t>(next, std::llround(at < 0 ? value / kStepUp : value * kStepUp));
       if (knob.name == "batch_size") next = (next + kEvenBatch - 1) / kEvenBatch * kEvenBatch;
       if (at < knob.high) next = std::min(next, knob.high);
     }

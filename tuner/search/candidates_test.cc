@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace redline::tuner {
 namespace {
 
@@ -33,6 +35,16 @@ TEST(Candidates, HaveTheLastStepsToALimitAboveTheBest) {
   EXPECT_FALSE(batches.contains(161)) << "a step of less than one per cent";
   EXPECT_FALSE(batches.contains(155)) << "below the best even sizes suffice";
   EXPECT_TRUE(batches.contains(1024));
+}
+
+TEST(Candidates, OfAWideRangeAreFewOnBothSidesOfZero) {
+  const std::vector<std::string> values = candidate_values(*parse_knob("x=-1000000..1000000"));
+  EXPECT_LT(values.size(), 1000);
+  EXPECT_EQ(values.front(), "-1000000");
+  EXPECT_EQ(values.back(), "1000000");
+  for (const char* small : {"-17", "-1", "0", "1", "17"}) {
+    EXPECT_EQ(std::count(values.begin(), values.end(), small), 1) << small;
+  }
 }
 
 TEST(Candidates, AreWithinTheRange) {

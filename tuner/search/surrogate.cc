@@ -155,7 +155,7 @@ std::vector<std::string> values_of(const Knob& knob) {
   while (at <= static_cast<double>(knob.high)) {
     std::string value = std::to_string(knob.nearest(at));
     if (values.empty() || values.back() != value) values.push_back(std::move(value));
-    at = every ? at + 1 : std::max(at + 1, at * kStep);
+    at = every ? at + 1 : std::max(at + 1, at < 0 ? at / kStep : at * kStep);
   }
   return values;
 }

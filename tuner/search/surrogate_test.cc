@@ -77,5 +77,18 @@ TEST_F(SurrogateOf, ANumberIsTriedNearTheBestAndOneValueBesideIt) {
       << "a quarter more, in multiples of eight";
 }
 
+TEST_F(SurrogateOf, AWideRangeBelowZeroHasFewValues) {
+  space_ = *make_space({"x=-1000000..0"}, {"train", "{x}"}, {});
+  history_ = History(space_);
+  TrialResult result;
+  result.outcome = Outcome::kOk;
+  result.throughput = Throughput{100, 100, 100};
+  history_.add({.id = 1, .config = {{"x", "-1000000"}}, .why = "", .result = result});
+  int tried = 0;
+  (void)most_promising(space_, history_, {0, 0}, [&tried](const Config&) { return ++tried < 0; });
+  EXPECT_GT(tried, 10);
+  EXPECT_LT(tried, 1000);
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -15,6 +15,7 @@ namespace redline::tuner {
 namespace {
 
 constexpr int64_t kWholeBatch = 8;
+constexpr int64_t kFarthest = int64_t{1} << 53;  // searches calculate with double
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -152,6 +153,9 @@ tl::expected<Knob, std::string> parse_knob(const std::string& text) {
     const auto low = parse_integer(std::string_view(specification).substr(0, dots));
     const auto high = parse_integer(std::string_view(specification).substr(dots + 2));
     if (!low || !high) return error(text, knob.name, "a range is LOW..HIGH, two integers");
+    if (*low < -kFarthest || *high > kFarthest) {
+      return error(text, knob.name, fmt::format("a range goes no farther than {}", kFarthest));
+    }
     knob.low = *low;
     knob.high = *high;
     if (knob.low > knob.high) {

@@ -53,6 +53,14 @@ TEST(Knob, ErrorsSayWhatIsWrongAndWhatWouldBeRight) {
         Row{"=1",
             "--knob =1: a name is letters, digits, '_' and '-'. Example: --knob "
             "batch_size=8..512"},
+        Row{"x=1..2,8",
+            "--knob x=1..2,8: a range is LOW..HIGH, two integers. Example: --knob x=1,2,4"},
+        Row{"x=0..9223372036854775807",
+            "--knob x=0..9223372036854775807: a range goes no farther than 9007199254740992. "
+            "Example: --knob x=1,2,4"},
+        Row{"x=-9223372036854775808..0",
+            "--knob x=-9223372036854775808..0: a range goes no farther than 9007199254740992. "
+            "Example: --knob x=1,2,4"},
         Row{"batch_size=1..99999999999999999999",
             "--knob batch_size=1..99999999999999999999: a range is LOW..HIGH, two integers. "
             "Example: --knob batch_size=8..512"}}) {

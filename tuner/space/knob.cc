@@ -149,7 +149,9 @@ tl::expected<Knob, std::string> parse_knob(const std::string& text) {
   }
   const std::string specification = text.substr(equals + 1);
 
-  if (const size_t dots = specification.find(".."); dots != std::string::npos) {
+  const size_t dots = specification.find("..");
+  // "../a.yaml" is a path.
+  if (dots != std::string::npos && specification.find('/') == std::string::npos) {
     const auto low = parse_integer(std::string_view(specification).substr(0, dots));
     const auto high = parse_integer(std::string_view(specification).substr(dots + 2));
     if (!low || !high) return error(text, knob.name, "a range is LOW..HIGH, two integers");

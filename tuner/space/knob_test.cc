@@ -17,7 +17,8 @@ TEST(Knob, ReadsRangesAndChoices) {
         Row{"num_workers=0..0", "0..0", true, true},
         Row{"amp=off,bf16,fp16", "off,bf16,fp16", false, false},
         Row{"prefetch_factor=2,4,8", "2,4,8", false, true}, Row{"shift=-4..4", "-4..4", true, true},
-        Row{"name=a=b,c", "a=b,c", false, false}}) {
+        Row{"name=a=b,c", "a=b,c", false, false},
+        Row{"config=../a.yaml,../b.yaml", "../a.yaml,../b.yaml", false, false}}) {
     const auto knob = parse_knob(row.text);
     ASSERT_TRUE(knob) << knob.error();
     EXPECT_EQ(knob->text(), row.shown);

@@ -147,6 +147,13 @@ def test_each_cycle_is_a_trace(record, python, script):
     assert sorted(map(step_numbers, cycles)) == [[2, 3], [5, 6]]
 
 
+def test_the_cycles_of_a_process_are_no_ranks(record, run, program, python, script, tmp_path):
+    record([python, script(TRAIN), "8", "return"], "--schedule", "wait=1,warmup=0,active=2,repeat=2")
+    report = run([program("redline"), "report", tmp_path / "traces", "--format", "json"])
+    said = json.loads(report.stdout)
+    assert (len(said["traces"]), said["ranks"]) == (2, None)
+
+
 def test_without_wait_the_first_step_is_recorded(record, python, script):
     schedule = "wait=0,warmup=0,active=2"
     _, (trace,) = record([python, script(TRAIN), "4", "return"], "--schedule", schedule, "--shapes")

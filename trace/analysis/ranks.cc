@@ -1,7 +1,9 @@
 #include "trace/analysis/ranks.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 
 namespace redline::trace {
 namespace {
@@ -117,16 +119,37 @@ std::optional<RankWaits> find_waits(const MatchedCollectives& matched,
   return waits;
 }
 
+namespace {
+
+// Kineto names no host, and processes of several containers may have one PID. Those that record at
+// the same time are not one process.
+bool may_be_of_one_process(const TraceFacts& left, const TraceFacts& right) {
+  return !left.host.empty() || left.end_ns <= right.begin_ns || right.end_ns <= left.begin_ns;
+}
+
+}  // namespace
+
 std::vector<int> rank_numbers(std::span<const RankSummary* const> traces) {
   std::set<int> taken;
   for (const RankSummary* trace : traces) {
     if (trace->facts.rank) taken.insert(*trace->facts.rank);
   }
   std::vector<int> numbers;
+  std::map<std::string_view, std::vector<size_t>> processes;  // of traces without a rank
   int lowest = 0;
   for (const RankSummary* trace : traces) {
-    while (!trace->facts.rank && !taken.insert(lowest).second) ++lowest;
-    numbers.push_back(trace->facts.rank.value_or(lowest));
+    const TraceFacts& facts = trace->facts;
+    const std::string_view process = facts.rank ? std::string_view() : facts.recorded.process;
+    std::vector<size_t>& windows = processes[process];
+    const auto window = std::ranges::find_if(
+        windows, [&](size_t other) { return may_be_of_one_process(facts, traces[other]->facts); });
+    if (window != windows.end()) {
+      numbers.push_back(numbers[*window]);
+      continue;
+    }
+    while (!facts.rank && !taken.insert(lowest).second) ++lowest;
+    if (!process.empty()) windows.push_back(numbers.size());
+    numbers.push_back(facts.rank.value_or(lowest));
   }
   return numbers;
 }

@@ -57,6 +57,7 @@ struct RankComparison {
 };
 
 /// The number of each trace's rank: its own or, where it names none, the lowest that no other has.
+/// Several windows of one process are of one rank.
 [[nodiscard]] std::vector<int> rank_numbers(std::span<const RankSummary* const> traces);
 
 /// nullopt for fewer than two ranks. `numbers`: what the ranks are called.

@@ -380,6 +380,24 @@ TEST(LateRank, ATraceWithoutANumberHasOneThatNoOtherHas) {
   EXPECT_EQ(numbers({{}, 0, {}, 2, 2, {}}), (std::vector{1, 0, 3, 2, 2, 4}));
 }
 
+TEST(LateRank, WindowsOfAProcessAreOfOneRank) {
+  const auto numbers = [](const std::string& host, std::vector<std::string> processes) {
+    std::vector<RankSummary> traces(processes.size());
+    for (size_t i = 0; i < processes.size(); ++i) {
+      TraceFacts& facts = traces[i].facts;
+      facts.host = host;
+      facts.recorded.process = processes[i].empty() ? "" : host + " " + processes[i];
+      facts.begin_ns = 100 * static_cast<int64_t>(i / 2);
+      facts.end_ns = facts.begin_ns + 100;
+    }
+    traces.back().facts.rank = 1;
+    return rank_numbers(pointers_to(traces));
+  };
+  EXPECT_EQ(numbers("node", {"8", "8", "9", "8", "", "", "8"}), (std::vector{0, 0, 2, 0, 3, 4, 1}));
+  EXPECT_EQ(numbers("", {"8", "8", "8", "9", "8"}), (std::vector{0, 2, 0, 3, 1}))
+      << "a PID of which two record at once is that of two containers";
+}
+
 TEST(LateRank, PartsSumToTheOwnWork) {
   const Analysis analysis = redline::testing::analysis_of(
       TraceText()

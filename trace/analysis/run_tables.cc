@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/statistics.h"
+#include "trace/analysis/ranks.h"
 
 namespace redline::trace {
 namespace {
@@ -44,18 +45,14 @@ std::optional<double> weighted_mean(std::optional<double> left, int64_t left_ns,
 }  // namespace
 
 std::vector<std::vector<size_t>> recordings_of_ranks(std::span<const RankSummary* const> traces) {
+  const std::vector<int> numbers = rank_numbers(traces);
   std::vector<std::vector<size_t>> ranks;
   std::map<int, size_t> index;
   for (size_t i = 0; i < traces.size(); ++i) {
     if (traces[i]->steps.empty()) continue;
-    const auto rank = traces[i]->facts.rank;
-    const auto known = rank ? index.find(*rank) : index.end();
-    if (known != index.end()) {
-      ranks[known->second].push_back(i);
-      continue;
-    }
-    if (rank) index[*rank] = ranks.size();
-    ranks.push_back({i});
+    const auto [rank, is_new] = index.try_emplace(numbers[i], ranks.size());
+    if (is_new) ranks.emplace_back();
+    ranks[rank->second].push_back(i);
   }
   return ranks;
 }

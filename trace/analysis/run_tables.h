@@ -17,8 +17,8 @@
 
 namespace redline::trace {
 
-/// The indices of each rank's traces, in order. A trace that names no rank counts as a rank of its
-/// own. Traces without a step are left out.
+/// The indices of the traces of each rank (rank_numbers), in order. Traces without a step are left
+/// out.
 [[nodiscard]] std::vector<std::vector<size_t>> recordings_of_ranks(
     std::span<const RankSummary* const> traces);
 

@@ -20,20 +20,18 @@
 namespace redline::trace {
 namespace {
 
-// The last trace of each rank: a job that recorded several cycles left several. A file that names
-// no rank counts as a rank of its own.
+// The last trace of each rank: a job that recorded several cycles left several.
 std::vector<const RankSummary*> last_of_each_rank(const std::vector<RankSummary>& traces) {
+  const std::vector<int> numbers = rank_numbers(pointers_to(traces));
   std::vector<const RankSummary*> ranks;
   std::map<int, size_t> index;
-  for (const RankSummary& summary : traces) {
-    const auto rank = summary.facts.rank;
-    const auto known = rank ? index.find(*rank) : index.end();
-    if (known != index.end()) {
-      if (!summary.steps.empty()) ranks[known->second] = &summary;
-      continue;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const auto [rank, is_new] = index.try_emplace(numbers[i], ranks.size());
+    if (is_new) {
+      ranks.push_back(&traces[i]);
+    } else if (!traces[i].steps.empty()) {
+      ranks[rank->second] = &traces[i];
     }
-    if (rank) index[*rank] = ranks.size();
-    ranks.push_back(&summary);
   }
   return ranks;
 }

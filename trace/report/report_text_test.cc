@@ -147,6 +147,29 @@ TEST(TextReport, RanksAreComparedByTheirLastTracesInTime) {
   EXPECT_EQ(json["ranks_of_several_processes"], nlohmann::json({0, 1}));
 }
 
+// A process without a process group names no rank.
+TEST(TextReport, TheWindowsOfOneProcessAreOneRank) {
+  const auto window_of = [](const char* pid, int steps, int64_t begin_ns, int64_t step_ns) {
+    TraceText text;
+    const Row row{.pid = pid};
+    text.top(R"("host_name": "node")");
+    text.slice("cpu_op", "aten::mm", begin_ns, begin_ns + steps * step_ns, row);
+    for (int step = 0; step < steps; ++step, begin_ns += step_ns) {
+      text.slice("user_annotation", fmt::format("ProfilerStep#{}", step), begin_ns,
+                 begin_ns + step_ns, row);
+    }
+    return *parse_trace(fmt::format("run/node_{}.{}.pt.trace.json", pid, begin_ns), text.str());
+  };
+  const auto first = window_of("8", 3, 0, 1'000'000);
+  const Report one = make_report({first, window_of("8", 1, 9'000'000, 5'000'000)});
+  EXPECT_EQ(one.rank_count, 1);
+  EXPECT_FALSE(one.comparison);
+  EXPECT_EQ(one.compared, std::vector<size_t>{1});
+  EXPECT_EQ(mean_step(one).mean_ns, 2'000'000) << "each step counts the same";
+  EXPECT_THAT(report_text(one, {}), HasSubstr("1 rank · 3 steps"));
+  EXPECT_EQ(make_report({first, window_of("9", 1, 9'000'000, 5'000'000)}).rank_count, 2);
+}
+
 std::string without_gpu_records(int number, const char* call, const char* top) {
   return TraceText()
       .rank(number, 2, "nccl")

@@ -385,11 +385,10 @@ std::string signed_duration(int64_t ns) { return (ns > 0 ? "+" : "") + format_du
 // of each rank, all on one clock.
 std::vector<uint32_t> traces_of_rank(const Session& session, const trace::Report& report,
                                      size_t rank) {
-  const size_t compared = report.compared[rank];
-  const auto number = report.traces[compared].facts.rank;
+  const std::vector<int> numbers = trace::rank_numbers(trace::pointers_to(report.traces));
   std::vector<uint32_t> traces;
   for (size_t t = 0; t < report.traces.size(); ++t) {
-    if (t != compared && (!number || report.traces[t].facts.rank != number)) continue;
+    if (numbers[t] != report.comparison->times[rank].rank) continue;
     if (const auto index = trace_at(session, report, t)) traces.push_back(*index);
   }
   return traces;

@@ -100,10 +100,19 @@ std::optional<RunFigures> run_figures(const Report& report) {
   return run;
 }
 
+namespace {
+constexpr double kLeastShare = 0.1;  // of the change, that an operator is named for
+}
+
 const DiffRow* changed_operator(const RunDiff& diff) {
   if (!diff.windows || !diff.runs.is_clear() || do_windows_disagree(diff)) return nullptr;
-  const bool is_slower = diff.runs.step().ratio.value > 1;
+  const StepChange& step = diff.runs.step();
+  const bool is_slower = step.ratio.value > 1;
+  const double change_ns = std::max(std::abs(step.after_ns - step.before_ns),
+                                    std::abs(static_cast<double>(diff.windows->step_delta_ns())));
   for (const DiffRow& row : diff.windows->operators) {  // the largest change first
+    // Of many equal rows some pass the test by chance.
+    if (static_cast<double>(std::abs(row.delta_ns())) < kLeastShare * change_ns) return nullptr;
     if (row.delta_ns() == 0 || (row.delta_ns() > 0) != is_slower) continue;
     if (row.verdict != Verdict::kUnclear && row.verdict != Verdict::kUnknown) return &row;
   }

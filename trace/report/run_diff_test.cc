@@ -119,6 +119,16 @@ TEST(RunDiffText, NamesTheOperatorThatChangedMost) {
               HasSubstr("Most in the operator aten::mm: +2.0 ms a step, 2 calls instead of 1."));
   diff.windows->operators[1].after_count = 1.04;
   EXPECT_THAT(run_diff_text(diff, {}), HasSubstr("aten::mm: +2.0 ms a step."));
+  diff.windows->operators = {planted};
+  diff.windows->operators[0].after_ns = 2'150'000;
+  EXPECT_EQ(changed_operator(diff), nullptr) << "150 us of 2 ms explain nothing";
+  diff.windows->operators[0].after_ns = 2'250'000;
+  EXPECT_NE(changed_operator(diff), nullptr);
+  DiffRow other;
+  other.after_ns = 3'000'000;
+  diff.windows->breakdown = {other};
+  EXPECT_EQ(changed_operator(diff), nullptr) << "nor 250 us of the 3 ms of the recorded steps";
+  diff.windows->operators = {noise, planted};
   DiffRow whole;
   whole.before_ns = 30'000'000;
   whole.after_ns = 20'000'000;

@@ -79,27 +79,34 @@ const char* gate_outcome_key(GateOutcome outcome) {
   return kKeys[static_cast<size_t>(outcome)];
 }
 
-std::string time_gate_words(const GateVerdict& gate, double limit) {
+namespace {
+const char* sure_words(bool is_assumed) {
+  return is_assumed ? "as far as so few runs tell, " : "surely ";
+}
+}  // namespace
+
+std::string time_gate_words(const GateVerdict& gate, double limit, bool is_assumed) {
+  const std::string what = fmt::format("more than {} slower", limit_words(limit));
   switch (*gate.time) {
     case GateOutcome::kSurelyBeyond:
-      return fmt::format("surely more than {} slower", limit_words(limit));
+      return sure_words(is_assumed) + what;
     case GateOutcome::kNoWorse:
-      return fmt::format("surely not more than {} slower", limit_words(limit));
+      return std::string(sure_words(is_assumed)) + "not " + what;
     case GateOutcome::kCannotTell:
-      return fmt::format("cannot tell yet if more than {} slower: {}", limit_words(limit),
-                         more_runs_words(gate));
+      return "cannot tell yet if " + what + ": " + more_runs_words(gate);
   }
   return "";
 }
 
-std::string memory_gate_words(GateOutcome outcome, double limit) {
+std::string memory_gate_words(GateOutcome outcome, double limit, bool is_assumed) {
+  const std::string what = fmt::format("more than {} more memory", limit_words(limit));
   switch (outcome) {
     case GateOutcome::kSurelyBeyond:
-      return fmt::format("surely more than {} more memory", limit_words(limit));
+      return sure_words(is_assumed) + what;
     case GateOutcome::kNoWorse:
-      return fmt::format("surely not more than {} more memory", limit_words(limit));
+      return std::string(sure_words(is_assumed)) + "not " + what;
     case GateOutcome::kCannotTell:
-      return fmt::format("cannot tell yet if more than {} more memory", limit_words(limit));
+      return "cannot tell yet if " + what;
   }
   return "";
 }

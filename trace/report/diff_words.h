@@ -45,7 +45,8 @@ struct DiffWords {
 /// The key of an outcome in JSON: "surely_beyond".
 [[nodiscard]] const char* gate_outcome_key(GateOutcome outcome);
 /// "surely more than 5 % slower", "cannot tell yet whether it is more than 5 % slower: …"
-[[nodiscard]] std::string time_gate_words(const GateVerdict& gate, double limit);
-[[nodiscard]] std::string memory_gate_words(GateOutcome outcome, double limit);
+/// `is_assumed`: nothing but an assumption says how much equal runs differ.
+[[nodiscard]] std::string time_gate_words(const GateVerdict& gate, double limit, bool is_assumed);
+[[nodiscard]] std::string memory_gate_words(GateOutcome outcome, double limit, bool is_assumed);
 
 }  // namespace redline::trace

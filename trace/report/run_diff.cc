@@ -126,10 +126,13 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
     return text + ".";
   };
   if (diff.gate.time) {
-    sentences.push_back(capital(time_gate_words(diff.gate, *diff.limits.slower)));
+    sentences.push_back(capital(
+        time_gate_words(diff.gate, *diff.limits.slower, diff.runs.step().is_spread_assumed)));
   }
   if (diff.gate.memory) {
-    sentences.push_back(capital(memory_gate_words(*diff.gate.memory, *diff.limits.memory)));
+    const auto& memory = gated_memory(diff.runs);
+    sentences.push_back(capital(memory_gate_words(*diff.gate.memory, *diff.limits.memory,
+                                                  memory && memory->is_spread_assumed)));
   }
   for (const std::string& text :
        {part_sentence(diff), operator_sentence(diff), windows_sentence(diff),

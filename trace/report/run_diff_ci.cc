@@ -53,7 +53,8 @@ std::string run_diff_markdown(const RunDiff& diff) {
                                   : "No clear difference in speed",
                   format_plural(runs.after.size(), "run"), code(diff.after),
                   format_plural(runs.before.size(), "run"), code(diff.before));
-  out += "| | before | after | change | 95 % interval |\n|:--|--:|--:|--:|--:|\n";
+  out += fmt::format("| | before | after | change | {} interval |\n|:--|--:|--:|--:|--:|\n",
+                     step.is_spread_assumed ? "assumed" : "95 %");
   const auto ns = [](double value) { return format_ns(std::llround(value)); };
   out += fmt::format("| **step** | {} | {} | {} | {} |\n", ns(step.before_ns), ns(step.after_ns),
                      change_words(step.ratio.value), percent_range(step.ratio));

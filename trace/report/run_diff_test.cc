@@ -69,6 +69,15 @@ TEST(RunDiffText, OneRunASideIsNoProof) {
                           HasSubstr("%; too few runs to be certain"), Not(HasSubstr("certainty")),
                           HasSubstr("Cannot tell yet if more than 5 % slower"),
                           Not(HasSubstr("Most of it"))));
+  const RunDiff twice =
+      make_run_diff("a", "b", change_between(side_of({20}, 1, 1e9), side_of({40}, 1, 1e9)),
+                    {.slower = 0.05, .memory = 0.5});
+  EXPECT_EQ(twice.gate.outcome(), GateOutcome::kSurelyBeyond);
+  EXPECT_THAT(run_diff_text(twice, {}),
+              AllOf(HasSubstr("As far as so few runs tell, more than 5 % slower."),
+                    HasSubstr("As far as so few runs tell, not more than 50 % more memory."),
+                    Not(HasSubstr("Surely"))));
+  EXPECT_THAT(run_diff_markdown(twice), HasSubstr("| change | assumed interval |"));
 }
 
 // All steps differ by up to 20 % from run to run, the undisturbed ones hardly.

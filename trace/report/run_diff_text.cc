@@ -39,8 +39,8 @@ class RunDiffPage {
 
  private:
   [[nodiscard]] Hue sentence_hue(const std::string& sentence) const {
-    if (!sentence.starts_with("Surely") && !sentence.starts_with("Cannot")) return Hue::kNone;
-    if (sentence.starts_with("Cannot")) return Hue::kYellow;
+    if (sentence.starts_with("Cannot") || sentence.starts_with("As far as")) return Hue::kYellow;
+    if (!sentence.starts_with("Surely")) return Hue::kNone;
     return sentence.starts_with("Surely not") ? Hue::kGreen : Hue::kRed;
   }
 

@@ -40,7 +40,7 @@ std::optional<MemoryChange> memory_change(const RunComparison& runs, Bytes bytes
   const SideDifference difference =
       difference_of(before, after, {runs.is_paired, kAssumedSpread, tail});
   return MemoryChange{std::exp(mean_of(before.values)), std::exp(mean_of(after.values)),
-                      exponential(difference.interval)};
+                      exponential(difference.interval), difference.is_assumed};
 }
 
 // Samples in a step, if all runs know theirs.

@@ -47,6 +47,7 @@ struct MemoryChange {
   double before_bytes = 0;
   double after_bytes = 0;
   ValueInterval ratio;
+  bool is_spread_assumed = false;
 };
 
 struct RunComparison {

@@ -33,7 +33,7 @@ using TraceHandler = std::function<void(Profiler&)>;
 struct ProfilerOptions {
   /// active == 0, as by default, means no schedule: one window from construction to destruction.
   Schedule schedule = {.active = 0};
-  TraceHandler on_trace_ready;
+  TraceHandler on_trace_ready = nullptr;
   // RecorderOptions explains these. A flight recorder writes its traces into the directory of
   // write_chrome_trace(), or into the current one if on_trace_ready is something else.
   bool record_shapes = kRecorderDefaults.record_shapes;
@@ -152,6 +152,13 @@ inline bool Profiler::succeeded(int status) {
 inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)) {
   redline_attach_torch();  // may fail: without LibTorch, ranges and GPU work are recorded
   obey_command_line();
+  if (options_.schedule.active != 0 && !options_.schedule.is_valid()) {
+    is_off_ = true;
+    std::fputs(
+        "redline: recording is off: schedule: active must be above 0, and no number negative or "
+        "above 10^15\n",
+        stderr);
+  }
   action_ = action_of(0);
   change(Action::kNone, action_);
   if (has_steps() && !is_off_) {

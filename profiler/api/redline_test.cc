@@ -171,5 +171,24 @@ TEST_F(ProfilerTest, SaysOnceThatRecordingIsOffAndGoesOn) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }
 
+TEST_F(ProfilerTest, SaysThatAScheduleMakesNoSense) {
+  for (const Schedule& schedule : {Schedule{.wait = -1, .active = 1}, Schedule{.active = -3},
+                                   Schedule{.active = Schedule::kMost + 1}}) {
+    ::testing::internal::CaptureStderr();
+    {
+      Profiler profiler({.schedule = schedule, .on_trace_ready = keep_names()});
+      train(profiler, 4);
+    }
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("redline: recording is off: schedule: active must be above 0"));
+    EXPECT_TRUE(windows_.empty());
+  }
+}
+
+// With -Wextra a program is asked for each member that has no initializer.
+TEST(ProfilerOptions, NeedNoHandler) {
+  EXPECT_FALSE(ProfilerOptions({.ring_seconds = 30}).on_trace_ready);
+}
+
 }  // namespace
 }  // namespace redline

@@ -29,6 +29,8 @@ REDLINE_API const char* redline_last_error(void);
  * them. Any other key is an error. NULL means defaults. A second call before redline_start() does
  * nothing if the options are the same, and fails otherwise. */
 REDLINE_API int redline_prepare(const char* options_json);
+/* Fails where redline_prepare() would refuse the options. */
+REDLINE_API int redline_check_options(const char* options_json);
 REDLINE_API int redline_start(void);
 /* Ends the window. A thread then completes the trace in the background; redline_export() waits for
  * it, and tells what went wrong. */

@@ -73,7 +73,7 @@ void for_each_option(Visit visit) {
   visit(OptionRow{"host_samples_hz", "--host-samples",
                   "Samples a second of cores, memory, disk and DataLoader workers ({}); 0: none",
                   "HZ", OptionRow::Unit::kNone, [](double hz) { return hz >= 0 && hz <= 100; },
-                  "at most 100"},
+                  "from 0 to 100"},
         &Options::host_samples_hz);
   visit(OptionRow{"max_bytes", "--max-size",
                   "Largest size of a trace before compression, e.g. 500MB; later events are only "
@@ -92,13 +92,13 @@ void for_each_option(Visit visit) {
                   OptionRow::Unit::kBytes, [](double bytes) { return bytes >= 1 << 20; },
                   "at least 1MB"},
         &Options::memory_budget_bytes);
-  visit(
-      OptionRow{"ring_seconds", "--ring",
-                "Flight recorder: keep only the last seconds, e.g. 30s, and write them for a "
-                "slow step, a hang, a crash, SIGTERM or redline trigger",
-                "TIME", OptionRow::Unit::kSeconds,
-                [](double seconds) { return seconds >= 0 && seconds <= 86'400; }, "at most a day"},
-      &Options::ring_seconds);
+  visit(OptionRow{"ring_seconds", "--ring",
+                  "Flight recorder: keep only the last seconds, e.g. 30s, and write them for a "
+                  "slow step, a hang, a crash, SIGTERM or redline trigger",
+                  "TIME", OptionRow::Unit::kSeconds,
+                  [](double seconds) { return seconds >= 0 && seconds <= 86'400; },
+                  "from 0 to a day"},
+        &Options::ring_seconds);
   visit(OptionRow{"slow_step", "--slow-step",
                   "With --ring: a step longer than N times the median is slow ({}); 0: no step is",
                   "N", OptionRow::Unit::kNone, [](double times) { return times == 0 || times > 1; },

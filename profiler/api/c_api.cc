@@ -96,6 +96,14 @@ int redline_prepare(const char* options_json) {
   });
 }
 
+int redline_check_options(const char* options_json) {
+  return guarded([&](Recorder&) -> Result {
+    const auto wanted = redline::profiler::parse_record_request(options_json ? options_json : "{}");
+    if (!wanted) return tl::unexpected(wanted.error());
+    return {};
+  });
+}
+
 int redline_start(void) {
   return guarded([](Recorder& recorder) { return recorder.start(); });
 }

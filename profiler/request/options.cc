@@ -1,6 +1,7 @@
 #include "profiler/request/options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -15,17 +16,28 @@ template <typename Value>
 bool has_type_of(const Value&, const Json& json) {
   if constexpr (std::is_same_v<Value, bool>) return json.is_boolean();
   if constexpr (std::is_floating_point_v<Value>) return json.is_number();
-  return json.is_number_unsigned();
+  // In Python bytes are often written as 500e6. Beyond 2^53 floats are not exact.
+  if (!json.is_number_float()) return json.is_number_integer();
+  return std::abs(json.get<double>()) < 0x1p53 && std::trunc(json.get<double>()) == json;
+}
+
+template <typename Value>
+const char* type_name_of(const Value&) {
+  if (std::is_same_v<Value, bool>) return "true or false";
+  return std::is_floating_point_v<Value> ? "a number" : "a whole number";
 }
 
 Error read_option(const std::string& key, const Json& json, RecorderOptions& options) {
-  Error error = "option " + key + ": unknown, or of the wrong type";
+  Error error = "option " + key + ": unknown";
   for_each_option<RecorderOptions>([&](const OptionRow& row, auto member) {
     auto& value = options.*member;
-    if (key != row.key || !has_type_of(value, json)) return;
+    if (key != row.key) return;
     error.reset();
-    if (row.is_allowed != nullptr && !row.is_allowed(json.get<double>())) {
-      error = key + ": must be " + row.limits;
+    const std::string given = ", not " + json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (!has_type_of(value, json)) {
+      error = "option " + key + ": must be " + type_name_of(value) + given;
+    } else if (row.is_allowed != nullptr && !row.is_allowed(json.get<double>())) {
+      error = "option " + key + ": must be " + row.limits + given;
     } else {
       value = json.get<std::remove_reference_t<decltype(value)>>();
     }

@@ -57,13 +57,25 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_THAT(parse_record_request(R"({"memory_budget_bytes": 5})").error(), HasSubstr("at least"));
   EXPECT_THAT(parse_record_request(R"({"max_bytes": 5})").error(), HasSubstr("at least"));
   EXPECT_THAT(parse_record_request(R"({"max_write_rate": 5})").error(), HasSubstr("at least 64kB"));
-  EXPECT_THAT(parse_record_request(R"({"host_samples_hz": 101})").error(), HasSubstr("at most"));
-  EXPECT_THAT(parse_record_request(R"({"host_samples_hz": -1})").error(),
-              HasSubstr("host_samples_hz"));
+  for (const char* hz : {"101", "-1"}) {
+    EXPECT_EQ(parse_record_request(std::string(R"({"host_samples_hz": )") + hz + "}").error(),
+              std::string("option host_samples_hz: must be from 0 to 100, not ") + hz);
+  }
+  EXPECT_EQ(parse_record_request(R"({"max_bytes": "64MB"})").error(),
+            "option max_bytes: must be a whole number, not \"64MB\"");
+  EXPECT_EQ(parse_record_request(R"({"ring_seconds": "30s"})").error(),
+            "option ring_seconds: must be a number, not \"30s\"");
+  EXPECT_THAT(
+      parse_record_request(R"({"max_bytes": 5e6, "memory_budget_bytes": 2097152.5})").error(),
+      HasSubstr("memory_budget_bytes: must be a whole number, not 2097152.5"));
+  EXPECT_FALSE(parse_record_request(R"({"max_bytes": 1e30})"));
+  EXPECT_EQ(parse_record_request(R"({"max_bytes": 500e6})")->options.max_bytes, 500'000'000);
   EXPECT_THAT(parse_record_request(R"({"cpu": false, "gpu": false})").error(),
               HasSubstr("one of them"));
-  EXPECT_THAT(parse_record_request(R"({"with_stack": 1})").error(), HasSubstr("with_stack"));
-  EXPECT_THAT(parse_record_request(R"({"with_stacks": true})").error(), HasSubstr("with_stacks"));
+  EXPECT_THAT(parse_record_request(R"({"with_stack": 1})").error(),
+              HasSubstr("with_stack: must be true or false"));
+  EXPECT_THAT(parse_record_request(R"({"with_stacks": true})").error(),
+              HasSubstr("with_stacks: unknown"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"active": 0}})").error(), HasSubstr("active"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"wait": "1"}})").error(), HasSubstr("wait"));
 }

@@ -7,6 +7,8 @@ hold up the training loop.
 import ctypes
 import functools
 import json
+import math
+import operator
 import os
 import pathlib
 
@@ -88,6 +90,10 @@ class Recorder:
         self._load_calls()
         self._records_shapes = bool(options.get("record_shapes"))
         self._has_ring = bool(options.get("ring_seconds"))
+
+    def check_options(self, *, directory=None, **options):
+        """Raises RecorderError if prepare() would not take these options."""
+        self._check(self._library.redline_check_options(_options(directory, options)))
 
     def start(self):
         self._check(self._library.redline_start())
@@ -264,7 +270,20 @@ def _wanted_calls(options):
 def _options(directory, others):
     """The JSON object that redline_prepare and redline_listen take."""
     where = {} if directory is None else {"directory": os.fspath(directory)}
-    return json.dumps({**others, **where}).encode()
+    finite = {name: value if _is_finite(value) else str(value) for name, value in others.items()}
+    return json.dumps({**finite, **where}, default=_number_or_text).encode()
+
+
+def _is_finite(value):
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _number_or_text(value):
+    """A whole number of NumPy or torch as an int; anything else as a text, which the recorder refuses, and names."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return repr(value)
 
 
 def _utf8(text):

@@ -51,8 +51,8 @@ class profile:
 
     Each window replaces the one before. This version does not support the other arguments of
     torch.profiler.profile, and names each one given in a warning. Raises RecorderError if the
-    recorder cannot be loaded, or is misused. If recording fails later, one warning says so, and
-    training goes on.
+    recorder cannot be loaded, is misused, or does not take a value. If recording fails later, one
+    warning says so, and training goes on.
     """
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
@@ -99,6 +99,7 @@ class profile:
         self._events = None  # of the stopped window, once somebody asked for them
         self._earlier_events = ()  # events of the windows before, if acc_events is set
         self._recorder = recorder()
+        self._recorder.check_options(**self._options)
 
     def __enter__(self):
         self.start()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 
+import numpy
 import pytest
 import torch
 from conftest import ROOT
@@ -240,6 +241,28 @@ def test_arguments_of_exports_that_are_not_served_are_said(tmp_path):
     assert load(tmp_path / "lanes.json")["traceEvents"]
     with pytest.raises(TypeError, match="export_chrome_trace.*lanes"):
         profile.export_chrome_trace(str(tmp_path / "lanes.json"), lanes="all")
+
+
+@pytest.mark.parametrize(("option", "value", "allowed"), [
+    ("max_bytes", "64MB", "a whole number, not \"64MB\""),
+    ("max_bytes", 1000, "at least 1MB, not 1000"),
+    ("memory_budget_bytes", 5e6 + 0.5, "a whole number, not 5000000.5"),
+    ("host_samples_hz", 1e9, "from 0 to 100, not 1000000000.0"),
+    ("host_samples_hz", float("nan"), "a whole number, not \"nan\""),
+    ("host_samples_hz", {3}, "a whole number, not \"[{]3}\""),
+    ("ring_seconds", -1, "from 0 to a day, not -1"),
+    ("ring_seconds", "30s", "a number, not \"30s\""),
+    ("slow_step", 0.5, "above 1, or 0, not 0.5"),
+])
+def test_an_option_of_no_use_is_refused_before_the_first_step(option, value, allowed):
+    with pytest.raises(redline.RecorderError, match=f"option {option}: must be {allowed}"):
+        redline.profile(**{option: value})
+
+
+def test_whole_numbers_of_an_option_may_be_of_any_type(tmp_path):
+    numbers = {"max_bytes": 500e6, "memory_budget_bytes": numpy.int64(64_000_000), "host_samples_hz": torch.tensor(3)}
+    trace = record(tmp_path, lambda: torch.ones(2) + 1, **numbers)
+    assert "aten::add" in names(trace, "cpu_op")
 
 
 def test_what_cannot_be_recorded_is_refused():

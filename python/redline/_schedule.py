@@ -1,10 +1,14 @@
 """torch.profiler.schedule. The rule is that of the C++ recorder, so that C++ and Python cannot differ."""
 
+import contextlib
+import operator
 import warnings
 
 from torch.profiler import ProfilerAction
 
 from redline._library import recorder
+
+_MOST = 10**15  # Schedule::kMost
 
 
 def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0):
@@ -14,11 +18,15 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     `active` steps. There are `repeat` cycles, or cycles without end if `repeat` is 0. If `skip_first_wait`
     is not 0, the first cycle does not wait. Raises ValueError if a number makes no sense.
     """
-    if active <= 0 or min(wait, warmup, repeat, skip_first) < 0:
+    given = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat,
+             "skip_first": skip_first, "skip_first_wait": skip_first_wait}
+    numbers = [_whole(number) for number in given.values()]
+    if None in numbers or not numbers[2] or not all(0 <= number <= _MOST for number in numbers):
+        said = ", ".join(f"{name}={number}" for name, number in given.items())
         raise ValueError(
-            f"schedule: active must be above 0 and the others not below, got wait={wait}, "
-            f"warmup={warmup}, active={active}, repeat={repeat}, skip_first={skip_first}"
+            f"schedule: active must be above 0 and the others not below, all whole and at most 10^15, got {said}"
         )
+    wait, warmup, active, repeat, skip_first, skip_first_wait = numbers
     if warmup == 0:
         warnings.warn(
             "schedule: without warmup the first recorded step also pays for the recorder's start",
@@ -28,6 +36,15 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     if not skip_first_wait:
         return action_of
     return lambda step: action_of(step + wait if step >= skip_first else step)
+
+
+def _whole(number):
+    """The number as an int; None if it is not whole. A script may give len(loader) / 2, or a number of NumPy or torch."""
+    if isinstance(number, float) and number.is_integer():
+        return int(number)
+    with contextlib.suppress(TypeError):
+        return operator.index(number)
+    return None
 
 
 def action_rule(skip_first, wait, warmup, active, repeat):

@@ -69,10 +69,18 @@ def test_skip_first_wait_equals_torchs():
     assert [ours(step) for step in range(30)] == [theirs(step) for step in range(30)]
 
 
-@pytest.mark.parametrize("wrong", [{"active": 0}, {"wait": -1}, {"repeat": -1}, {"skip_first": -2}])
+@pytest.mark.parametrize("wrong", [{"active": 0}, {"wait": -1}, {"repeat": -1}, {"skip_first": -2}, {"wait": 1.5},
+                                   {"skip_first_wait": -1}, {"wait": 10**20}, {"warmup": 2**62}, {"active": "3"}])
 def test_a_schedule_that_makes_no_sense_is_refused(wrong):
-    with pytest.raises(ValueError, match="active must be above 0"):
+    ((name, number),) = wrong.items()
+    with pytest.raises(ValueError, match=f"active must be above 0 .*{name}={number}"):
         redline.schedule(**{"wait": 0, "warmup": 1, "active": 1, **wrong})
+
+
+def test_whole_numbers_of_any_type_make_the_same_schedule():
+    plain = redline.schedule(wait=2, warmup=1, active=3)
+    other = redline.schedule(wait=len("four") / 2, warmup=torch.tensor(1), active=3.0)
+    assert [plain(step) for step in range(12)] == [other(step) for step in range(12)]
 
 
 def test_transitions_equal_torchs():

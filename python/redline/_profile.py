@@ -141,8 +141,10 @@ class profile:
         self.current_action = self._action()
         if self.step_num == 1:
             self._try("describe")  # `redline trigger` may capture when no window has described the job yet
-        self._transit(previous, self.current_action)
-        self._open_step()
+        try:
+            self._transit(previous, self.current_action)
+        finally:
+            self._open_step()
 
     def stop(self):
         global _running
@@ -249,11 +251,16 @@ class profile:
         if self._has_ring and current is None:
             return self._try("discard")
         warn_if_incorrect(previous, current, stacklevel=3)
-        for operation in operations(previous, current):
-            if operation == "ready":
-                self._ready()
-            else:
+        ahead = iter(operations(previous, current))
+        for operation in ahead:
+            if operation != "ready":
                 self._try(operation)
+                continue
+            try:
+                self._ready()
+            finally:  # the handler may raise, and the script go on
+                for later in ahead:
+                    self._try(later)
 
     def _try(self, operation):
         if self._failed:

@@ -1,5 +1,6 @@
 """redline.profile has the same schedule, transitions and operators as torch.profiler.profile."""
 
+import contextlib
 import ctypes
 import itertools
 import os
@@ -161,6 +162,25 @@ def test_a_handler_that_cannot_write_warns_and_training_goes_on(tmp_path):
     handler = redline.tensorboard_trace_handler(str(tmp_path / "file/folder"))
     with pytest.warns(UserWarning, match="redline: no trace in"):
         train_steps(redline.profile(on_trace_ready=handler), 1)
+
+
+def test_a_handler_that_raises_costs_its_own_window_alone(tmp_path):
+    written = []
+
+    def ready(profile):
+        if profile.step_num == 2:
+            raise OSError("disk full")
+        written.append(tmp_path / f"{profile.step_num}.json")
+        profile.export_chrome_trace(str(written[-1]))
+
+    profile = redline.profile(schedule=redline.schedule(wait=0, warmup=1, active=1), on_trace_ready=ready)
+    with profile, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for step in range(4):
+            torch.ones(2) + 1
+            with pytest.raises(OSError, match="disk full") if step == 1 else contextlib.nullcontext():
+                profile.step()
+    assert [step_numbers(load(path)) for path in written] == [[3]]
 
 
 def test_metadata_reaches_the_trace(tmp_path):

@@ -288,4 +288,6 @@ def _number_or_text(value):
 
 def _utf8(text):
     """Encodes text. A lone surrogate has no UTF-8, so the trace has '?' in its place."""
+    if not isinstance(text, str):
+        raise TypeError(f"needs text, not {text!r}")
     return text.encode("utf-8", errors="replace")

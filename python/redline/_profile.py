@@ -173,11 +173,11 @@ class profile:
 
     def add_metadata_json(self, key, value):
         """Adds a top-level key with a JSON text to the trace."""
-        self._recorder.add_metadata_json(key, value)
+        self._recorder.add_metadata_json(key, _json_text(value))
 
     def preset_metadata_json(self, key, value):
         """Like add_metadata_json(), but the key is added when the next window starts."""
-        self._preset_metadata[key] = value
+        self._preset_metadata[key] = _json_text(value)
 
     def events(self):
         """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
@@ -317,6 +317,12 @@ class profile:
     def _close_step(self):
         if self._marks_steps:
             self._recorder.end_step()
+
+
+def _json_text(value):
+    if not isinstance(value, str):
+        raise TypeError(f"needs JSON text, not {value!r}: give json.dumps(…)")
+    return value
 
 
 def _execution_trace_observer_of_environment():

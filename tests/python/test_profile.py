@@ -200,6 +200,15 @@ def test_metadata_reaches_the_trace(tmp_path):
     assert load(second)["later"] == {"is": True}
 
 
+def test_metadata_that_is_no_text_is_refused_where_it_is_given():
+    profile = redline.profile()
+    for add in (profile.add_metadata_json, profile.preset_metadata_json):
+        with pytest.raises(TypeError, match=r"JSON text, not \{'lr': 0.1\}: give json.dumps"):
+            add("config", {"lr": 0.1})
+    with pytest.raises(TypeError, match="needs text, not 5"):
+        profile.write_ring(5)
+
+
 def test_metadata_that_is_no_json_is_refused():
     with redline.profile() as profile, pytest.raises(redline.RecorderError, match="JSON"):
         profile.add_metadata_json("broken", "{")

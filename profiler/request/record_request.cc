@@ -61,8 +61,14 @@ const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
 std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
                         std::optional<int> exit_status) {
   if (find_note(notes, "gone")) return "what was in the folder was removed while the command ran";
-  for (const char* what : {"failed", "gave_up", "forked", "nothing"}) {
+  for (const char* what : {"failed", "gave_up", "forked"}) {
     if (const auto* note = find_note(notes, what)) return note->text;
+  }
+  const std::string failure = exit_status.value_or(0) == 0 ? ""
+                                                           : "the command failed (exit status " +
+                                                                 std::to_string(*exit_status) + ")";
+  if (const auto* note = find_note(notes, "nothing")) {
+    return failure + (failure.empty() ? "" : "; ") + note->text;
   }
   const auto count = [&](std::string_view what) {
     return std::ranges::count(notes, what, &RecordNotes::Note::what);
@@ -70,10 +76,7 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
   if (count("watching") > count("finished")) return "the command was killed before its trace began";
   if (count("excluded") > 0) return "every rank was left out by --ranks";
   if (count("torch") > 0) return "the command ran no operator of torch";
-  if (exit_status.value_or(0) != 0) {
-    return "the command failed (exit status " + std::to_string(*exit_status) +
-           ") before Redline saw it load torch";
-  }
+  if (!failure.empty()) return failure + " before Redline saw it load torch";
   return "no process of the command used a GPU, or loaded torch where Redline could see it "
          "(python -I, -E and -S hide it, and so do an emptied environment and a statically linked "
          "LibTorch)";

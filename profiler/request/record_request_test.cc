@@ -144,6 +144,8 @@ TEST(Summary, SaysWhyThereIsNone) {
   EXPECT_THAT(why({{"gone", ""}}), HasSubstr("was removed while the command ran"));
   EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("was killed before"));
   EXPECT_EQ(why({{"torch", ""}, {"nothing", "too short"}}), "no trace in t: too short");
+  EXPECT_EQ(why({{"nothing", "too short"}}, 1),
+            "no trace in t: the command failed (exit status 1); too short");
   EXPECT_EQ(why({{"nothing", "too short"}, {"forked", "of ranks"}}), "no trace in t: of ranks");
 }
 

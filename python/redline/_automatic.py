@@ -478,7 +478,7 @@ class AutomaticRecording:
             self.notes.tell(
                 "nothing",
                 f"nothing was recorded: the command made {self._step} {one if self._step == 1 else many}, the schedule "
-                f"records from the {self._first_recorded_step() + 1}th on. Give a shorter --schedule",
+                f"leaves out the first {self._first_recorded_step()}. Give a shorter --schedule",
             )
 
     def _first_recorded_step(self):

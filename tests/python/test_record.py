@@ -126,7 +126,7 @@ def test_a_job_that_ends_before_the_window_says_so(record, python, script):
     recorded, none = record([python, script(TRAIN), "1", "return"])
     assert recorded.returncode == 0
     assert none == []
-    assert "made 1 step, the schedule records from the 3th on" in recorded.stderr
+    assert "made 1 step, the schedule leaves out the first 2. Give a shorter --schedule" in recorded.stderr
 
 
 def test_a_window_that_the_end_cuts_needs_no_further_thread(record, python, script):

@@ -66,7 +66,8 @@ bool would_overwrite_input(const std::string& output, const std::vector<std::str
 }
 
 CLI::Validator as_seconds() {
-  static const std::map<std::string, double> units = {{"ms", 0.001}, {"s", 1}, {"m", 60}};
+  static const std::map<std::string, double> units = {
+      {"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}};
   return CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME");
 }
 

@@ -593,6 +593,7 @@ def test_usage_errors_are_one_line_with_an_example(program, run, tmp_path):
 @pytest.mark.parametrize("options, status, error", [
     (["--stack"], 2, "redline: no such option or argument: --stack, see redline record --help"),
     (["--max-size", "10KB"], 2, "redline: --max-size: must be at least 1MB, see"),
+    (["--ring", "25h"], 2, "redline: --ring: must be from 0 to a day, see"),
     (["--ranks", "0-3"], 2, "redline: --ranks: must be ranks such as 0,3, not '0-3', see"),
     (["--ring", "9s", "--slow-step", "x"], 2, "redline: --slow-step: must be above 1, or 0, not 'x', see"),
     (["-o", ""], 1, "redline: -o '': Invalid argument"),
@@ -606,6 +607,11 @@ def test_what_makes_no_sense_is_said_in_one_line(program, run, tmp_path, options
 
 def test_a_size_of_0_is_any_size_as_in_python(program, run, tmp_path):
     recorded = run([program("redline"), "record", "--max-size", "0", "--", "true"], cwd=tmp_path)
+    assert recorded.returncode == 0, recorded.stderr
+
+
+def test_a_time_may_be_in_hours(program, run, tmp_path):
+    recorded = run([program("redline"), "record", "--ring", "1h", "--hang-after", "0.5h", "--", "true"], cwd=tmp_path)
     assert recorded.returncode == 0, recorded.stderr
 
 

@@ -11,7 +11,11 @@ import argparse
 import tempfile
 
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+try:
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}. First: pip install transformers accelerate (docs/guide/trainers.md)") from None
 
 
 class Sequences(torch.utils.data.Dataset):

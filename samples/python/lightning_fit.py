@@ -10,11 +10,15 @@ Needs the package lightning. (This file is not called lightning.py: Python would
 import argparse
 import time
 
-import lightning
 import torch
 import torch.nn.functional as functional
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+try:
+    import lightning
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}. First: pip install lightning (docs/guide/trainers.md)") from None
 
 
 class AutoEncoder(lightning.LightningModule):

@@ -110,6 +110,15 @@ def test_every_sample_is_run_short_and_helpful(run, python):
     assert done.returncode == 0 and "python amp.py --amp bf16" in done.stdout
 
 
+@pytest.mark.parametrize(("name", "package"), [("hf_trainer", "transformers"), ("lightning_fit", "lightning")])
+def test_a_sample_whose_package_lacks_says_how_to_get_it(run, python, tmp_path, name, package):
+    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{package}'\")")
+    done = run([python, FOLDER / f"{name}.py", "--help"], environment={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"No module named '{package}'. First: pip install {package}")
+    assert done.stderr.count("\n") == 1
+
+
 def test_every_sample_is_in_the_table():
     table = (ROOT / "samples" / "README.md").read_text()
     for pattern in ("python/*.py", "cpp/*.cc", "slurm/*", "kubernetes/*", "Containerfile"):

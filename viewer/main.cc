@@ -189,6 +189,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Shows the timelines of training traces", "redline-viewer");
   redline::format_help(app);
+  app.set_version_flag("--version", "redline-viewer " REDLINE_VERSION);
   add_options(app, options);
   try {
     app.parse(argc, argv);

@@ -128,7 +128,7 @@ int redline_finish_on_termination(void) {
 }
 
 int redline_export(const char* path) {
-  if (path == nullptr) return failure("export: no path");
+  if (path == nullptr || *path == '\0') return failure("export: no path");
   return guarded([&](Recorder& recorder) { return recorder.save(path); });
 }
 

@@ -115,7 +115,8 @@ class profile:
         if _running is not None:
             if _running() is not None:
                 raise RecorderError(
-                    "profile.start: a profile is already running in this process. Stop it first."
+                    "profile.start: a profile is already running in this process. Stop it first. If a failed cell of a "
+                    "notebook left it behind, run this cell once more."
                 )
             with contextlib.suppress(RecorderError):  # there is nothing to discard between two windows
                 self._recorder.discard()

@@ -13,6 +13,12 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.parametrize("name", ["redline", "autotune", "redline-viewer"])
+def test_every_program_says_its_version(run, program, name):
+    said = run([program(name), "--version"])
+    assert said.returncode == 0 and re.fullmatch(rf"{name} \d+\.\d+\.\d+\n", said.stdout)
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_help_fits_a_terminal(run, program, command):
     name, *rest = command

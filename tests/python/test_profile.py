@@ -356,6 +356,8 @@ def test_misuse_is_an_error_and_harms_nothing(tmp_path):
         with pytest.raises(redline.RecorderError):
             profile.export_chrome_trace(str(tmp_path / "early.json"))
         torch.ones(2) + 1
+    with pytest.raises(redline.RecorderError, match="no path"):
+        profile.export_chrome_trace("")
     with pytest.raises(redline.RecorderError):
         profile.export_chrome_trace(str(tmp_path / "no/such/folder/trace.json"))
     profile.export_chrome_trace(str(tmp_path / "trace.json"))

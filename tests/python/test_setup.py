@@ -119,9 +119,10 @@ def test_without_network_says_what_it_wanted(machine):
 
 
 def test_redline_python_without_torch_is_named(machine):
-    machine.tool("mypython", "exit 1")
-    line = error_line(machine.setup(REDLINE_PYTHON=str(machine.tools / "mypython")))
-    assert "cannot import torch" in line and "mypython" in line
+    machine.tool("mypython", "echo Traceback >&2; echo 'ImportError: no libcudnn.so.9' >&2; exit 1")
+    for python in (machine.tools / "mypython", os.path.relpath(machine.tools / "mypython")):
+        line = error_line(machine.setup(REDLINE_PYTHON=str(python)))
+        assert "mypython cannot import torch (ImportError: no libcudnn.so.9). Install torch" in line
 
 
 def test_help_and_unknown_option(machine):

@@ -155,8 +155,8 @@ inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)
   if (options_.schedule.active != 0 && !options_.schedule.is_valid()) {
     is_off_ = true;
     std::fputs(
-        "redline: recording is off: schedule: active must be above 0, and no number negative or "
-        "above 10^15\n",
+        "redline: recording is off: schedule: active must be > 0, and each number from 0 to "
+        "10^15\n",
         stderr);
   }
   action_ = action_of(0);

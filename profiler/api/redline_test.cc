@@ -180,7 +180,7 @@ TEST_F(ProfilerTest, SaysThatAScheduleMakesNoSense) {
       train(profiler, 4);
     }
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-                HasSubstr("redline: recording is off: schedule: active must be above 0"));
+                HasSubstr("redline: recording is off: schedule: active must be > 0"));
     EXPECT_TRUE(windows_.empty());
   }
 }

@@ -23,7 +23,7 @@ bool has_type_of(const Value&, const Json& json) {
 
 template <typename Value>
 const char* type_name_of(const Value&) {
-  if (std::is_same_v<Value, bool>) return "true or false";
+  if (std::is_same_v<Value, bool>) return "a boolean";
   return std::is_floating_point_v<Value> ? "a number" : "a whole number";
 }
 

@@ -73,7 +73,7 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_THAT(parse_record_request(R"({"cpu": false, "gpu": false})").error(),
               HasSubstr("one of them"));
   EXPECT_THAT(parse_record_request(R"({"with_stack": 1})").error(),
-              HasSubstr("with_stack: must be true or false"));
+              HasSubstr("with_stack: must be a boolean"));
   EXPECT_THAT(parse_record_request(R"({"with_stacks": true})").error(),
               HasSubstr("with_stacks: unknown"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"active": 0}})").error(), HasSubstr("active"));

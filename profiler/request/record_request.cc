@@ -64,11 +64,10 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
   for (const char* what : {"failed", "gave_up", "forked"}) {
     if (const auto* note = find_note(notes, what)) return note->text;
   }
-  const std::string failure = exit_status.value_or(0) == 0 ? ""
-                                                           : "the command failed (exit status " +
-                                                                 std::to_string(*exit_status) + ")";
+  const bool has_failed = exit_status.value_or(0) != 0;
   if (const auto* note = find_note(notes, "nothing")) {
-    return failure + (failure.empty() ? "" : "; ") + note->text;
+    if (!has_failed) return note->text;
+    return "the command failed (exit status " + std::to_string(*exit_status) + "); " + note->text;
   }
   const auto count = [&](std::string_view what) {
     return std::ranges::count(notes, what, &RecordNotes::Note::what);
@@ -76,7 +75,10 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
   if (count("watching") > count("finished")) return "the command was killed before its trace began";
   if (count("excluded") > 0) return "every rank was left out by --ranks";
   if (count("torch") > 0) return "the command ran no operator of torch";
-  if (!failure.empty()) return failure + " before Redline saw it load torch";
+  if (has_failed) {
+    return "the command failed (exit status " + std::to_string(*exit_status) +
+           ") before Redline saw it load torch";
+  }
   return "no process of the command used a GPU, or loaded torch where Redline could see it "
          "(python -I, -E and -S hide it, and so do an emptied environment and a statically linked "
          "LibTorch)";

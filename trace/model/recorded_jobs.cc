@@ -1,6 +1,7 @@
 #include "trace/model/recorded_jobs.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <map>
 #include <set>
@@ -11,12 +12,21 @@ namespace {
 struct Ranks {
   std::set<std::optional<int>> ranks;
   std::set<std::optional<int>> world_sizes;
+  int64_t command_ns = 0;  ///< when the command began; 0: unknown
+  int64_t last_ns = 0;
 
   [[nodiscard]] bool may_join(const Ranks& job) const {
-    return world_sizes == job.world_sizes &&
+    return world_sizes == job.world_sizes && last_ns >= job.command_ns &&
            std::ranges::none_of(ranks, [&](const auto& rank) { return job.ranks.contains(rank); });
   }
 };
+
+// Of a name such as "1700000000000000000.4711"; 0 if it begins with no number.
+int64_t command_time(const std::string& recording) {
+  int64_t time_ns = 0;
+  std::from_chars(recording.data(), recording.data() + recording.size(), time_ns);
+  return time_ns;
+}
 
 }  // namespace
 
@@ -24,8 +34,11 @@ std::vector<size_t> jobs_of(const std::vector<RecordingMember>& members) {
   // A name begins with the time of the command, so the last in the alphabet is the latest.
   std::map<std::string, Ranks, std::greater<>> recordings;
   for (const RecordingMember& member : members) {
-    recordings[member.recording].ranks.insert(member.rank);
-    recordings[member.recording].world_sizes.insert(member.world_size);
+    Ranks& recording = recordings[member.recording];
+    recording.ranks.insert(member.rank);
+    recording.world_sizes.insert(member.world_size);
+    recording.command_ns = command_time(member.recording);
+    recording.last_ns = std::max(recording.last_ns, member.last_ns);
   }
   std::vector<Ranks> jobs;
   std::map<std::string, size_t> job_of;

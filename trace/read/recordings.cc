@@ -43,7 +43,7 @@ std::string process_in_name(const fs::path& path) {
 RecordedTrace recorded_trace(const Trace& trace) {
   const Metadata& metadata = trace.metadata();
   RecordedTrace recorded;
-  recorded.member = {recording_of(trace), metadata.rank, metadata.world_size};
+  recorded.member = {recording_of(trace), metadata.rank, metadata.world_size, trace.end_ns()};
   const auto thread = std::ranges::find(trace.tracks(), TrackKind::kCpuThread, &Track::kind);
   if (thread == trace.tracks().end()) return recorded;
   recorded.process = metadata.host + " " + std::string(trace.string(thread->pid));

@@ -72,6 +72,12 @@ TEST(Recordings, CommandsOnTwoNodesRecordOneJob) {
               ElementsAre("13.1 1", "14.1 0"));
 }
 
+TEST(Recordings, OfAnEarlierJobTheRankThatLacksNowIsNotTaken) {
+  // The traces end long before the later command began.
+  EXPECT_THAT(kept({{"11.1", 0}, {"12.1", 1}, {"1900000000000000000.1", 0}}),
+              ElementsAre("1900000000000000000.1 0"));
+}
+
 TEST(Recordings, TracesThatNameNoneStay) {
   EXPECT_THAT(kept({{"", 0}, {"", 0}, {"12.1", 0}}), ElementsAre(" 0", " 0", "12.1 0"));
   EXPECT_THAT(kept({}), IsEmpty());

@@ -420,8 +420,8 @@ std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks) {
   for (const RankRun& rank : ranks) {
     // A log without a name is a run of its own.
     const std::string name =
-        rank.run.empty() ? std::to_string(rank.begin_ns) + rank.path : rank.run;
-    members.push_back({name, rank.rank, rank.world_size});
+        rank.run.empty() ? std::to_string(rank.begin_ns) + "." + rank.path : rank.run;
+    members.push_back({name, rank.rank, rank.world_size, rank.last_sign_ns});
   }
   const std::vector<size_t> jobs = jobs_of(members);
   std::map<std::pair<size_t, int>, RankRun> latest;
@@ -432,6 +432,10 @@ std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks) {
   const size_t count = jobs.empty() ? 0 : *std::ranges::max_element(jobs) + 1;
   std::vector<std::vector<RankRun>> runs(count);
   for (auto& [key, rank] : latest) runs[count - 1 - key.first].push_back(std::move(rank));
+  for (std::vector<RankRun>& run : runs) {
+    const RankRun newest = *std::ranges::max_element(run, {}, &RankRun::begin_ns);
+    std::erase_if(run, [&](const RankRun& rank) { return is_of_another_start(rank, newest); });
+  }
   return runs;
 }
 

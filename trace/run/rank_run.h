@@ -126,8 +126,16 @@ constexpr int64_t kBetweenSignsNs = 2'500'000'000;
 
 [[nodiscard]] RankRun summarise(const StepLog& log);
 
+/// Whether the job was started again without the rank of `log`, as torchrun does with fewer nodes.
+/// `newest` is the log of the run that began last. Both are a RankRun or a StepLog.
+template <typename Log>
+[[nodiscard]] bool is_of_another_start(const Log& log, const Log& newest) {
+  return log.world_size != newest.world_size && log.last_sign_ns < newest.begin_ns;
+}
+
 /// The ranks of each run, by number; the latest run comes last. Commands on two nodes may log one
-/// run (trace/model/recorded_jobs.h). Of a rank that was started again, the last log counts.
+/// run (trace/model/recorded_jobs.h). Of a rank that was started again, the last log counts, and
+/// with it only ranks of the same start.
 [[nodiscard]] std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks);
 
 }  // namespace redline::trace

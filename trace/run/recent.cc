@@ -6,6 +6,7 @@
 
 #include "base/sample_shares.h"
 #include "trace/run/parts.h"
+#include "trace/run/rank_run.h"
 
 namespace redline::trace {
 namespace {
@@ -91,6 +92,11 @@ std::optional<RecentRun> recent_run(const std::vector<StepLog>& logs) {
     if (place == nullptr || place->begin_ns < log.begin_ns) place = &log;
   }
   if (latest.empty()) return std::nullopt;
+  const StepLog& newest = *std::ranges::max_element(latest, {}, [](const auto& each) {
+                             return each.second->begin_ns;
+                           })->second;
+  std::erase_if(latest,
+                [&](const auto& each) { return is_of_another_start(*each.second, newest); });
   RecentRun run;
   run.samples_per_s = run.tokens_per_s = run.data_wait_share = 0;
   std::vector<std::string> digests;

@@ -85,6 +85,21 @@ TEST(RecentRun, OfARankThatWasStartedAgainTheLastLogCounts) {
   EXPECT_EQ(run->steps, 7);
 }
 
+TEST(RecentRun, ARankThatTheJobWentOnWithoutIsLeftOut) {
+  std::vector<StepLog> logs = {log_of({.rank = 0}), log_of({.rank = 1}), log_of({.rank = 2})};
+  for (StepLog& log : logs) {
+    log.world_size = 3;
+    log.last_sign_ns = log.steps.back().end_ns();
+  }
+  logs.push_back(log_of({.rank = 0, .begin_ms = 500'000}));
+  logs.push_back(log_of({.rank = 1, .begin_ms = 500'000}));
+  const auto run = recent_run(logs);
+  EXPECT_EQ(run->ranks.size(), 2U);
+  EXPECT_EQ(run->world_size, 2);
+  logs[2].last_sign_ns = 600'000 * kMs;  // it still runs
+  EXPECT_EQ(recent_run(logs)->ranks.size(), 3U);
+}
+
 TEST(RecentRun, NothingIsSaidOfNoSteps) {
   EXPECT_FALSE(recent_run({}));
   EXPECT_FALSE(recent_run({StepLog()}));

@@ -484,6 +484,42 @@ TEST(RunVerdict, CommandsOnTwoNodesLogOneRun) {
   EXPECT_EQ(verdict.earlier_logs, 4);
 }
 
+TEST(RunVerdict, ARankThatMadeNoStepIsNotTakenFromAnEarlierRun) {
+  const std::vector<StepLog> all = logs_of({.ranks = 2, .steps = 200});
+  const int64_t end_ns = all[0].last_sign_ns;
+  const auto verdict_of = [&](int64_t command_ns) {  // of the later command, which lacks rank 1
+    std::vector<StepLog> logs = all;
+    logs[0].run = std::to_string(command_ns) + ".1";
+    logs[1].run = std::to_string(kFirstStepBegin) + ".1";
+    return judge(logs);
+  };
+  const RunVerdict later = verdict_of(end_ns + 1);
+  EXPECT_EQ(later.ranks.size(), 1U);
+  EXPECT_EQ(later.world_size, 2);
+  EXPECT_EQ(later.earlier_logs, 1);
+  EXPECT_EQ(verdict_of(end_ns - 1).ranks.size(), 2U) << "the other command went on meanwhile";
+}
+
+// torchrun --nnodes 2:3: rank 2 died, and the others were started again as two.
+TEST(RunVerdict, ARankThatTheJobWentOnWithoutIsLeftOut) {
+  std::vector<StepLog> logs = logs_of({.ranks = 3, .steps = 200});
+  for (StepLog& log : logs) log.ended = false;
+  const int64_t restart_ns = logs[2].last_sign_ns + 10'000'000'000;
+  std::vector<StepLog> again = logs_of({.ranks = 2, .steps = 300});
+  for (StepLog& log : again) {
+    const int64_t later_ns = restart_ns - log.begin_ns;
+    for (LoggedStep& step : log.steps) step.begin_ns += later_ns;
+    log.begin_ns += later_ns;
+    log.last_sign_ns += later_ns;
+    logs.push_back(log);
+  }
+  const RunVerdict verdict = judge(logs);
+  EXPECT_EQ(verdict.ranks.size(), 2U);
+  EXPECT_EQ(verdict.world_size, 2);
+  EXPECT_EQ(verdict.earlier_logs, 3);
+  EXPECT_TRUE(verdict.findings.empty());
+}
+
 TEST(RunVerdict, NothingIsSaidOfNoSteps) {
   EXPECT_FALSE(judge_run({}, 0));
   StepLog log;

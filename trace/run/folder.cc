@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <string_view>
 #include <type_traits>
@@ -75,14 +76,34 @@ auto read_logs(const std::vector<std::string>& paths, Keep keep) {
   return result;
 }
 
+int64_t clock_ns(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+bool may_live_here(const StepLog& log) {
+  return !log.ended && log.process > 0 && log.host == machine::host_name();
+}
+
 bool is_gone(const StepLog& log) {
-  if (log.ended || log.process <= 0 || log.host != machine::host_name()) return false;
   return kill(static_cast<pid_t>(log.process), 0) != 0 && errno == ESRCH;
+}
+
+// A log keeps to the clock of its begin. Since then the machine may have slept, or its clock been
+// set, which would make a living process look silent. 0 if another machine has the process, or this
+// one has been started anew.
+int64_t clock_shift(const StepLog& log) {
+  if (!may_live_here(log) || is_gone(log)) return 0;
+  const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+  if (log.last_sign_ns - log.clock_offset_ns > now_ns) return 0;
+  return clock_ns(CLOCK_REALTIME) - now_ns - log.clock_offset_ns;
 }
 
 std::optional<RankRun> summary_of(const StepLog& log) {
   RankRun run = summarise(log);
-  run.is_gone = is_gone(log);
+  run.is_gone = may_live_here(log) && is_gone(log);
+  run.clock_shift_ns = clock_shift(log);
   return run;
 }
 
@@ -129,6 +150,8 @@ tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<st
 
 RunningJob read_running_job(const std::string& folder, const std::string& run) {
   auto read = read_logs(find_step_logs(folder), [&](StepLog& log) {
+    const int64_t shift_ns = clock_shift(log);
+    for (LoggedStep& step : log.steps) step.begin_ns += shift_ns;
     return log.run == run ? std::optional(std::move(log)) : std::nullopt;
   });
   return {.folder = folder,

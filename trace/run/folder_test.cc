@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
+#include "machine/resources.h"
 #include "tests/temporary_folder.h"
 #include "trace/emit/step_log_writer.h"
 
@@ -17,18 +21,21 @@ class RunFolder : public ::testing::Test {
  protected:
   void write_log(int rank, int64_t steps) const {
     LogOwner owner;
-    owner.run = "run";
     owner.rank = rank;
-    owner.world_size = 4;
     owner.begin_ns = kRunBegin;
+    write_log(owner, steps);
+  }
+  void write_log(LogOwner owner, int64_t steps) const {
+    owner.run = "run";
+    owner.world_size = 4;
     const auto writer = StepLogWriter::create(folder_, owner);
     ASSERT_TRUE(writer);
     LogBlock block;
-    block.sign_ns = kRunBegin;
+    block.sign_ns = owner.begin_ns;
     for (int64_t i = 0; i < steps; ++i) {
       LoggedStep step;
       step.step = i;
-      step.begin_ns = kRunBegin + i * 10'000'000;
+      step.begin_ns = owner.begin_ns + i * 10'000'000;
       step.length_ns = step.shortest_ns = step.longest_ns = 10'000'000;
       step.samples = 8;
       block.steps.push_back(step);
@@ -56,6 +63,37 @@ TEST_F(RunFolder, OneUnreadableLogHidesNoOtherRank) {
   EXPECT_NE((*run)->unreadable_logs[0].find(
                 "rank2.steps.redline: is empty: its rank ended before it wrote a step"),
             std::string::npos);
+}
+
+// The laptop slept for an hour, during which the monotonic clock stood still.
+TEST_F(RunFolder, ARankOnAMachineThatSleptStillRuns) {
+  const auto clock_ns = [](clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+  };
+  constexpr int64_t kSleep = 3'600'000'000'000;
+  const int64_t now_ns = clock_ns(CLOCK_REALTIME);
+  LogOwner owner;
+  owner.process = getpid();
+  owner.begin_ns = now_ns - kSleep - 5'000'000'000;
+  owner.clock_offset_ns = now_ns - clock_ns(CLOCK_MONOTONIC) - kSleep;
+  owner.host = machine::host_name();
+  write_log(owner, 500);
+  const auto own = read_run(step_logs_of({folder_}));
+  ASSERT_TRUE(own && *own);
+  EXPECT_TRUE((*own)->is_running);
+  EXPECT_LT((*own)->ranks[0].age_ns, kSleep / 2);
+  const RunningJob job = read_running_job(folder_, "run");
+  ASSERT_TRUE(job.recent);
+  EXPECT_GT(job.recent->ranks[0].last_step_ns, now_ns - kSleep / 2);
+
+  owner.host = "elsewhere";
+  owner.rank = 1;
+  write_log(owner, 500);
+  const auto both = read_run(step_logs_of({folder_}));
+  ASSERT_TRUE(both && *both);
+  EXPECT_GT((*both)->ranks[1].age_ns, kSleep / 2) << "of its clock nothing is known";
 }
 
 TEST_F(RunFolder, FailsIfNoLogCanBeRead) {

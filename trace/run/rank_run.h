@@ -88,6 +88,7 @@ struct RankRun {
   bool is_gone = false;  ///< it did not say that it ended, but its process is no more
   std::optional<int> exit_status;
   int64_t last_sign_ns = 0;
+  int64_t clock_shift_ns = 0;  ///< what the present clock adds to that of the log's begin, if known
   std::optional<LogPart> last_part;
   int64_t lost_steps = 0;
   int64_t damaged_bytes = 0;
@@ -111,6 +112,10 @@ struct RankRun {
   std::vector<LogMark> marks;
   ReadBatches batches;
 
+  /// How long ago its last sign of life came.
+  [[nodiscard]] int64_t silence_ns(int64_t now_ns) const {
+    return now_ns - last_sign_ns - clock_shift_ns;
+  }
   /// Whether it neither ended nor gave a sign of life for so long that it must have died.
   [[nodiscard]] bool is_silent(int64_t now_ns) const;
   [[nodiscard]] bool sees_part(LogPart part) const { return sees[static_cast<size_t>(part)]; }

@@ -71,7 +71,7 @@ RankRow row_of(const RankRun& rank, int64_t now_ns) {
   if (rank.sees_part(LogPart::kDataWait)) {
     row.wait_share = rank.all.part_ns[static_cast<size_t>(LogPart::kDataWait)] / rank.all.length_ns;
   }
-  if (!rank.ended) row.age_ns = std::max<int64_t>(0, now_ns - rank.last_sign_ns);
+  if (!rank.ended) row.age_ns = std::max<int64_t>(0, rank.silence_ns(now_ns));
   if (!rank.memory.empty()) row.memory_bytes = rank.memory.back().used_bytes();
   return row;
 }

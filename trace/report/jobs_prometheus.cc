@@ -2,21 +2,19 @@
 
 #include <functional>
 
+#include "base/printable.h"
 #include "trace/report/jobs.h"
 
 namespace redline::trace {
 namespace {
 
-// A label's value: backslash, quote and line end are escaped, as the format asks.
+// A label's value: UTF-8, without which the whole file is refused. The format wants backslash and
+// quote escaped; a line end does not come through printable().
 std::string label_value(const std::string& text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     if (c == '\\' || c == '"') escaped += '\\';
-    if (c == '\n') {
-      escaped += "\\n";
-    } else {
-      escaped += c;
-    }
+    escaped += c;
   }
   return escaped;
 }

@@ -87,7 +87,7 @@ TEST(JobsJson, IsNullWhereNothingIsKnown) {
 
 TEST(JobsPrometheus, WritesEachFigureOnceWithItsComments) {
   RunningJob other = two_ranks();
-  other.folder = "/a\"b\\c\nd";
+  other.folder = "/a\"b\\c\n\xfcr";  // Prometheus takes UTF-8 only
   other.run = "18.1";
   other.recent->ranks.resize(1);
   const std::string text = jobs_prometheus({two_ranks(), other});
@@ -95,7 +95,8 @@ TEST(JobsPrometheus, WritesEachFigureOnceWithItsComments) {
                               "the job.\n"
                               "# TYPE redline_job_steps_total counter\n"
                               "redline_job_steps_total{run=\"17.1\",log=\"/home/me/logs\"} 41200\n"
-                              "redline_job_steps_total{run=\"18.1\",log=\"/a\\\"b\\\\c\\nd\"} "
+                              "redline_job_steps_total{run=\"18.1\",log=\"/a\\\"b\\\\c"
+                              "\ufffd\ufffdr\"} "
                               "41200\n"));
   EXPECT_THAT(text, HasSubstr("redline_rank_step_seconds{run=\"17.1\",log=\"/home/me/logs\","
                               "rank=\"3\",host=\"node7\"} 0.0917\n"));

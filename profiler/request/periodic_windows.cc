@@ -19,6 +19,9 @@ using std::chrono::hours;
 using std::chrono::nanoseconds;
 
 constexpr int64_t kSteps = 2;
+// While a process waits for its first step, it is slower already. It may evaluate for long, or
+// train no more.
+constexpr std::chrono::seconds kPatience(5);
 
 std::string name_of_now() {
   const std::time_t now = std::time(nullptr);
@@ -81,8 +84,10 @@ void PeriodicWindows::record() {
   const std::string folder = directory_ + "/" + name_of_now();
   // Without the teardown, a job whose host is the limit would stay slower between the windows
   // (docs/gpu.md), which is more than they may cost.
-  const TriggerRequest request{
-      .steps = kSteps, .directory = folder, .with_gpu = wants_gpu_teardown()};
+  const TriggerRequest request{.steps = kSteps,
+                               .directory = folder,
+                               .with_gpu = wants_gpu_teardown(),
+                               .patience = kPatience};
   trigger(
       *processes, request, [](const TriggerReport&) {}, stopped_);
   if (list_traces(folder).whole.empty()) return;

@@ -87,6 +87,8 @@ class Conversation {
   Conversation& operator=(const Conversation&) = delete;
 
   [[nodiscard]] int file() const { return file_; }
+  /// The first message only says that the process waits for a step.
+  [[nodiscard]] bool has_begun() const { return heard_ > 1; }
 
   /// Gives the messages whose lines have arrived completely.
   std::vector<TriggerReport> hear() {
@@ -116,6 +118,7 @@ class Conversation {
     };
     TriggerReport report = {process_, text("progress"), text("path"), text("error")};
     is_done_ = is_done_ || !report.path.empty() || !report.error.empty();
+    ++heard_;
     return report;
   }
   void hang_up() {
@@ -127,6 +130,7 @@ class Conversation {
   int file_;
   std::string text_;
   bool is_done_ = false;
+  int heard_ = 0;
 };
 
 }  // namespace
@@ -158,6 +162,7 @@ std::vector<pid_t> all_recorded_processes() {
 void trigger(const std::vector<pid_t>& processes, const TriggerRequest& request,
              const std::function<void(const TriggerReport&)>& report,
              const std::atomic<bool>& cancelled) {
+  const auto begin = std::chrono::steady_clock::now();
   std::vector<std::unique_ptr<Conversation>> open;
   for (const pid_t process : processes) {
     open.push_back(std::make_unique<Conversation>(process, request));
@@ -171,7 +176,11 @@ void trigger(const std::vector<pid_t>& processes, const TriggerRequest& request,
       if (files[i].fd >= 0 && files[i].revents == 0) continue;
       for (const auto& said : open[i]->hear()) report(said);
     }
-    std::erase_if(open, [](const auto& conversation) { return conversation->file() < 0; });
+    const bool is_over =
+        request.patience.count() > 0 && std::chrono::steady_clock::now() - begin > request.patience;
+    std::erase_if(open, [is_over](const auto& conversation) {
+      return conversation->file() < 0 || (is_over && !conversation->has_begun());
+    });
   }
 }
 

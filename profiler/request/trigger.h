@@ -3,7 +3,9 @@
 #pragma once
 
 #include <sys/types.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -23,6 +25,8 @@ struct TriggerRequest {
   int64_t steps = 0;      ///< 0: the number that the process was started with
   std::string directory;  ///< absolute; "": the directory that the process was started with
   bool with_gpu = true;   ///< what GPUs do, too, if the process was started with that
+  /// A process whose first step has not begun by then is left alone; 0: as long as it takes.
+  std::chrono::nanoseconds patience = {};
 };
 
 /// One message of a process. The last message of each process has a path or an error.
@@ -34,7 +38,8 @@ struct TriggerReport {
 };
 
 /// Asks all processes at once and passes on their messages until all are done. If `cancelled` is
-/// set, it returns early, and processes that have not begun yet will not.
+/// set, it returns early, and processes that have not begun yet will not, nor those that are left
+/// alone.
 void trigger(const std::vector<pid_t>& processes, const TriggerRequest& request,
              const std::function<void(const TriggerReport&)>& report,
              const std::atomic<bool>& cancelled);

@@ -1,0 +1,97 @@
+#include "profiler/request/trigger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "tests/temporary_folder.h"
+
+namespace redline::launch {
+namespace {
+
+using std::chrono::steady_clock;
+using ::testing::ElementsAre;
+
+/// This process listens as a recorded one does.
+class Trigger : public ::testing::Test {
+ protected:
+  Trigger() {
+    setenv("XDG_RUNTIME_DIR", runtime_.path().c_str(), 1);
+    const std::string path = control_socket(make_control_folder().value(), getpid());
+    sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(listener_, 1), 0);
+  }
+  ~Trigger() override {
+    close(listener_);
+    unsetenv("XDG_RUNTIME_DIR");
+  }
+
+  /// Takes the request of whoever connects.
+  [[nodiscard]] int hear() const {
+    const int client = accept(listener_, nullptr, nullptr);
+    char bytes[4096];
+    EXPECT_GT(recv(client, bytes, sizeof(bytes), 0), 0);
+    return client;
+  }
+  static void say(int client, const std::string& key, const std::string& text) {
+    const std::string line = R"({")" + key + R"(": ")" + text + "\"}\n";
+    EXPECT_EQ(send(client, line.data(), line.size(), MSG_NOSIGNAL), std::ssize(line));
+  }
+  static std::vector<std::string> said_until_done(
+      std::chrono::nanoseconds patience,
+      const std::function<void(const TriggerReport&)>& hear_too) {
+    std::vector<std::string> said;
+    trigger(
+        {getpid()}, {.steps = 2, .directory = "", .patience = patience},
+        [&](const TriggerReport& report) {
+          said.push_back(report.progress + report.path + report.error);
+          hear_too(report);
+        },
+        false);
+    return said;
+  }
+
+ private:
+  const testing::TemporaryFolder runtime_;
+  const int listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+};
+
+TEST_F(Trigger, AProcessThatMakesNoStepIsLeftAlone) {
+  std::thread process([this] {
+    const int client = hear();
+    say(client, "progress", "waiting for the next step");
+    char byte = 0;
+    EXPECT_EQ(recv(client, &byte, 1, 0), 0) << "who asked has left";
+    close(client);
+  });
+  const auto said = said_until_done(std::chrono::seconds(1), [](const auto&) {});
+  process.join();
+  EXPECT_THAT(said, ElementsAre("waiting for the next step"));
+}
+
+TEST_F(Trigger, AWindowThatHasBegunMayTakeLong) {
+  constexpr std::chrono::seconds kPatience(2);
+  const auto end = steady_clock::now() + 2 * kPatience;
+  std::thread process([&] {
+    const int client = hear();
+    say(client, "progress", "waiting for the next step");
+    say(client, "progress", "0 of 2 steps");
+    std::this_thread::sleep_until(end);
+    say(client, "path", "/traces/1");
+    close(client);
+  });
+  const auto said = said_until_done(kPatience, [](const auto&) {});
+  process.join();
+  EXPECT_THAT(said, ElementsAre("waiting for the next step", "0 of 2 steps", "/traces/1"));
+}
+
+}  // namespace
+}  // namespace redline::launch

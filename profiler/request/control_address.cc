@@ -9,11 +9,21 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 namespace redline::launch {
 namespace {
 
-constexpr std::string_view kEnding = ".sock";
+// Containers that share the folder have processes of the same number, so a name also has that of
+// the namespace in which the number holds.
+const std::string& ending() {
+  static const std::string ending = [] {
+    struct stat facts {};
+    const bool is_known = stat("/proc/self/ns/pid", &facts) == 0;
+    return (is_known ? "." + std::to_string(facts.st_ino) : std::string()) + ".sock";
+  }();
+  return ending;
+}
 
 std::string shared_folder(uid_t user) { return "/tmp/redline-" + std::to_string(user); }
 
@@ -27,7 +37,7 @@ pid_t process_of(const std::string& name) {
   pid_t process = 0;
   const char* end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data(), end, process);
-  return error == std::errc() && std::string_view(rest, end) == kEnding ? process : 0;
+  return error == std::errc() && std::string_view(rest, end) == ending() ? process : 0;
 }
 
 }  // namespace
@@ -62,7 +72,7 @@ tl::expected<std::string, std::string> make_control_folder() {
 }
 
 std::string control_socket(const std::string& folder, pid_t process) {
-  return folder + "/" + std::to_string(process) + std::string(kEnding);
+  return folder + "/" + std::to_string(process) + ending();
 }
 
 std::vector<pid_t> listening_processes(const std::vector<std::string>& folders) {

@@ -1,5 +1,5 @@
 // How `redline trigger` asks recorded processes for a trace. Each of them listens on a Unix socket
-// that has its process id in the name, in a folder that only its user can enter.
+// that has its process id and namespace in the name, in a folder that only its user can enter.
 #pragma once
 
 #include <sys/types.h>

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "tests/temporary_folder.h"
@@ -91,6 +93,18 @@ TEST_F(Trigger, AWindowThatHasBegunMayTakeLong) {
   const auto said = said_until_done(kPatience, [](const auto&) {});
   process.join();
   EXPECT_THAT(said, ElementsAre("waiting for the next step", "0 of 2 steps", "/traces/1"));
+}
+
+TEST(ControlSocket, IsThatOfAProcessOfThisNamespace) {
+  const testing::TemporaryFolder folder;
+  struct stat facts {};
+  ASSERT_EQ(stat("/proc/self/ns/pid", &facts), 0);
+  const std::string own = control_socket(folder.path(), 7);
+  EXPECT_EQ(own, folder.path() + "/7." + std::to_string(facts.st_ino) + ".sock");
+  // Of a process in another container that has the folder, too.
+  const std::string other = folder.path() + "/8." + std::to_string(facts.st_ino + 1) + ".sock";
+  for (const std::string& path : {own, other, folder.path() + "/9.sock"}) std::ofstream{path};
+  EXPECT_THAT(listening_processes({folder.path()}), ElementsAre(7));
 }
 
 }  // namespace

@@ -65,8 +65,9 @@ def end(process):
     assert process.wait(timeout=10) == 0, process.stderr.read()
 
 
-def socket_of(process):
-    return pathlib.Path(f"/tmp/redline-{os.geteuid()}/{process.pid}.sock")
+def socket_of(process, folder):
+    """The number of a process holds in its namespace, which containers that share the folder have each."""
+    return pathlib.Path(folder, f"{process.pid}.{os.stat('/proc/self/ns/pid').st_ino}.sock")
 
 
 def test_a_capture_holds_as_many_whole_steps_as_were_asked_for(job, trigger, tmp_path):
@@ -92,7 +93,7 @@ def test_a_capture_holds_as_many_whole_steps_as_were_asked_for(job, trigger, tmp
 def test_the_socket_is_its_users_alone_and_goes_with_its_process(job):
     with job(LISTEN + "train()", XDG_RUNTIME_DIR="") as process:
         assert process.stdout.readline() == "ready\n"
-        path = socket_of(process)
+        path = socket_of(process, f"/tmp/redline-{os.geteuid()}")
         assert path.is_socket()
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         end(process)
@@ -105,7 +106,7 @@ def test_the_runtime_directory_is_used_where_there_is_one(job, trigger, tmp_path
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     with job(LISTEN + "train()") as process:
         assert process.stdout.readline() == "ready\n"
-        assert (runtime / "redline" / f"{process.pid}.sock").is_socket()
+        assert socket_of(process, runtime / "redline").is_socket()
         assert trigger(str(process.pid)).returncode == 0
         end(process)
 
@@ -122,7 +123,7 @@ def test_a_folder_that_others_can_enter_is_refused(job, tmp_path):
 def test_stale_sockets_are_removed(trigger, start):
     """A dead process with this id left one. The test does not use `all`, which would wait for other recorded jobs."""
     with start(["cat"], stdin=subprocess.PIPE) as unrecorded:
-        path = pathlib.Path(os.environ["XDG_RUNTIME_DIR"], "redline", f"{unrecorded.pid}.sock")
+        path = socket_of(unrecorded, pathlib.Path(os.environ["XDG_RUNTIME_DIR"], "redline"))
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with socket.socket(socket.AF_UNIX) as left_behind:
             left_behind.bind(str(path))

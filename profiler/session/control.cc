@@ -49,6 +49,12 @@ void remove_socket() {
   if (has_control_thread() && g_socket_path[0] != '\0') unlink(g_socket_path);
 }
 
+void stop_hearing() {
+  remove_socket();
+  g_process = 0;
+  for (auto* file : {&g_wake[0], &g_wake[1], &g_listener, &g_client}) *file = -1;
+}
+
 tl::unexpected<std::string> system_error(const char* what) {
   return tl::unexpected(std::string(what) + ": " + std::strerror(errno));
 }
@@ -88,7 +94,8 @@ class Control {
       pollfd files[] = {{g_wake[0], POLLIN, 0}, {g_listener, POLLIN, 0}, {g_client, 0, 0}};
       if (poll(files, 3, -1) < 0) continue;
       try {
-        if (files[0].revents == POLLNVAL) return;  // the job has closed descriptors of others
+        // The job has closed descriptors of others, and may have their numbers by now.
+        if ((files[0].revents & (POLLNVAL | POLLHUP)) != 0) return stop_hearing();
         if (files[0].revents != 0) answer_bells();
         // First see whether the client has left, because a new one may have waited for that.
         if ((files[2].revents & (POLLHUP | POLLERR)) != 0) client_left();
@@ -242,10 +249,9 @@ tl::expected<void, std::string> open_socket() {
 
 }  // namespace
 
-void wake_control_thread(Call call) noexcept {
+bool wake_control_thread(Call call) noexcept {
   const char byte = static_cast<char>(call);
-  if (has_control_thread()) [[maybe_unused]]
-    const ssize_t size = write(g_wake[1], &byte, 1);
+  return has_control_thread() && (write(g_wake[1], &byte, 1) == 1 || errno == EAGAIN);
 }
 
 bool has_control_thread() noexcept { return g_process == getpid(); }

@@ -23,8 +23,9 @@ enum class Call : char {
   kListen = 'L',     ///< there is a socket now
 };
 
-/// Does nothing if there is no control thread. Async-signal-safe.
-void wake_control_thread(Call call) noexcept;
+/// Gives whether there is a control thread that will hear it: not in forked children, nor where the
+/// job has closed its files. Async-signal-safe.
+bool wake_control_thread(Call call) noexcept;
 
 /// True in the process that has the thread, not in its forked children. Async-signal-safe.
 [[nodiscard]] bool has_control_thread() noexcept;

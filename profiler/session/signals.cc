@@ -34,9 +34,7 @@ void restore_default(int signal) {
 
 void on_signal(int signal) {
   const int saved_errno = errno;
-  if (has_control_thread()) {
-    wake_control_thread(signal == SIGTERM ? Call::kTerminate : Call::kCapture);
-  } else {
+  if (!wake_control_thread(signal == SIGTERM ? Call::kTerminate : Call::kCapture)) {
     restore_default(signal);
     raise(signal);  // takes effect when this handler returns, because it blocks the signal
   }

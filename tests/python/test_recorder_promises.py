@@ -105,6 +105,26 @@ def test_a_write_rate_bounds_the_file_while_it_grows_and_keeps_every_event(start
                for event in trace["traceEvents"]) == 180_000
 
 
+CLOSES = """
+import os, signal, torch
+
+optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+for step in range(12):
+    optimizer.step()
+os.closerange(3, 256)
+files = [open("/dev/null") for _ in range(8)]
+print("closed", flush=True)
+os.kill(os.getpid(), signal.SIGTERM)
+signal.pause()
+"""
+
+
+def test_a_job_that_closes_what_it_did_not_open_ends_by_sigterm(start, program, python, tmp_path):
+    with start([program("redline"), "record", "-o", tmp_path / "traces", "--", python, "-c", CLOSES]) as process:
+        assert process.stdout.readline() == "closed\n"
+        assert process.wait(60) == 128 + signal.SIGTERM
+
+
 def test_killed_jobs_leave_readable_traces(run, library):
     done = run([sys.executable, ROOT / "tests/fault/kill_nine.py", library("libredline.so"),
                 "--kills", "10"], timeout=100)

@@ -462,6 +462,10 @@ class AutomaticRecording:
 
     def _finish_cut_window(self):
         # The annotation of the unfinished step stays open: what follows training is no step.
+        is_empty = self._action_of(self._step - 1) is not ProfilerAction.RECORD
+        if is_empty and self._written:
+            self._recorder.discard()  # schedules without `wait` begin a window after the last step
+            return
         self._stop()
         self._ready()
         asked = self._cycles["active"]

@@ -154,6 +154,16 @@ def test_the_cycles_of_a_process_are_no_ranks(record, run, program, python, scri
     assert (len(said["traces"]), said["ranks"]) == (2, None)
 
 
+@pytest.mark.parametrize(("schedule", "steps"), [
+    ("wait=0,warmup=0,active=1,repeat=0", [[0], [1], [2], [3]]),
+    ("wait=1,warmup=1,active=2,repeat=0", [[2, 3]]),
+    ("wait=0,warmup=0,active=3,repeat=0", [[0, 1, 2], [3]]),
+])
+def test_what_follows_the_last_step_is_no_trace_of_its_own(record, python, script, schedule, steps):
+    _, recorded = record([python, script(TRAIN), "4", ""], "--schedule", schedule)
+    assert sorted(step_numbers(trace) for trace in recorded) == steps
+
+
 def test_without_wait_the_first_step_is_recorded(record, python, script):
     schedule = "wait=0,warmup=0,active=2"
     _, (trace,) = record([python, script(TRAIN), "4", "return"], "--schedule", schedule, "--shapes")

@@ -36,6 +36,9 @@ int record(RecordOptions& options) {
   std::error_code error;
   const std::string directory = std::filesystem::absolute(options.folder, error).string();
   if (error) return fail("-o '" + options.folder + "': " + error.message());
+  if (const auto problem = profiler::problem_of_directory(directory); !problem.empty()) {
+    return fail("-o: " + problem + ". Choose another folder with -o DIR");
+  }
   if (const auto ready = launch::prepare_directory(directory); !ready) {
     return fail(options.folder + ": " + ready.error() + ". Choose another folder with -o DIR");
   }

@@ -144,6 +144,9 @@ int run(const RunOptions& options) {
   std::optional<launch::PeriodicWindows> windows;
   if (!options.every.empty()) {
     const std::string window_folder = fs::absolute(options.log).string() + "/windows";
+    if (const auto problem = profiler::problem_of_directory(window_folder); !problem.empty()) {
+      return fail("--every: " + problem + ". Choose another folder with --log DIR");
+    }
     if (const int status = add_windows(window_folder, environment); status != 0) return status;
     windows.emplace(window_folder, *parse_duration(options.every));
   }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "profiler/request/options.h"
 #include "profiler/request/trigger.h"
 
 namespace redline::cli {
@@ -39,6 +40,8 @@ int trigger(const TriggerOptions& options) {
     std::error_code error;
     request.directory = std::filesystem::absolute(options.folder, error).string();
     if (error) return fail("-o " + options.folder + ": " + error.message());
+    const auto problem = profiler::problem_of_directory(request.directory);
+    if (!problem.empty()) return fail("-o: " + problem);
   }
   size_t written = 0;
   const auto say = [&](const launch::TriggerReport& report) {

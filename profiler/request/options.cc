@@ -129,6 +129,11 @@ std::string problem_of_step_marker(const std::string& name) {
   return name.empty() || name == "--" ? "needs the name of a range or mark" : "";
 }
 
+std::string problem_of_directory(const std::string& directory) {
+  const std::string text = Json(directory).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json::parse(text) == directory ? "" : "the name of the folder is not UTF-8";
+}
+
 bool is_excluded(const RecordRequest& request) {
   const auto own = job_rank();
   return !request.ranks.empty() && own &&

@@ -54,6 +54,9 @@ inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] =
 /// Says what is wrong with the name after --step-marker; "" if nothing is.
 [[nodiscard]] std::string problem_of_step_marker(const std::string& name);
 
+/// Says why traces cannot be asked for in `directory`; "" if they can.
+[[nodiscard]] std::string problem_of_directory(const std::string& directory);
+
 /// Whether the request names ranks and this process has another one.
 [[nodiscard]] bool is_excluded(const RecordRequest& request);
 

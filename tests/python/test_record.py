@@ -615,6 +615,16 @@ def test_what_makes_no_sense_is_said_in_one_line(program, run, tmp_path, options
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_whose_name_a_request_cannot_hold_is_refused(program, run, tmp_path):
+    name = os.fsdecode(b"f\xfcr")
+    done = run([program("redline"), "record", "-o", name, "--", "true"], cwd=tmp_path)
+    assert done.returncode == 1
+    assert "the name of the folder is not UTF-8. Choose another folder with -o DIR" in done.stderr
+    done = run([program("redline"), "run", "--log", name, "--every", "10m", "--", "true"], cwd=tmp_path)
+    assert done.returncode == 1 and "the name of the folder is not UTF-8" in done.stderr
+    assert [path for path in tmp_path.iterdir() if path.name != name] == []
+
+
 def test_a_size_of_0_is_any_size_as_in_python(program, run, tmp_path):
     recorded = run([program("redline"), "record", "--max-size", "0", "--", "true"], cwd=tmp_path)
     assert recorded.returncode == 0, recorded.stderr

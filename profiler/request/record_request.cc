@@ -80,8 +80,8 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
            ") before Redline saw it load torch";
   }
   return "no process of the command used a GPU, or loaded torch where Redline could see it "
-         "(python -I, -E and -S hide it, and so do an emptied environment and a statically linked "
-         "LibTorch)";
+         "(python -I, -E and -S hide it, and so do an emptied environment, a statically linked "
+         "LibTorch, and PYTHONPATH=src without :$PYTHONPATH)";
 }
 
 }  // namespace

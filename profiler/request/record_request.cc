@@ -9,11 +9,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "profiler/request/run_name.h"
+#include "profiler/request/trigger.h"
 
 namespace redline::launch {
 
@@ -123,7 +125,7 @@ tl::expected<void, std::string> add_record_request(const profiler::RecordRequest
   if (!environment.add_python_startup()) {
     return tl::unexpected(std::string("the Python package of Redline is not there"));
   }
-  environment.prepend("LD_PRELOAD", *core);
+  environment.prepend("LD_PRELOAD", preload_name(*core));
   add_nvtx_tool(environment);
   if (request.options.record_gpu && !environment.get(kCudaTool)) environment.set(kCudaTool, *core);
   environment.set("REDLINE_RECORD", profiler::to_json(request));
@@ -131,6 +133,19 @@ tl::expected<void, std::string> add_record_request(const profiler::RecordRequest
   // nothing tells which of them belong together.
   if (!profiler::job_rank()) environment.set("REDLINE_RECORDING", new_run_name());
   return {};
+}
+
+std::string preload_name(const std::string& library) {
+  constexpr const char* kSplits = " :";
+  if (library.find_first_of(kSplits) == std::string::npos) return library;
+  const auto folder = make_control_folder();
+  if (!folder) return library;
+  const fs::path target = fs::path(library).parent_path();
+  const fs::path link =
+      *folder + "/lib-" + std::to_string(std::hash<std::string>()(target.string()));
+  std::error_code exists;
+  fs::create_directory_symlink(target, link, exists);
+  return link / fs::path(library).filename();
 }
 
 void add_nvtx_tool(Environment& environment) {

@@ -29,6 +29,10 @@ inline constexpr Schedule kDefaultSchedule{
 [[nodiscard]] tl::expected<void, std::string> add_record_request(
     const profiler::RecordRequest& request, Environment& environment);
 
+/// A name of `library` for LD_PRELOAD, which splits at blanks and colons and knows no escape: then
+/// by a link to its folder.
+[[nodiscard]] std::string preload_name(const std::string& library);
+
 /// Makes libredline.so the tool that gets NVTX's ranges and marks, unless the user has set another.
 void add_nvtx_tool(Environment& environment);
 

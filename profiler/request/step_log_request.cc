@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "profiler/request/record_request.h"
 #include "profiler/request/run_name.h"
 
 namespace redline::launch {
@@ -12,7 +13,7 @@ tl::expected<void, std::string> add_step_log(const std::string& folder, Environm
   if (!environment.add_python_startup()) {
     return tl::unexpected(std::string("the Python package of Redline is not there"));
   }
-  environment.prepend("LD_PRELOAD", *core);
+  environment.prepend("LD_PRELOAD", preload_name(*core));
   std::error_code error;
   environment.set("REDLINE_LOG", std::filesystem::absolute(folder, error).string());
   environment.set("REDLINE_LOG_RUN", new_run_name());

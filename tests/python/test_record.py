@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 
 import pytest
+from conftest import ROOT
 from recording import SPAWNED_RANKS, import_redline, names, slices, step_numbers, traces
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
@@ -623,6 +625,19 @@ def test_a_folder_whose_name_a_request_cannot_hold_is_refused(program, run, tmp_
     done = run([program("redline"), "run", "--log", name, "--every", "10m", "--", "true"], cwd=tmp_path)
     assert done.returncode == 1 and "the name of the folder is not UTF-8" in done.stderr
     assert [path for path in tmp_path.iterdir() if path.name != name] == []
+
+
+def test_redline_may_lie_in_a_folder_with_a_blank(program, library, run, tmp_path):
+    """LD_PRELOAD splits at blanks and knows no escape."""
+    place = tmp_path / "My Projects"
+    for source in (program("redline"), library("libredline.so"), library("libredline_torch.so")):
+        (place / source.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, place / source.parent.name)
+    shutil.copytree(ROOT / "python", place / "share/redline/python")
+    look = ["grep", "-c", "r-xp.*/My Projects/lib/libredline.so", "/proc/self/maps"]
+    for command in (["record", "-o", "traces"], ["run", "--log", "logs"]):
+        done = run([place / "bin/redline", *command, "--", *look], cwd=tmp_path)
+        assert done.stdout == "1\n" and "ld.so" not in done.stderr, done.stderr
 
 
 def test_a_size_of_0_is_any_size_as_in_python(program, run, tmp_path):

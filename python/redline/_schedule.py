@@ -39,7 +39,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
 
 
 def _whole(number):
-    """The number as an int; None if it is not whole. A script may give len(loader) / 2, or a number of NumPy or torch."""
+    """The number as an int; None if it is not whole. Scripts give len(loader) / 2, or numbers of NumPy or torch."""
     if isinstance(number, float) and number.is_integer():
         return int(number)
     with contextlib.suppress(TypeError):

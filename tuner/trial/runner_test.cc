@@ -395,6 +395,7 @@ TEST_F(RunTrial, TakesTheLastMetricOnStdout) {
   EXPECT_EQ(nothing.outcome, Outcome::kInvalid);
   EXPECT_EQ(nothing.message,
             "the metric is 0: it must be a finite number above 0, and more must be better");
+  unsetenv("PYTHONUNBUFFERED");  // some set it for all of their programs
   EXPECT_EQ(python("print('8 img/s'); os._exit(0)").throughput->samples_per_s, 8)
       << "a line is written at once, before a process can be killed";
   EXPECT_EQ(python("train(200); print('7 img/s')").throughput->samples_per_s, 7)

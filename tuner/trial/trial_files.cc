@@ -204,10 +204,13 @@ tl::expected<uint64_t, std::string> last_size(const std::string& text, const std
   for_each_match(text, pattern, [&](Found found) {
     if (size_in(found)) size = std::move(found);
   });
-  if (!size) return tl::unexpected(std::string("no line on stdout has what --memory-metric takes"));
-  const auto whole = whole_number(*std::move(size), pattern);
-  if (!whole) return tl::unexpected("--memory-metric " + whole.error());
-  return *size_in(*whole);
+  if (size) {
+    const auto whole = whole_number(*std::move(size), pattern);
+    if (!whole) return tl::unexpected("--memory-metric " + whole.error());
+    // As a whole it may be too large for a size.
+    if (const auto value = size_in(*whole)) return *value;
+  }
+  return tl::unexpected(std::string("no line on stdout has what --memory-metric takes"));
 }
 
 bool catches(const std::string& status, int number) {

@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -22,7 +23,8 @@ int write_and_sync(const std::string& path, std::string_view content, bool is_fi
 }
 
 int replace_file(const std::string& path, std::string_view content) {
-  const std::string partial = path + ".partial";
+  // Two searches that share a study may write their best configuration at the same time.
+  const std::string partial = path + "." + std::to_string(::getpid()) + ".partial";
   int error = write_and_sync(partial, content, true);
   if (error == 0 && std::rename(partial.c_str(), path.c_str()) == 0) return 0;
   if (error == 0) error = errno;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -27,6 +29,23 @@ TEST_F(ReadFile, AlsoOfTheKernel) {
             std::to_string(getpid()) + " ");
   EXPECT_EQ(read_file(folder_ + "/none"), "");
   EXPECT_EQ(read_file(folder_), "");
+}
+
+TEST_F(WriteFile, SeveralProcessesMayWriteTheSameFile) {
+  const std::string path = folder_ + "/best.json";
+  const auto writes_often = [&path] {
+    bool succeeds = true;
+    for (int i = 0; i < 100; ++i) succeeds = write_file(path, "whole").has_value() && succeeds;
+    return succeeds;
+  };
+  const pid_t other = fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) _exit(writes_often() ? 0 : 1);
+  EXPECT_TRUE(writes_often());
+  int status = -1;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file(path), "whole");
 }
 
 TEST_F(WriteFile, ReplacesTheWholeAndLeavesNothingBeside) {

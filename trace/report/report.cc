@@ -256,7 +256,13 @@ MeanStep mean_step(const Report& report) {
   };
   MeanStep mean;
   mean.mean_ns = mean_of([](const RankSummary& each) { return each.step_times.mean_ns; });
-  mean.deviation_ns = mean_of([](const RankSummary& each) { return each.step_times.deviation_ns; });
+  const auto square = [](int64_t ns) { return static_cast<double>(ns) * static_cast<double>(ns); };
+  double variance = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const StepTimes& times = report.traces[i].step_times;
+    variance += weights[i] * (square(times.deviation_ns) + square(times.mean_ns - mean.mean_ns));
+  }
+  mean.deviation_ns = std::llround(std::sqrt(variance));
   for (size_t part = 0; part < kBreakdownPartCount; ++part) {
     mean.part_ns[part] =
         mean_of([part](const RankSummary& each) { return each.breakdown.part_ns[part]; });

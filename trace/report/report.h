@@ -95,7 +95,7 @@ constexpr size_t kMostRankLanes = 16;
 /// The average step of a run: the mean over ranks (rank_weights) of each rank's mean step.
 struct MeanStep {
   int64_t mean_ns = 0;
-  int64_t deviation_ns = 0;
+  int64_t deviation_ns = 0;  ///< of all steps: within recordings and between them
   std::array<int64_t, kBreakdownPartCount> part_ns{};
 };
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 #include "viewer/models/format.h"
 #include "viewer/models/lane_pixels.h"
@@ -39,19 +39,11 @@ namespace {
 
 constexpr double kSmallestShare = 0.0005;
 
-std::vector<SummaryPart> parts_of(const trace::Report& report) {
-  std::array<double, trace::kBreakdownPartCount> sums{};
-  double whole = 0;
-  for (const trace::RankSummary& rank : report.traces) {
-    for (size_t p = 0; p < sums.size(); ++p) {
-      const double ns = static_cast<double>(rank.breakdown.part_ns[p]);
-      sums[p] += ns;
-      whole += ns;
-    }
-  }
+std::vector<SummaryPart> parts_of(const trace::MeanStep& step) {
+  const auto whole = static_cast<double>(std::reduce(step.part_ns.begin(), step.part_ns.end()));
   std::vector<SummaryPart> parts;
-  for (size_t p = 0; p < sums.size() && whole > 0; ++p) {
-    const double share = sums[p] / whole;
+  for (size_t p = 0; p < step.part_ns.size() && whole > 0; ++p) {
+    const double share = static_cast<double>(step.part_ns[p]) / whole;
     if (share < kSmallestShare) continue;
     parts.push_back({std::string(trace::kBreakdownPartNames[p]),
                      class_of(static_cast<BreakdownPart>(p)), share});
@@ -130,26 +122,20 @@ std::string straggler_of(const trace::RankComparison& ranks, bool is_marked) {
 
 Summary summarize(const trace::Report& report) {
   Summary summary;
-  double mean = 0;
-  double deviation = 0;
   int64_t count = 0;
   for (const trace::RankSummary& rank : report.traces) {
-    mean += static_cast<double>(rank.step_times.mean_ns);
-    deviation += static_cast<double>(rank.step_times.deviation_ns);
     count = std::max(count, rank.step_times.count);
   }
-  if (report.traces.empty() || count == 0) return summary;
-  const double traces = static_cast<double>(report.traces.size());
-  summary.step = format_duration(std::llround(mean / traces));
-  if (count > 1) {
-    summary.spread = fmt::format("± {} · ", format_duration(std::llround(deviation / traces)));
-  }
+  if (count == 0) return summary;
+  const trace::MeanStep step = trace::mean_step(report);
+  summary.step = format_duration(step.mean_ns);
+  if (count > 1) summary.spread = fmt::format("± {} · ", format_duration(step.deviation_ns));
   const bool is_marked = has_marked_steps(report);
   summary.title = is_marked ? "Average step" : "First to last operator";
   summary.spread += is_marked ? format_plural(count, "step") : "no steps are marked";
   if (report.rank_count > 1) summary.spread += fmt::format(" · {} ranks", report.rank_count);
   if (report.comparison) summary.ranks = straggler_of(*report.comparison, is_marked);
-  summary.parts = parts_of(report);
+  summary.parts = parts_of(step);
   using trace::GpuUse;
   using Share = std::optional<double>;
   add_figure(summary, report, "GPU busy", [](const GpuUse& g) { return Share(g.utilization); });

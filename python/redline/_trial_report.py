@@ -156,7 +156,7 @@ class TrialReporter:
         self.capacities = {}  # by device
         self.epoch = None  # samples that this rank takes in an epoch
         self.is_countable = True
-        self.uncounted_steps = 0
+        self.is_first_step = True  # of those whose samples cannot be counted
         self.compilation_ns = 0
         self.optimizer_stepped = False
         self.has_optimizer = False  # one would step, but the knob accumulation holds it back
@@ -366,8 +366,8 @@ class TrialReporter:
 
     def _end_uncounted_step(self):
         """What the job has, and which knobs it has no use for, can be told all the same."""
-        self.uncounted_steps += 1
-        if self.uncounted_steps == 1:
+        if self.is_first_step:
+            self.is_first_step = False
             self.first_step_ended()
         self.new_samples = self.new_batches = self.backwards = 0
 

@@ -42,6 +42,17 @@ TEST_F(Files, TheTableThatIsShownIsExported) {
   EXPECT_NE(problem->find("/no/such/folder/t.csv"), std::string::npos);
 }
 
+TEST_F(Files, WindowsOfOneRankAreNoRanks) {
+  open_two_ranks();
+  EXPECT_TRUE(some_label_says("2 ranks · "));
+  write_trace();
+  std::ofstream(path("later.pt.trace.json")) << training_trace(0).json();
+  QSignalSpy loaded(&window_, &MainWindow::loaded);
+  window_.open({folder_.path().toStdString()});
+  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_TRUE(some_label_says("2 traces · "));
+}
+
 TEST_F(Files, WhichFileOfAFolderIsLeftOutIsSaid) {
   write_trace();
   std::ofstream(path("rank1.pt.trace.json")) << "no trace";

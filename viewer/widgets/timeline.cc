@@ -4,6 +4,7 @@
 #include <QKeyEvent>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <set>
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/controls.h"
@@ -119,13 +120,28 @@ void Timeline::update_scroll_bar() {
   scroll_bar_->setEnabled(hidden > 0);
 }
 
+namespace {
+
+// Not several windows of one rank, nor traces that name no rank. Those that are not loaded are
+// ranks.
+bool are_ranks(const Session& session) {
+  std::set<int> ranks;
+  return std::ranges::all_of(session.traces(), [&ranks](const SessionTrace& each) {
+    if (!each.is_loaded) return true;
+    const auto rank = each.trace->metadata().rank;
+    return rank && ranks.insert(*rank).second;
+  });
+}
+
+}  // namespace
+
 void Timeline::update_summary() {
   const Session& session = state_.session();
   QStringList parts;
   if (session.before_count() > 0) {
     parts << tr("2 runs");
   } else if (session.traces().size() > 1) {
-    parts << tr("%1 ranks").arg(session.traces().size());
+    parts << (are_ranks(session) ? tr("%1 ranks") : tr("%1 traces")).arg(session.traces().size());
   }
   if (!session.steps().empty()) {
     parts << QString::fromStdString(format_plural(session.steps().size(), "step"));

@@ -4,8 +4,8 @@ Each program trains to the same bits as without the recorder. The report has the
 the program counts itself, and no advice that the program's structure rules out.
 """
 
-import itertools
-import statistics
+import gzip
+import json
 
 import pytest
 
@@ -59,18 +59,28 @@ def test_recording_changes_nothing_and_counts_what_the_program_counts(trainer, n
         elif name != "sequence_first":
             assert trace["tokens_per_step"] is None
         assert trace["dropped"] == 0
-    check_rate(recorded, traces[0])
+    check_rate(trainer, recorded, traces[0])
     check_advice(name, report["advice"], traces[0])
 
 
-def check_rate(outcome, trace):
-    """Compares the rate with the program's own clock and count, without the first step, before which the recorder
-    starts. It takes the median, because others may use the processor between the two ends of a step."""
-    ours = [ns * 1e-9 for ns in trace["steps"]["durations_ns"][1:]]
-    own = [after - before for before, after in itertools.pairwise(outcome["ends_s"][2:10])]
-    assert statistics.median(a / b for a, b in zip(ours, own, strict=True)) == pytest.approx(1, rel=0.05)
+def check_rate(trainer, outcome, trace):
+    """Compares the steps and their samples with the program's own. Each recorded step lasts from one update to the
+    next, so the program ends one of its own within. Lengths are not compared: a busy machine holds a program up
+    anywhere."""
+    assert own_ends(trainer, outcome, trace) == [[step] for step in range(1, 9)]
     if trace["samples_per_step"] is not None:
         assert 7 * trace["samples_per_step"] == sum(outcome["samples"][3:10])
+
+
+def own_ends(trainer, outcome, trace):
+    """For each recorded step, the program's own steps that end within, by the clock of time.perf_counter()."""
+    recorded = json.loads(gzip.decompress((trainer.folder / trace["path"]).read_bytes()))
+    clocks = recorded["redline"]["clocks"][0]
+    base_ns = recorded["baseTimeNanoseconds"] - clocks["realtime_ns"] + clocks["monotonic_ns"]
+    steps = [event for event in recorded["traceEvents"] if event["name"].startswith("ProfilerStep#")]
+    begins_s = [(base_ns + event["ts"] * 1000) / 1e9 for event in steps]
+    spans_s = [(begin, begin + event["dur"] / 1e6) for begin, event in zip(begins_s, steps, strict=True)]
+    return [[step for step, end in enumerate(outcome["ends_s"]) if begin <= end < till] for begin, till in spans_s]
 
 
 def check_advice(name, findings, trace):
@@ -109,11 +119,8 @@ def test_of_a_model_in_inference_a_batch_is_a_step(trainer, arguments):
     assert 10 <= len(durations_ns) <= 100
     assert trace["samples_per_step"] == 16
     assert trace["latency_ns"]["p50"] <= trace["latency_ns"]["p90"] <= max(durations_ns)
-    # Within the first pass, which has 64 batches; batch 2 is the first recorded one.
-    own_s = [after - before for before, after in itertools.pairwise(recorded["ends_s"][2:63])]
-    ratios = [ns * 1e-9 / own for ns, own in zip(durations_ns[1:], own_s, strict=False)]
-    # The median, because others may use the processor between our end of a step and the program's.
-    assert statistics.median(ratios) == pytest.approx(1, rel=0.05)
+    # Of the first pass, which has 64 batches; batch 2 is the first recorded one.
+    assert own_ends(trainer, recorded, trace)[:61] == [[batch] for batch in range(2, 63)][: len(durations_ns)]
 
 
 @pytest.mark.fast
@@ -123,7 +130,7 @@ def test_a_validation_before_the_training_is_no_step(trainer):
     recorded, report = trainer.record(command, *EIGHT_STEPS)
     (trace,) = report["traces"]
     assert (trace["steps"]["count"], trace["samples_per_step"], trace["latency_ns"]) == (8, 16, None)
-    check_rate(recorded, trace)
+    check_rate(trainer, recorded, trace)
 
 
 PLANTED = [

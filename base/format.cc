@@ -66,6 +66,11 @@ std::optional<std::pair<double, std::string_view>> number_and_unit(std::string_v
   return std::pair(number, unit);
 }
 
+bool is_unit(std::string_view typed, std::string_view unit) {
+  return std::equal(typed.begin(), typed.end(), unit.begin(), unit.end(),
+                    [](char a, char b) { return std::tolower(a) == std::tolower(b); });
+}
+
 }  // namespace
 
 std::string format_ns(int64_t ns) {
@@ -161,9 +166,10 @@ tl::expected<std::chrono::nanoseconds, std::string> parse_duration(const std::st
   double scale = 0;
   if (parts) {
     const std::string_view unit = parts->second;
-    if (unit.empty() || unit == "s") scale = 1;
-    if (unit == "m" || unit == "min") scale = 60;
-    if (unit == "h") scale = 3600;
+    if (is_unit(unit, "ms")) scale = 1e-3;
+    if (unit.empty() || is_unit(unit, "s")) scale = 1;
+    if (is_unit(unit, "m") || is_unit(unit, "min")) scale = 60;
+    if (is_unit(unit, "h")) scale = 3600;
   }
   constexpr double kMostSeconds = 365.0 * 24 * 3600;
   if (scale == 0 || parts->first * scale > kMostSeconds) {
@@ -188,7 +194,7 @@ tl::expected<uint64_t, std::string> parse_size(const std::string& text) {
                                             {0x1p40, "TiB"}}};
   if (const auto parts = number_and_unit(text)) {
     for (const Unit& unit : kUnits) {
-      if (parts->second != unit.name || parts->first * unit.size >= 0x1p62) continue;
+      if (!is_unit(parts->second, unit.name) || parts->first * unit.size >= 0x1p62) continue;
       return static_cast<uint64_t>(std::llround(parts->first * unit.size));
     }
   }

@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <utility>
 
 #include "base/file.h"
@@ -27,6 +28,19 @@ std::atomic<bool> g_interrupted = false;  // global, because a signal handler wr
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_signal(int) { g_interrupted = true; }
+
+/// Puts a plain number in place of one with a unit. A number without one stays as it is typed.
+template <auto parse, typename ToNumber>
+CLI::Validator with_unit(ToNumber to_number) {
+  const auto replace = [to_number](std::string& text) -> std::string {
+    if (!std::isnan(number_in(text))) return "";
+    const auto value = parse(text);
+    if (!value) return value.error();
+    text = to_number(*value);
+    return "";
+  };
+  return CLI::Validator(replace, "");
+}
 
 }  // namespace
 
@@ -66,9 +80,13 @@ bool would_overwrite_input(const std::string& output, const std::vector<std::str
 }
 
 CLI::Validator as_seconds() {
-  static const std::map<std::string, double> units = {
-      {"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}};
-  return CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME");
+  return with_unit<parse_duration>([](std::chrono::nanoseconds duration) {
+    return std::to_string(std::chrono::duration<double>(duration).count());
+  });
+}
+
+CLI::Validator as_bytes() {
+  return with_unit<parse_size>([](uint64_t bytes) { return std::to_string(bytes); });
 }
 
 void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::string> actions,

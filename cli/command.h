@@ -85,6 +85,8 @@ class ProgressBar {
 
 /// Reads "500ms", "30s", "2m" and "30" as seconds.
 [[nodiscard]] CLI::Validator as_seconds();
+/// Reads "500MB", "1.5GiB" and "4096" as bytes.
+[[nodiscard]] CLI::Validator as_bytes();
 
 /// What `record --ring` and `run --log` do about a job that hangs.
 struct HangOptions {

@@ -86,7 +86,7 @@ std::string help_of(const OptionRow& row, Value by_default) {
   const bool is_bytes = row.unit == OptionRow::Unit::kBytes;
   const auto number = static_cast<int64_t>(by_default);
   return help.replace(place, 2,
-                      is_bytes ? std::to_string(number >> 20) + "MB" : std::to_string(number));
+                      is_bytes ? std::to_string(number >> 20) + "MiB" : std::to_string(number));
 }
 
 void add_option(CLI::App& command, const OptionRow& row, bool& value) {
@@ -97,10 +97,8 @@ void add_option(CLI::App& command, const OptionRow& row, bool& value) {
 template <typename Number>
 void add_option(CLI::App& command, const OptionRow& row, Number& value) {
   auto* option = command.add_option(row.flag, value, help_of(row, value))->option_text(row.value);
-  if (row.unit == OptionRow::Unit::kBytes) option->transform(CLI::AsSizeValue(false));
-  if (row.unit == OptionRow::Unit::kSeconds) {
-    option->transform(as_seconds());
-  }
+  if (row.unit == OptionRow::Unit::kBytes) option->transform(as_bytes());
+  if (row.unit == OptionRow::Unit::kSeconds) option->transform(as_seconds());
   option->check([row](const std::string& text) -> std::string {
     if (row.is_allowed(number_in(text))) return "";
     const bool is_as_typed = row.unit == OptionRow::Unit::kNone;

@@ -98,8 +98,8 @@ class Turns {
     if (end->is_stopped) return false;
     if (end->files.empty()) {
       return tl::unexpected(
-          fmt::format("--{}: {}: no process of the command made a training step, so there is "
-                      "nothing to compare",
+          fmt::format("--{}: {}: no process of the command made a training step where "
+                      "Redline could see it, so there is nothing to compare",
                       side.name, without_secrets(side.command)));
     }
     const auto runs = trace::read_run_figures(end->files);

@@ -79,19 +79,19 @@ void for_each_option(Visit visit) {
                   "Largest size of a trace before compression, e.g. 500MB; later events are only "
                   "counted",
                   "SIZE", OptionRow::Unit::kBytes,
-                  [](double bytes) { return bytes == 0 || bytes >= 1 << 20; }, "at least 1MB"},
+                  [](double bytes) { return bytes == 0 || bytes >= 1e6; }, "at least 1MB"},
         &Options::max_bytes);
   visit(OptionRow{"max_write_rate", "--max-write-rate",
                   "Most bytes of its trace that each rank writes in a second, e.g. 5MB; what comes "
                   "faster waits in memory",
                   "SIZE", OptionRow::Unit::kBytes,
-                  [](double bytes) { return bytes == 0 || bytes >= 1 << 16; }, "at least 64kB"},
+                  [](double bytes) { return bytes == 0 || bytes >= 64e3; }, "at least 64kB"},
         &Options::max_write_rate);
-  visit(OptionRow{"memory_budget_bytes", "--memory-budget",
-                  "Most memory for events that wait to be written ({})", "SIZE",
-                  OptionRow::Unit::kBytes, [](double bytes) { return bytes >= 1 << 20; },
-                  "at least 1MB"},
-        &Options::memory_budget_bytes);
+  visit(
+      OptionRow{"memory_budget_bytes", "--memory-budget",
+                "Most memory for events that wait to be written ({})", "SIZE",
+                OptionRow::Unit::kBytes, [](double bytes) { return bytes >= 1e6; }, "at least 1MB"},
+      &Options::memory_budget_bytes);
   visit(OptionRow{"ring_seconds", "--ring",
                   "Flight recorder: keep only the last seconds, e.g. 30s, and write them for a "
                   "slow step, a hang, a crash, SIGTERM or redline trigger",

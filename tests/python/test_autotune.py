@@ -284,12 +284,11 @@ def test_a_table_follows_locale_and_no_color_as_every_program_of_ours(run, tune,
 
 
 def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path):
-    """This also works after best.json is gone, and the page needs nothing from outside."""
+    """The page needs nothing from outside."""
     done = run(tune("--max-trials", "12"), cwd=tmp_path)
     assert "see why: autotune.study.html" in done.stdout
     page = (tmp_path / "autotune.study.html").read_text()
     best = (tmp_path / "best.json").read_bytes()
-    (tmp_path / "best.json").unlink()
 
     def study(command, *options):
         return run([program("autotune"), command, "autotune.study.db", *options], cwd=tmp_path)
@@ -305,6 +304,8 @@ def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path
     assert len(rows) == len(trials_of(tmp_path))
     assert study("export").stdout == page
 
+    (tmp_path / "best.json").unlink()
+    assert study("show").stdout.splitlines()[-1] == 'run it:  sh -c "$(autotune apply autotune.study.db)"'
     applied = study("apply")
     assert applied.stdout.startswith("redline run --config best.json -- ")
     assert (tmp_path / "best.json").read_bytes() == best

@@ -605,6 +605,8 @@ def test_usage_errors_are_one_line_with_an_example(program, run, tmp_path):
 @pytest.mark.parametrize("options, status, error", [
     (["--stack"], 2, "redline: no such option or argument: --stack, see redline record --help"),
     (["--max-size", "10KB"], 2, "redline: --max-size: must be at least 1MB, see"),
+    (["--max-size", "x"], 2, "redline: --max-size: 'x' is no size. Example: 1500MB, 1.5GiB, see"),
+    (["--ring", "9x"], 2, "redline: --ring: '9x' is no duration. Example: 90s, 10m, 1.5h, see"),
     (["--ring", "25h"], 2, "redline: --ring: must be from 0 to a day, see"),
     (["--ranks", "0-3"], 2, "redline: --ranks: must be ranks such as 0,3, not '0-3', see"),
     (["--ring", "9s", "--slow-step", "x"], 2, "redline: --slow-step: must be above 1, or 0, not 'x', see"),

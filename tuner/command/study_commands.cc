@@ -9,7 +9,6 @@
 
 #include "base/format.h"
 #include "base/help_formatter.h"
-#include "base/secrets.h"
 #include "tuner/show/table.h"
 
 namespace redline::tuner {
@@ -32,11 +31,7 @@ StudyTerms terms_of(const StudyContent& study, const std::optional<Best>& best) 
   terms.metric_regex = study.identity.metric_regex;
   terms.memory_metric_regex = study.identity.memory_metric_regex;
   terms.objective = study.identity.searched_for();
-  const auto written = read_config(terms.output);
-  if (written && best &&
-      (written->knobs != best->config || written->command != without_secrets(terms.command))) {
-    terms.output.clear();
-  }
+  forget_another_output(terms, best);
   return terms;
 }
 

@@ -31,9 +31,12 @@ struct StudyTerms {
   /// Why the search ended before its budget was used; empty if it used it, or if nobody knows.
   std::string why_ended;
   std::string study = "autotune.study.db";
-  /// Where the best configuration is written; empty: another search has written its own there.
+  /// Where the best configuration is written; empty: nowhere, or over it went another search's.
   std::string output = "best.json";
 };
+
+/// Empties terms.output if that file does not hold this best configuration of this command.
+void forget_another_output(StudyTerms& terms, const std::optional<Best>& best);
 
 /// One HTML page without references to anything outside.
 [[nodiscard]] std::string study_page(const History& history, const Space& space,

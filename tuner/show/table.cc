@@ -193,6 +193,15 @@ std::string Table::line(const History& history) const {
   return text + "\n";
 }
 
+void forget_another_output(StudyTerms& terms, const std::optional<Best>& best) {
+  const auto written = read_config(terms.output);
+  if (best && written && written->knobs == best->config &&
+      written->command == without_secrets(terms.command)) {
+    return;
+  }
+  terms.output.clear();
+}
+
 std::string run_text(const StudyTerms& terms) {
   if (terms.output.empty()) {
     return fmt::format("sh -c \"$(autotune apply {})\"", format_command({terms.study}));

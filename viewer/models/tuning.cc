@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/format.h"
-#include "base/secrets.h"
 #include "tuner/show/study_texts.h"
 #include "tuner/study/best_config.h"
 #include "tuner/study/study.h"
@@ -214,8 +213,12 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
     tuning.verdict = fmt::format("{} does not run{}", best->default_name(), best->doubt());
   }
   tuning.knobs = tuner::config_text(best->effective, " · ");
-  tuning.command = "redline run --config best.json -- " +
-                   format_command(without_secrets(study.identity.command));
+  tuner::StudyTerms terms;
+  terms.study = study.path;
+  terms.command = study.identity.command;
+  terms.output = fs::path(study.path).replace_filename("best.json").string();
+  tuner::forget_another_output(terms, best);
+  tuning.command = tuner::run_text(terms);
   tuning.best_trial = history.runs_of(best->config).front()->id;
 }
 

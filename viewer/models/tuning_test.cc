@@ -45,7 +45,7 @@ TEST_F(TuningOf, ASearchSaysWhatWonAndHow) {
   EXPECT_EQ(tuning->rate, "5,000 samples/s");
   EXPECT_THAT(tuning->verdict, HasSubstr("5.00 × the default"));
   EXPECT_EQ(tuning->knobs, "amp bf16 · batch_size 128 · num_workers 4");
-  EXPECT_EQ(tuning->command, "redline run --config best.json -- python train.py");
+  EXPECT_EQ(tuning->command, "sh -c \"$(autotune apply " + path() + ")\"");
   EXPECT_EQ(tuning->figures, "4 trials · 1 out of memory · 48.0 s");
   EXPECT_EQ(tuning->best_trial, 4);
   EXPECT_EQ(tuning->default_trial, 1);

@@ -104,8 +104,13 @@ std::string TextStyle::right(std::string_view text, size_t width) const {
   return std::string(missing(cell, width), ' ') + cell;
 }
 
+bool is_screen(int descriptor) {
+  const char* const kind = variable("TERM");
+  return ::isatty(descriptor) == 1 && kind != nullptr && std::strcmp(kind, "dumb") != 0;
+}
+
 TextStyle style_of(int descriptor) {
-  return {.colour = ::isatty(descriptor) == 1 && variable("NO_COLOR") == nullptr,
+  return {.colour = is_screen(descriptor) && variable("NO_COLOR") == nullptr,
           .utf8 = locale_is_utf8()};
 }
 

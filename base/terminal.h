@@ -34,6 +34,9 @@ struct TextStyle {
   [[nodiscard]] std::string right(std::string_view text, size_t width) const;
 };
 
+/// Whether `descriptor` is a terminal that knows colours and moves its cursor: not TERM=dumb, as in
+/// editors.
+[[nodiscard]] bool is_screen(int descriptor);
 /// The style for text that is written to `descriptor`.
 [[nodiscard]] TextStyle style_of(int descriptor);
 

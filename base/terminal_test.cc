@@ -1,6 +1,7 @@
 #include "base/terminal.h"
 
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -21,6 +22,22 @@ TEST(StyleOf, TheFirstVariableThatIsNotEmptyNamesTheLocale) {
   EXPECT_FALSE(is_utf8("C", "C.UTF-8", "C.UTF-8"));
   EXPECT_FALSE(is_utf8("", "", ""));
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) unsetenv(name);
+}
+
+TEST(StyleOf, ADumbTerminalGetsNoColours) {
+  int ours = -1, theirs = -1;
+  ASSERT_EQ(openpty(&ours, &theirs, nullptr, nullptr, nullptr), 0);
+  setenv("TERM", "xterm", 1);
+  unsetenv("NO_COLOR");
+  EXPECT_TRUE(is_screen(theirs));
+  EXPECT_TRUE(style_of(theirs).colour);
+  setenv("TERM", "dumb", 1);
+  EXPECT_FALSE(is_screen(theirs));
+  EXPECT_FALSE(style_of(theirs).colour);
+  unsetenv("TERM");
+  EXPECT_FALSE(is_screen(theirs));
+  close(ours);
+  close(theirs);
 }
 
 TEST(TextStyle, SymbolsHaveTheirAscii) {

@@ -216,7 +216,7 @@ const std::atomic<bool>& interrupt_flag() {
 }
 
 ProgressBar::ProgressBar(std::string what)
-    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO) != 0) {}
+    : what_(std::move(what)), is_terminal_(is_screen(STDERR_FILENO)) {}
 
 ProgressBar::~ProgressBar() {
   if (percent_ >= 0) std::fputs("\r\x1b[K", stderr);

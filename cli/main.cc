@@ -27,9 +27,12 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = commands.empty() ? app : *commands.front();
   auto unknown = app.remaining(true);
   std::erase(unknown, "--");
-  const std::string what = unknown.empty()
-                               ? error.what()
-                               : "no such option or argument: " + CLI::detail::join(unknown, " ");
+  std::string what = error.what();
+  if (!unknown.empty()) {
+    const bool is_command = commands.empty() && !unknown.front().starts_with("-");
+    what = is_command ? "no such command: " + unknown.front()
+                      : "no such option or argument: " + CLI::detail::join(unknown, " ");
+  }
   const std::string name = &command == &app ? "redline" : "redline " + command.get_name();
   std::fprintf(stderr, "redline: %s, see %s --help\n", what.c_str(), name.c_str());
   return kUsage;

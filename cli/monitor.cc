@@ -113,7 +113,7 @@ std::string seconds_between_looks(const std::string& text) {
 int monitor(const MonitorOptions& options) {
   const auto& interrupted = interrupt_flag();
   const TextStyle style = style_of(STDOUT_FILENO);
-  const bool redraws = !options.once && isatty(STDOUT_FILENO) == 1;
+  const bool redraws = !options.once && is_screen(STDOUT_FILENO);
   std::string gap;  // a line between two tables
   const auto interval =
       std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(options.interval_s));
@@ -159,6 +159,10 @@ void add_monitor(CLI::App& app, int& status) {
                    "Write the jobs' figures to FILE at each look, for Prometheus' textfile "
                    "collector (its name ends in .prom), and print nothing")
       ->option_text("FILE")
+      ->check([](const std::string& path) -> std::string {
+        return path.ends_with(".prom") ? ""
+                                       : "the collector reads only files whose name ends in .prom";
+      })
       ->excludes(format);
   command->footer(
       "Jobs are those of this user that log their steps (redline run --log, redline record,\n"

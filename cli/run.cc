@@ -99,8 +99,9 @@ void tell_of_logs(const std::string& folder, const std::vector<std::string>& bef
   if (logs.empty()) {
     std::fprintf(stderr,
                  "redline: no step log: no process of the command made a training step where "
-                 "Redline could see it (python -I, -E and -S hide it, and so do an emptied "
-                 "environment and PYTHONPATH=src without :$PYTHONPATH)\n");
+                 "Redline could see it (a step has backward() or an optimizer of torch.optim; "
+                 "python -I, -E and -S hide it, and so do an emptied environment and "
+                 "PYTHONPATH=src without :$PYTHONPATH)\n");
     return;
   }
   if (const auto run = trace::read_run(logs, /*has_ended=*/true); run && *run) {

@@ -1,6 +1,6 @@
 // The C++ API of the recorder.
 //
-//   redline::Profiler profiler({.schedule = {.wait = 1, .warmup = 1, .active = 3},
+//   redline::Profiler profiler({.schedule = {.wait = 1, .warmup = 1, .active = 3, .repeat = 1},
 //                               .on_trace_ready = redline::write_chrome_trace("traces")});
 //   for (auto& batch : loader) {
 //     { redline::range forward("forward"); … }

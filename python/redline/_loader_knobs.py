@@ -223,6 +223,10 @@ class LoaderKnobs:
 
     def _obstacle_to_batch_size(self, arguments):
         sampler = arguments["batch_sampler"]
+        order = getattr(sampler, "sampler", arguments["sampler"])
+        if hasattr(order, "repeat_count") and hasattr(order, "batch_size"):
+            # trl's for GRPO: it gives a batch of its own size several times, and each time another part is trained on.
+            return f"{type(order).__name__} repeats batches of its own size"
         if sampler is None:
             return "the DataLoader does not batch" if arguments["batch_size"] is None else None
         if type(sampler) is BatchSampler:

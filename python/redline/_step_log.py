@@ -12,6 +12,7 @@ import functools
 import gc
 import json
 import os
+import signal
 import sys
 import time
 import weakref
@@ -271,8 +272,11 @@ class StepLog:
         replace(os, "_exit", self._exit_at_once)  # exit() is seen by libredline.so
 
     def _exception(self, show, error_type, error, traceback):
-        with contextlib.suppress(Exception):  # an error's own text may raise
-            self.mark(EXCEPTION, f"{error_type.__name__}: {error}")
+        if issubclass(error_type, KeyboardInterrupt):
+            self._close(128 + signal.SIGINT)  # Python ends itself by this signal, which nothing here sees
+        else:
+            with contextlib.suppress(Exception):  # an error's own text may raise
+                self.mark(EXCEPTION, f"{error_type.__name__}: {error}")
         show(error_type, error, traceback)
 
     def _exit_at_once(self, leave, status):

@@ -598,7 +598,7 @@ def test_usage_errors_are_one_line_with_an_example(program, run, tmp_path):
     assert wrong.stderr.startswith("redline: no-such-program: No such file or directory.")
     wrong = run([redline, "recrod", "--", "true"], cwd=tmp_path)
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
-    assert "no such option or argument: recrod" in wrong.stderr
+    assert "no such command: recrod" in wrong.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "traces"]
 
 

@@ -1,6 +1,7 @@
 """`redline run --log DIR -- CMD`: every step of the whole job, whatever becomes of it."""
 
 import json
+import os
 import pathlib
 import re
 import resource
@@ -252,6 +253,19 @@ def test_traces_of_the_flight_recorder_are_marked_too(start, run, program, pytho
     assert done.returncode == 0, done.stderr
     marks = [text for kind, text in step_logs.read(log).marks if kind == "window"]
     assert done.stdout.strip() in marks
+
+
+def test_who_stops_a_job_by_hand_is_not_told_that_it_failed(start, run, program, python, tmp_path):
+    """Also right after its end, when its last sign of life is young."""
+    job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
+    with start([program("redline"), "run", "--log", tmp_path, "--", *job]) as process:
+        log_until(process, tmp_path / "rank0.steps.redline", lambda steps: steps)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        assert process.wait(60) == 128 + signal.SIGINT
+        report = json.loads(run([program("redline"), "report", tmp_path, "--format", "json"]).stdout)
+        assert " · interrupted\n" in process.stderr.read()
+    assert (report["run"]["running"], report["run"]["interrupted"]) == (False, True)
+    assert {finding["cause"] for finding in report["run"]["findings"]}.isdisjoint({"failed", "died"})
 
 
 def test_windows_with_operators_are_recorded_now_and_then(start, run, program, python, tmp_path):

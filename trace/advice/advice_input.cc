@@ -103,10 +103,8 @@ bool pins_most(const Analysis& analysis) {
 }  // namespace
 
 std::optional<Finding> dataloader_wait(const Activity& activity) {
-  const int64_t wait_ns =
+  int64_t wait_ns =
       activity.analysis().breakdown.of(BreakdownPart::kDataLoader) * activity.step_count();
-  const StepShare part(activity, wait_ns);
-  if (part.share <= kDataLoaderShare) return std::nullopt;
   // A job may have several loaders: those that take longer count.
   std::vector<SliceId> waits, others;
   for (const SliceId slice : activity.of(WorkKind::kDataLoader)) {
@@ -114,7 +112,14 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
     (has_workers ? waits : others).push_back(slice);
   }
   const bool single = total_ns(activity.time_of(others)) > total_ns(activity.time_of(waits));
-  if (single) waits = std::move(others);
+  if (single) {
+    waits = std::move(others);
+    // Each batch takes about as long as the next, unless something else stops the thread, such as
+    // Python's garbage collection. Of workers' batches, many in a row may be ready.
+    wait_ns = std::min(wait_ns, activity.without_stalls_ns(activity.time_of(waits)));
+  }
+  const StepShare part(activity, wait_ns);
+  if (part.share <= kDataLoaderShare) return std::nullopt;
   Finding finding = finding_on("dataloader_wait", activity, wait_ns);
   finding.headline = fmt::format("DataLoader: training waits {}{}", format_ns(part.per_step_ns),
                                  activity.a_step());

@@ -18,6 +18,8 @@ using redline::testing::gpu;
 using redline::testing::gpu_step;
 using redline::testing::HasRule;
 using redline::testing::kMs;
+using redline::testing::kMulti;
+using redline::testing::kSingle;
 using redline::testing::kUs;
 using redline::testing::launches;
 using redline::testing::one_step;
@@ -354,6 +356,21 @@ TEST(Advice, AStallOfTheOptimizerIsNoWorkOfIt) {
   };
   EXPECT_EQ(steps(10 * kMs), "Optimizer: 10.0 ms a step, one tensor at a time");
   EXPECT_EQ(steps(70 * kMs), "Optimizer: 16.7 ms a step, one tensor at a time");
+}
+
+TEST(Advice, AStallWithinALoaderIsNoCostOfItsBatches) {
+  const auto steps = [](const char* name) {
+    TraceText text;
+    for (int step = 5; step < 8; ++step) {
+      const int64_t begin_ns = step * 100 * kMs;
+      text.step(step, begin_ns, begin_ns + 100 * kMs);
+      text.annotation(name, begin_ns, begin_ns + (step < 7 ? 2 : 90) * kMs);
+    }
+    return advice_on(text);
+  };
+  // Of workers' batches some may be ready in a row, so a long wait may come again.
+  EXPECT_THAT(steps(kMulti), HasRule("dataloader_wait"));
+  EXPECT_THAT(steps(kSingle), Not(HasRule("dataloader_wait"))) << "one of three was collected in";
 }
 
 TEST(Advice, OptimizerPerParameter) {

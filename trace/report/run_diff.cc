@@ -14,6 +14,8 @@
 namespace redline::trace {
 namespace {
 
+constexpr double kLeastShare = 0.1;  // of the change, that a part or an operator is named for
+
 std::string basis_sentence(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
   const StepChange& step = runs.step();
@@ -74,7 +76,9 @@ std::string part_sentence(const RunDiff& diff) {
   const PartChange& most = step.parts.front();
   const double whole = step.after_ns - step.before_ns;
   if (!most.is_clear() || most.delta_ns.value * whole <= 0) return "";
-  return fmt::format("Most of it in {}: {} a step.",
+  const double share = most.delta_ns.value / whole;
+  if (share < kLeastShare) return "";
+  return fmt::format("{} in {}: {} a step.", share >= 0.5 ? "Most of it" : "A part of it",
                      most.part ? log_part_name(*most.part) : "time outside of the parts",
                      signed_ns(std::llround(most.delta_ns.value)));
 }
@@ -98,10 +102,6 @@ std::optional<RunFigures> run_figures(const Report& report) {
   run.all_steps.step = {steps.mean, steps.deviation / std::sqrt(static_cast<double>(steps.count))};
   run.samples = report.traces.front().facts.samples_per_step;
   return run;
-}
-
-namespace {
-constexpr double kLeastShare = 0.1;  // of the change, that an operator is named for
 }
 
 const DiffRow* changed_operator(const RunDiff& diff) {

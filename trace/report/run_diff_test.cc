@@ -59,6 +59,20 @@ TEST(RunDiffText, SaysHowMuchSlowerAndWhereAndWhatTheLimitsSay) {
                     HasSubstr("Equal runs differ by 0.5 %.")));
 }
 
+TEST(RunDiffText, TheOnlyPartThatIsClearIsNotMostOfTheChange) {
+  const auto text = [](double data_wait_ms) {
+    auto before = side_of({20, 20.1, 19.9}, 1, 1e9);
+    auto after = side_of({30, 30.1, 29.9}, data_wait_ms, 1e9);
+    for (auto* side : {&before, &after}) {
+      for (RunFigures& run : *side) run.all_steps.parts[kLogParts]->error_ns = 2e7;
+    }
+    return run_diff_text(make_run_diff("a", "b", change_between(before, after), {}), {});
+  };
+  EXPECT_THAT(text(7), HasSubstr("Most of it in waiting for data: +6.0 ms a step."));
+  EXPECT_THAT(text(3), HasSubstr("A part of it in waiting for data: +2.0 ms a step."));
+  EXPECT_THAT(text(1.5), Not(HasSubstr("it in waiting for data")));
+}
+
 TEST(RunDiffText, OneRunASideIsNoProof) {
   const RunDiff diff =
       make_run_diff("a", "b", change_between(side_of({20}, 1, 1e9), side_of({21}, 1, 1e9)),

@@ -63,6 +63,7 @@ json run_json(const RunVerdict& verdict) {
   parts["other"] = verdict.other_share;
   json object;
   object["running"] = verdict.is_running;
+  object["interrupted"] = verdict.is_interrupted;
   object["world_size"] = verdict.world_size;
   object["unreadable_logs"] = verdict.unreadable_logs;
   object["earlier_logs"] = verdict.earlier_logs;

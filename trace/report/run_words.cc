@@ -28,7 +28,8 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"backward", "backward", kOperatorsAdvice},
     {"optimizer", "the optimizer", kOperatorsAdvice},
     {"communication_wait", "waiting for other ranks",
-     "No rank is always behind by its own work: look at the network, and at what is sent."},
+     "No rank is always behind by its own work: look at the network, and at what is sent. Stages "
+     "of a pipeline wait in its bubbles: more microbatches make them smaller."},
     {"evaluation", "evaluation", "Evaluate less often, on fewer batches, or in larger ones."},
     {"checkpoint", "saving checkpoints",
      "Save less often, to a faster disk, or in the background (torch.distributed.checkpoint)."},
@@ -301,7 +302,8 @@ std::string run_subtitle(const RunVerdict& verdict) {
   std::string text =
       fmt::format("{} · {} · {}", ranks, format_plural(verdict.steps, "step"),
                   format_wait(std::chrono::nanoseconds(verdict.end_ns - verdict.begin_ns)));
-  return verdict.is_running ? text + " · still running" : text;
+  if (verdict.is_running) return text + " · still running";
+  return verdict.is_interrupted ? text + " · interrupted" : text;
 }
 
 }  // namespace redline::trace

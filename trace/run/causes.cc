@@ -25,6 +25,20 @@ constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.0
 
 double seen_sum(const RankRun& rank, size_t part) { return rank.all.part_ns[part]; }
 
+// The share of a part in the blocks behind the warm-up.
+double later_share(const RankRuns& ranks, size_t part) {
+  double part_ns = 0, all_ns = 0;
+  for (const RankRun& rank : ranks) {
+    const auto warm_up = static_cast<size_t>((rank.warm_up_steps + rank.block_steps - 1) /
+                                             std::max<int64_t>(rank.block_steps, 1));
+    for (size_t block = warm_up; block < rank.blocks.size(); ++block) {
+      part_ns += rank.blocks[block].all.part_ns[part];
+      all_ns += rank.blocks[block].all.length_ns;
+    }
+  }
+  return all_ns > 0 ? part_ns / all_ns : 0;
+}
+
 // How long the ranks together wait while one of them evaluates or saves.
 double waits_for_pauses_ns(const RankRuns& ranks) {
   double sum = 0;
@@ -202,9 +216,12 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
     const double share = is_own ? most : finding.share;
     const double stalled = stalls[part].lost_ns / run_ns;
     const bool is_work = part < kLogParts && kWorthy[part] > 1;
-    // One long collection in a short run says nothing of an hour.
-    const bool is_single = static_cast<LogPart>(part) == LogPart::kGarbageCollection &&
-                           stalls[part].steps.size() == 1 && stalled >= 0.5 * share;
+    // One long collection in a short run says nothing of an hour, nor does that of what the imports
+    // made, in the warm-up.
+    const bool is_single =
+        static_cast<LogPart>(part) == LogPart::kGarbageCollection &&
+        ((stalls[part].steps.size() == 1 && stalled >= 0.5 * share) ||
+         (stalls[part].steps.empty() && later_share(ranks, part) < kWorthy[part]));
     const bool is_worthy = part < kLogParts && share >= kWorthy[part] && !is_single;
     const double least = part == kLogParts || is_work ? kLeastStalled : kWorthy[part];
     if (!is_worthy && (stalled < least || is_single)) continue;

@@ -77,7 +77,7 @@ Endings drop_followers(Endings endings) {
 std::map<int, RunFinding> failures_of(const Endings& endings) {
   std::map<int, RunFinding> failed;
   for (const Ending& ending : endings) {
-    if (!ending.has_failed()) continue;
+    if (!ending.has_failed() || ending.rank->is_interrupted()) continue;
     const int status = ending.rank->exit_status.value_or(1);
     RunFinding& finding = failed[status];
     finding.cause = RunCause::kFailed;

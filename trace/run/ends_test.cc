@@ -79,6 +79,17 @@ TEST(RunVerdict, ARankThatWasToldToEndIsNotTheOneThatFailed) {
   EXPECT_EQ(only(judge(logs)).ranks, (std::vector{0, 1})) << "somebody ended the job";
 }
 
+TEST(RunVerdict, WhoStopsAJobHimselfIsNotToldThatItFailed) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  EXPECT_FALSE(judge(logs).is_interrupted);
+  logs[0].exit_status = 128 + SIGINT;
+  logs[1].exit_status = 1;
+  add_exception(logs[1], 3'000'000, kLostPartner);
+  const RunVerdict verdict = judge(logs);
+  EXPECT_TRUE(verdict.is_interrupted);
+  EXPECT_TRUE(verdict.findings.empty()) << "the other lost its partner";
+}
+
 TEST(RunVerdict, NobodyKnowsWhetherARunThatDiedWentOnWithoutItsMemory) {
   std::vector<StepLog> logs = logs_of({.ranks = 2});
   logs[1].marks.push_back({.time_ns = logs[1].steps[9].end_ns(),

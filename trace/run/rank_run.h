@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -118,6 +119,8 @@ struct RankRun {
   }
   /// Whether it neither ended nor gave a sign of life for so long that it must have died.
   [[nodiscard]] bool is_silent(int64_t now_ns) const;
+  /// Whether somebody ended it by SIGINT, as Ctrl-C does.
+  [[nodiscard]] bool is_interrupted() const { return exit_status == 128 + SIGINT; }
   [[nodiscard]] bool sees_part(LogPart part) const { return sees[static_cast<size_t>(part)]; }
   /// Joins blocks so that each has `steps` steps, a multiple of the present number.
   void coarsen(int64_t steps);

@@ -254,6 +254,7 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
     verdict.lost_steps += rank.lost_steps;
     verdict.damaged_bytes += rank.damaged_bytes;
     verdict.ranks.push_back(row_of(rank, now_ns));
+    verdict.is_interrupted = verdict.is_interrupted || rank.is_interrupted();
     verdict.is_running = verdict.is_running || (!rank.ended && !rank.is_silent(now_ns));
   }
   write_rates(verdict, ranks);

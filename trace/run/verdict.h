@@ -96,6 +96,7 @@ struct RunVerdict {
   /// For each log that could not be read, and was left out: its path and why.
   std::vector<std::string> unreadable_logs;
   bool is_running = false;
+  bool is_interrupted = false;  ///< somebody ended it, as by Ctrl-C (SIGINT)
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   int64_t steps = 0;

@@ -193,6 +193,16 @@ TEST(RunVerdict, GarbageCollection) {
   EXPECT_EQ(only(judge(job)).part, LogPart::kGarbageCollection);
 }
 
+TEST(RunVerdict, TheCollectionOfWhatTheImportsMadeSaysNothingOfAnHour) {
+  Job job{.steps = 100};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step == 1) own.collection = 1300;
+  };
+  for (const RunFinding& finding : judge(job).findings) {
+    EXPECT_NE(finding.part, LogPart::kGarbageCollection);
+  }
+}
+
 TEST(RunVerdict, AStepInWhichRedlineWroteATraceTellsNothing) {
   Job job{.steps = 400};
   job.change = [](Own& own, std::mt19937&) {

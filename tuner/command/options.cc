@@ -91,6 +91,15 @@ int report_usage(const CLI::ParseError& error) {
   return kUsage;
 }
 
+/// Refuses what no process of PyTorch fits into, such as a number whose unit was forgotten.
+Result<uint64_t> parse_memory_limit(const std::string& text) {
+  constexpr uint64_t kLeast = 64 << 20;
+  const auto bytes = parse_size(text);
+  if (!bytes || *bytes >= kLeast) return bytes;
+  return tl::unexpected(
+      fmt::format("'{}' is {}, less than 64 MiB. Example: 2GiB", text, format_bytes(*bytes)));
+}
+
 }  // namespace
 
 bool same_file(const std::string& one, const std::string& other) {
@@ -165,7 +174,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
                  "Samples of a step over all ranks; accumulation makes up the rest")
       ->check(above_zero);
   app.add_option("--memory-limit", memory_limit, "Memory that each process may use, e.g. 2GiB")
-      ->check(checked(parse_size));
+      ->check(checked(parse_memory_limit));
   app.add_option("--parallel", options.parallel,
                  "How many trials run at a time, each with a part of the GPUs or cores")
       ->capture_default_str()
@@ -211,6 +220,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.add_flag("--dry-run", options.dry_run,
                "Print what would be tried and the first command; run nothing");
   app.add_option("--format", format, "table or json (to stdout)")
+      ->excludes("--dry-run")
       ->capture_default_str()
       ->check(CLI::IsMember({"table", "json"}));
   app.add_option("-o,--output", options.output, "Where the best configuration is written")

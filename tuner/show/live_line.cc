@@ -17,7 +17,7 @@ void put(std::FILE* stream, const std::string& text) {
   std::fflush(stream);
 }
 
-LiveLine::LiveLine() : on_(isatty(STDERR_FILENO) != 0), style_(style_of(STDERR_FILENO)) {}
+LiveLine::LiveLine() : on_(is_screen(STDERR_FILENO)), style_(style_of(STDERR_FILENO)) {}
 
 void LiveLine::start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left) {
   const auto now = std::chrono::steady_clock::now();

@@ -262,7 +262,9 @@ TEST_F(RunTrial, ASilentTrainingEndsAtTheTimeout) {
   spec_.timeout = std::chrono::milliseconds(500);
   const TrialResult result = python("time.sleep(1000)");
   EXPECT_EQ(result.outcome, Outcome::kHang);
-  EXPECT_THAT(result.message, HasSubstr("no result within"));
+  EXPECT_EQ(result.message,
+            "no step within 0.5 s. If the command only needs so long to start, give a longer "
+            "--trial-timeout");
 }
 
 TEST_F(RunTrial, WhatRunsWithoutAStepIsNamedWithWhatToGive) {
@@ -287,7 +289,7 @@ TEST_F(RunTrial, TheTimeoutCountsFromTheHooksReport) {
   // Importing torch takes longer than the timeout; after that the trial hangs.
   const TrialResult late = python("time.sleep(0.3); say(type='begin', rank=0); time.sleep(1000)");
   EXPECT_EQ(late.outcome, Outcome::kHang);
-  EXPECT_EQ(late.message, "no result within 0.0 s");
+  EXPECT_THAT(late.message, HasSubstr("no step within 0.0 s"));
   EXPECT_GT(late.wall, std::chrono::milliseconds(300));
   spec_.start_timeout = std::chrono::milliseconds(200);
   EXPECT_THAT(python("time.sleep(1000)").message, HasSubstr("torch was not imported within 0.2 s"));

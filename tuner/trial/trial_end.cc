@@ -73,7 +73,7 @@ std::string why_nothing_was_measured(const EndedTrial& trial) {
   if (const std::string unseen = unseen_steps(trial); !unseen.empty()) return unseen;
   if (trial.reports.measurement().latest_ns() == 0) {
     return "the command ended without an optimizer step that the hook could see; programs that are "
-           "not PyTorch in Python need --metric";
+           "not PyTorch in Python need --metric or, in C++, redline::Trial";
   }
   return fmt::format("the command ended after {} counted steps, too few to measure",
                      trial.reports.measurement().steps());
@@ -93,6 +93,12 @@ Verdict on_timeout(const EndedTrial& trial) {
   }
   if (std::string unseen = unseen_steps(trial); !unseen.empty() && !is_by_metric(trial)) {
     return {Outcome::kInvalid, -1, std::move(unseen)};
+  }
+  if (trial.reports.measurement().latest_ns() == 0 && !is_by_metric(trial)) {
+    return {Outcome::kHang, -1,
+            fmt::format("no step within {}. If the command only needs so long to start, give a "
+                        "longer --trial-timeout",
+                        format_wait(spec.timeout))};
   }
   return {Outcome::kHang, -1, "no result within " + format_wait(spec.timeout)};
 }

@@ -53,6 +53,18 @@ class InfiniteLoader(DataLoader):
         return (next(self.iterator) for _ in range(len(self)))
 
 
+class Grouped:
+    """Each group of samples several times, as trl's sampler for GRPO."""
+
+    batch_size = 16
+    repeat_count = 2
+
+    def __iter__(self):
+        for begin in range(0, 64, self.batch_size):
+            for _ in range(self.repeat_count):
+                yield from range(begin, begin + self.batch_size)
+
+
 def sequence_first(lines):
     return torch.stack(lines, dim=1)  # time x batch
 
@@ -70,7 +82,7 @@ class Model(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("how", choices=("mnist", "quickstart", "anew", "sampler", "batches", "sequence", "sharded",
-                                        "repeated", "repeated_in_order"))
+                                        "repeated", "repeated_in_order", "grouped"))
     how = parser.parse_args().how
     torch.manual_seed(0)
     inputs = torch.randn(70, 4)
@@ -84,6 +96,8 @@ def main():
         if how == "sampler":
             batches = [list(range(i, min(i + 16, 70))) for i in range(0, 70, 16)]
             return DataLoader(data, batch_sampler=batches)
+        if how == "grouped":
+            return DataLoader(data, batch_size=16, sampler=Grouped())
         if how in ("repeated", "repeated_in_order"):
             return InfiniteLoader(data, batch_size=16, shuffle=how == "repeated", drop_last=True)
         if how == "sequence":

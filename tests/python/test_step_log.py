@@ -62,8 +62,7 @@ def test_a_rank_that_cannot_be_is_none(logged):
 def test_a_slow_loader_shows_in_the_wait(logged):
     _, log = logged("--delay", "0.01")
     for step in log.steps:
-        assert step["data_wait"] >= 80_000
-        assert step["data_wait"] > step["length"] / 2
+        assert 80_000 <= step["data_wait"] <= step["length"]
 
 
 def test_evaluation_and_checkpoints_stand_in_the_step_that_follows(logged):
@@ -342,7 +341,8 @@ def test_the_end_names_a_job_that_failed_and_a_rank_that_was_killed(logged):
     assert "KeyError: 'three'" in raised.stderr
     killed, _ = logged("--epochs", "40", "--delay", "0.002", "kill")
     assert killed.returncode == 128 + signal.SIGKILL
-    assert re.search(r"^  1  Rank 0 .*died after step 1\d\d", killed.stderr, re.MULTILINE)
+    logged_steps = re.match(r"RUN  1 rank · (\d+) steps", killed.stderr)[1]  # without those of the last second
+    assert re.search(rf"^  1  Rank 0 .*died after step {logged_steps}\b", killed.stderr, re.MULTILINE)
 
 
 def test_a_recording_has_a_log_of_the_whole_job_beside_the_traces(run, program, python, tmp_path):

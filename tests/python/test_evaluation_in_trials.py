@@ -113,11 +113,12 @@ def test_an_evaluation_after_a_batch_that_was_fetched_ahead(reporter):
 def test_a_compilation_within_an_evaluation_counts_once(reporter):
     reporter, _ = reporter
     reporter.add_batch(8, 0)
+    second = 10**9
+    before = time.monotonic_ns()
     reporter.add_step()
     reporter.evaluation.other_batch()
     reporter.forward(gradients=False)
-    second = 10**9
     begin = time.monotonic_ns()
     reporter.compilation(False, 2 * second)
     reporter.ask_for_batch(begin + 3 * second)
-    assert reporter.evaluation.total_ns == pytest.approx(1 * second, abs=0.1 * second)
+    assert 0 <= reporter.evaluation.total_ns - 1 * second <= begin - before

@@ -3,6 +3,7 @@ files in one folder."""
 
 import contextlib
 import os
+import random
 import socket
 import subprocess
 import time
@@ -84,10 +85,10 @@ def _daemon(command, folder, environment):
         yield
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
 
 
-def _wait_until_idle(environment, folder, seconds=60):
+def _wait_until_idle(environment, folder, seconds=180):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         asked = subprocess.run(
@@ -101,6 +102,9 @@ def _wait_until_idle(environment, folder, seconds=60):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that stays free until it is used: below those that the kernel gives to whoever asks for any."""
+    while True:
+        port = random.randrange(10_000, 32_768)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -147,7 +147,7 @@ def tuned(run, program, python, tmp_path):
     """tuned(script, *arguments, options=(), trials=3) returns autotune's process and the content of best.json."""
 
     def search(*words, options=(), trials=3):
-        limits = ["--max-trials", trials, "--budget", "40s", "--trial-timeout", "100s"]
+        limits = ["--max-trials", trials, "--budget", "80s", "--trial-timeout", "100s"]
         command = [program("autotune"), *limits, *options, "--", python, *words]
         done = run(command, cwd=tmp_path)
         best = tmp_path / "best.json"

@@ -45,7 +45,7 @@ def tuned(run, program, tmp_path):
 
     def trials(*command, most=1, options=(), environment=None):
         tune = [program("autotune"), "--knob", "batch_size=64,128", "--max-trials", most]
-        limits = ["--budget", "60s", "--trial-timeout", "100s", "--format", "json"]
+        limits = ["--budget", "80s", "--trial-timeout", "100s", "--format", "json"]
         done = run([*tune, *limits, *options, "--", *command], cwd=tmp_path, environment=environment)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["trials"]
@@ -104,14 +104,10 @@ class Slurm:
         self.inside = {**environment, "SLURM_JOB_ID": job, "SLURM_NTASKS": "2", "SLURM_NNODES": "2"}
 
     def __call__(self, *command):
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300)
 
     def steps(self):
         return self("squeue", "-h", "--steps", "-o", "%i %j").stdout.splitlines()
-
-    def wait_for_steps(self, wanted):
-        """Waits until there is a step (`wanted`) or until there is none any more."""
-        wait_until(lambda: bool(self.steps()) == wanted, f"steps: {'none' if wanted else 'some'} after a minute")
 
 
 @pytest.fixture(scope="module")
@@ -214,23 +210,32 @@ def test_the_sample_job_of_two_nodes_tunes_and_runs_tuned(submitted, repo_root, 
     assert len(list(tmp_path.glob("traces-*/*.pt.trace.json.gz"))) == 2
 
 
+@pytest.fixture
+def deaf_task(tmp_path):
+    """The words of a task that ends by SIGKILL alone, and a function that waits until it runs on both nodes: Slurm
+    cannot end a step whose srun died before that, not before its job's end."""
+    script = f"trap '' TERM; touch {tmp_path}/runs.$SLURM_PROCID; sleep 1000"
+    # Without the trial's mark, so that a search through this machine's processes does not find it.
+    words = ["env", "-u", "REDLINE_TRIAL_ID", "-u", "REDLINE_TEST_MARK", "sh", "-c", script]
+    return words, lambda: wait_until(lambda: len(list(tmp_path.glob("runs.*"))) == 2, "a node does not run its task")
+
+
 @pytest.mark.parametrize("how", ["hang", "interrupt", "kill"])
-def test_no_slurm_step_outlives_its_trial(start, program, slurm, tmp_path, how):
-    # These tasks drop the trial's mark, so that a search through this machine's processes does not find them.
-    task = ["env", "-u", "REDLINE_TRIAL_ID", "-u", "REDLINE_TEST_MARK", "sh", "-c", "trap '' TERM; sleep 1000"]
+def test_no_slurm_step_outlives_its_trial(start, program, slurm, deaf_task, tmp_path, how):
+    task, wait_for_task = deaf_task
     options = ["--knob", "n=1,2", "--metric", r"(\d+)", "--launcher", "slurm", "--max-trials", "1"]
     timeout = ["--trial-timeout", "3s"] if how == "hang" else []
     command = [program("autotune"), *options, *timeout, "--", *task, "{n}"]
     with start(command, cwd=tmp_path, environment=slurm.inside) as autotune:
         if how != "hang":  # where the machine is so busy that Slurm needs three seconds, the trial ends before its step
-            slurm.wait_for_steps(True)
+            wait_for_task()
         if how == "interrupt":
             autotune.send_signal(signal.SIGINT)
         if how == "kill":
             autotune.kill()
         autotune.communicate(timeout=60)
         if how == "kill":
-            slurm.wait_for_steps(False)
+            wait_until(lambda: not slurm.steps(), "a step is left after a minute")
     assert slurm.steps() == []
     with contextlib.closing(sqlite3.connect(tmp_path / "autotune.study.db")) as study:
         row = study.execute("SELECT state, outcome FROM trials").fetchone()
@@ -246,14 +251,12 @@ def descendants(pid):
     return found
 
 
-def test_steps_that_a_crashed_host_left_are_ended_at_resume(start, run, program, slurm, tmp_path):
-    script = f"echo 7; trap '' TERM; touch {tmp_path}/runs.$SLURM_PROCID; sleep 1000"
-    task = ["env", "-u", "REDLINE_TRIAL_ID", "-u", "REDLINE_TEST_MARK", "sh", "-c", script]
+def test_steps_that_a_crashed_host_left_are_ended_at_resume(start, run, program, slurm, deaf_task, tmp_path):
+    task, wait_for_task = deaf_task
     options = ["--knob", "n=1,2", "--metric", r"(\d+)", "--launcher", "slurm", "--max-trials", "1"]
     command = [program("autotune"), *options, "--", *task, "{n}"]
     with start(command, cwd=tmp_path, environment=slurm.inside) as autotune:
-        # Slurm cannot end a step whose srun died before all nodes had started their tasks: not before its job's end.
-        wait_until(lambda: len(list(tmp_path.glob("runs.*"))) == 2)
+        wait_for_task()
         # Kills all of them as a crash of the host would, so that nobody is left to tell Slurm. They are stopped first,
         # so that none sees another die.
         crashed = descendants(autotune.pid)

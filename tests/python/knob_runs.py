@@ -6,7 +6,7 @@ import subprocess
 import threading
 
 
-def run_with_knobs(python, startup, folder, knobs, command, trial, check, seconds=120):
+def run_with_knobs(python, startup, folder, knobs, command, trial, check, seconds=300):
     """Runs the command and returns the finished process. In a trial its `reports` are the lines that it sent."""
     environment = {
         **os.environ,

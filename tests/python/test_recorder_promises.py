@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("no_process_left")
     "end", ["return", "exit", "quick_exit", "abort", "throw", "SIGTERM", "SIGSEGV", "_exit", "SIGINT"]
 )
 def test_a_program_ends_as_ever_and_its_trace_is_readable(run, program, tmp_path, end):
-    plain = run([program("fault_endings"), end], timeout=20)
-    recorded = run([program("fault_endings"), end, tmp_path], timeout=20)
+    plain = run([program("fault_endings"), end])
+    recorded = run([program("fault_endings"), end, tmp_path])
     assert recorded.returncode == plain.returncode
     assert recorded.stderr == plain.stderr
     (path,) = tmp_path.iterdir()
@@ -127,7 +127,7 @@ def test_a_job_that_closes_what_it_did_not_open_ends_by_sigterm(start, program, 
 
 def test_killed_jobs_leave_readable_traces(run, library):
     done = run([sys.executable, ROOT / "tests/fault/kill_nine.py", library("libredline.so"),
-                "--kills", "10"], timeout=100)
+                "--kills", "10"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("10 kills: ")
 

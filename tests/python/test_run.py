@@ -62,7 +62,7 @@ def test_status_and_signals_pass_through(run, start, program, best, no_process_l
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "caught\n"
-        assert process.wait(timeout=10) == 5
+        assert process.wait(timeout=60) == 5
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,15 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "tests/temporary_folder.h"
 
 namespace redline::machine {
 namespace {
 
 class CpuPeaksFile : public ::testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove_all(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  const std::string folder_ = ::testing::TempDir() + "cpu-peaks-" +
-                              ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  const std::string file_ = folder_ + "/deeper/cpu-peaks.json";
+  const testing::TemporaryFolder place_;
+  const std::string file_ = place_.path() + "/deeper/cpu-peaks.json";
 };
 
 TEST_F(CpuPeaksFile, KeepsOneMeasurementForEachHost) {

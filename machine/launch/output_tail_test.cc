@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
+
 namespace redline::launch {
 namespace {
 
 TEST(OutputTail, HoldsTheLastBytesOfAFile) {
-  const std::string path = ::testing::TempDir() + "output_tail";
+  const testing::TemporaryFolder place;
+  const std::string path = place.path() + "/output";
   std::ofstream(path) << "one\ntwo\nthree\n";
   EXPECT_EQ(tail_of(path, 6), "three\n");
   EXPECT_EQ(tail_of(path, 1000), "one\ntwo\nthree\n");

@@ -7,6 +7,7 @@
 #include "profiler/cupti/record_spool.h"
 #include "profiler/cupti/testing_buffer.h"
 #include "profiler/cupti/testing_window.h"
+#include "tests/temporary_folder.h"
 
 extern "C" int cuptiGetTimestamp(uint64_t* time);
 
@@ -126,13 +127,12 @@ uintmax_t bytes_on_disk(const std::string& folder) {
 }
 
 TEST_F(LateReader, TakesRoomOnDiskNoLongerThanNeeded) {
-  const auto folder = std::filesystem::canonical(::testing::TempDir()) / "record_spool";
-  std::filesystem::create_directory(folder);
+  const testing::TemporaryFolder place;
+  const auto folder = std::filesystem::canonical(place.path());
   EXPECT_EQ(recorded(folder), kLaunches);
   EXPECT_GT(bytes_on_disk(folder), 0u);
   reader_->add_filled(true);
   EXPECT_EQ(bytes_on_disk(folder), 0u);
-  std::filesystem::remove(folder);
 }
 
 TEST_F(LateReader, LosesNothingOfMoreThanAllBuffersHold) {
@@ -173,8 +173,8 @@ TEST_F(LateReader, PutsRecordsOnDiskWhereLessThanHalfOfTheBuffersAreLeft) {
 }
 
 TEST_F(LateReader, CountsWhatTheDiskDoesNotGiveBack) {
-  const auto folder = std::filesystem::canonical(::testing::TempDir()) / "record_spool";
-  std::filesystem::create_directory(folder);
+  const testing::TemporaryFolder place;
+  const auto folder = std::filesystem::canonical(place.path());
   begin(false);
   make_reader(folder);
   leave_room(1);
@@ -187,7 +187,6 @@ TEST_F(LateReader, CountsWhatTheDiskDoesNotGiveBack) {
   EXPECT_TRUE(events(end(), "kernel").empty());
   EXPECT_EQ(reader_->activities().counts().decoded.records, 0u);
   EXPECT_EQ(reader_->activities().counts().decoded.truncated, 3u);
-  std::filesystem::remove(folder);
 }
 
 TEST_F(LateReader, LeavesAFullDiskAloneUntilAllIsRead) {

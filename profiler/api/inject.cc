@@ -25,6 +25,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/launched_rank.h"
 #include "profiler/c_api.h"
 #include "profiler/redline.h"
 #include "profiler/request/options.h"
@@ -42,7 +43,7 @@ bool is_python() {
 }
 
 void add_rank(Recorder& recorder) {
-  const auto own = job_rank();
+  const auto own = launched_rank();
   if (!own) return;
   static_cast<void>(recorder.add_metadata(
       "distributedInfo", "{\"rank\": " + std::to_string(own->rank) +

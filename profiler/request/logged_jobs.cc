@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <set>
 
+#include "base/launched_rank.h"
 #include "machine/launch/environment.h"
 #include "machine/launch/process_tree.h"
-#include "profiler/request/options.h"
 
 namespace redline::launch {
 namespace {
@@ -46,7 +46,7 @@ std::vector<JobProcess> processes_of_run(const std::string& run) {
     const auto process = read_process(pid);
     if (!process || process->dead()) return;
     const auto rank =
-        profiler::job_rank([&](const char* variable) { return environment.get(variable); });
+        launched_rank([&](const char* name) { return environment.get(name).value_or(""); });
     found.push_back({pid, process->parent, {}});
     if (rank) found.back().rank = static_cast<int>(rank->rank);
   });

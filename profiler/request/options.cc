@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "base/launched_rank.h"
+
 namespace redline::profiler {
 namespace {
 
@@ -135,7 +137,7 @@ std::string problem_of_directory(const std::string& directory) {
 }
 
 bool is_excluded(const RecordRequest& request) {
-  const auto own = job_rank();
+  const auto own = launched_rank();
   return !request.ranks.empty() && own &&
          std::ranges::find(request.ranks, own->rank) == request.ranks.end();
 }

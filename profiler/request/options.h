@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,18 +62,5 @@ inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] =
 /// True if `text` is one JSON value.
 [[nodiscard]] bool is_json(std::string_view text);
 [[nodiscard]] bool is_json_object(std::string_view text);
-
-struct JobRank {
-  int64_t rank = 0;
-  int64_t world_size = 1;
-};
-
-/// The rank that the launcher has put into the environment. The variables of torchrun are tried
-/// first, then those of Open MPI, Slurm, and PMI (MPICH, Intel MPI). The first launcher that tells
-/// both numbers counts; nullopt if none does.
-[[nodiscard]] std::optional<JobRank> job_rank();
-/// The same for another environment: `variable` gives the value of a name.
-[[nodiscard]] std::optional<JobRank> job_rank(
-    const std::function<std::optional<std::string>(const char*)>& variable);
 
 }  // namespace redline::profiler

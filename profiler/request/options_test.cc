@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "base/launched_rank.h"
+
 namespace redline::profiler {
 namespace {
 
@@ -78,6 +82,26 @@ TEST(Options, SaysWhatIsWrong) {
               HasSubstr("with_stacks: unknown"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"active": 0}})").error(), HasSubstr("active"));
   EXPECT_THAT(parse_record_request(R"({"schedule": {"wait": "1"}})").error(), HasSubstr("wait"));
+}
+
+TEST(Options, TheLaunchedRankDecidesWhoIsRecorded) {
+  for (const auto& [rank, size] : kRankVariables) {
+    unsetenv(rank);
+    unsetenv(size);
+  }
+  const auto request = parse_record_request(R"({"ranks": [0, 3]})");
+  ASSERT_TRUE(request) << request.error();
+  EXPECT_FALSE(is_excluded(*request));  // the rank is not known yet
+  setenv("WORLD_SIZE", "4", 1);
+  setenv("RANK", "3", 1);
+  EXPECT_FALSE(is_excluded(*request));
+  setenv("RANK", "1", 1);
+  EXPECT_TRUE(is_excluded(*request));
+  EXPECT_FALSE(is_excluded(*parse_record_request("{}")));
+  unsetenv("RANK");
+  unsetenv("WORLD_SIZE");
+  EXPECT_FALSE(parse_record_request(R"({"ranks": [-1]})"));
+  EXPECT_FALSE(parse_record_request(R"({"ranks": 0})"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/launched_rank.h"
 #include "profiler/request/run_name.h"
 #include "profiler/request/trigger.h"
 
@@ -131,7 +132,7 @@ tl::expected<void, std::string> add_record_request(const profiler::RecordRequest
   environment.set("REDLINE_RECORD", profiler::to_json(request));
   // If a launcher started this very process as a rank, other ranks have recorders of their own, and
   // nothing tells which of them belong together.
-  if (!profiler::job_rank()) environment.set("REDLINE_RECORDING", new_run_name());
+  if (!launched_rank()) environment.set("REDLINE_RECORDING", new_run_name());
   return {};
 }
 

@@ -116,7 +116,7 @@ HangReport& HangReport::instance() {
 
 HangReport::HangReport()
     : process_(getpid()),
-      rank_(job_rank().value_or(JobRank{})),
+      rank_(launched_rank().value_or(JobRank{})),
       folder_(variable("REDLINE_LOG")),
       run_(variable("REDLINE_LOG_RUN")) {}
 

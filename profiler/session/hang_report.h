@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "profiler/request/options.h"
+#include "base/launched_rank.h"
 #include "profiler/source/entered_collectives.h"
 
 namespace redline::profiler {

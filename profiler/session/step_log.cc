@@ -12,11 +12,11 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/launched_rank.h"
 #include "base/quiet_thread.h"
 #include "base/secrets.h"
 #include "machine/host_reading.h"
 #include "machine/resources.h"
-#include "profiler/request/options.h"
 #include "profiler/source/run_metadata.h"
 
 namespace redline::profiler {
@@ -279,7 +279,7 @@ void log_step_of_program(int64_t samples) {
   StepLog& log = StepLog::instance();
   if (!log.is_open()) {
     const char* run = ::secure_getenv("REDLINE_LOG_RUN");
-    const auto rank = job_rank().value_or(JobRank{0, 1});
+    const auto rank = launched_rank().value_or(JobRank{});
     trace::LogOwner owner;
     owner.run = run != nullptr ? run : "";
     owner.rank = static_cast<int>(rank.rank);

@@ -2,7 +2,7 @@
 
 import os
 
-# profiler/request/job_rank.cc has the same list.
+# base/launched_rank.h has the same list.
 _VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),

@@ -1,6 +1,7 @@
 """redline record with the launchers that people use: each rank leaves a trace that has its rank."""
 
 import os
+import re
 
 import one_node_slurm
 import pytest
@@ -59,3 +60,12 @@ def test_srun(places, python, tmp_path):
     with one_node_slurm.running(tmp_path / "slurm") as environment:
         ranks = places("srun", "-n", min(2, os.cpu_count()), python, "training_job.py", environment=environment)
     assert ranks == [(0, 2), (1, 2)]
+
+
+def test_the_hook_and_the_programs_know_the_same_launchers(repo_root):
+    def pairs(path, begin, end):
+        listed = (repo_root / path).read_text().partition(begin)[2].partition(end)[0]
+        return re.findall(r'"(\w+)", "(\w+)"', listed)
+
+    known = pairs("base/launched_rank.h", "kRankVariables[] = {", "\n};")
+    assert known and pairs("python/redline/_rank.py", "_VARIABLES = (", "\n)\n") == known

@@ -6,13 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <tuple>
 #include <utility>
+
+#include "base/integer.h"
+#include "base/launched_rank.h"
 
 namespace redline {
 namespace {
@@ -23,36 +24,6 @@ constexpr int64_t kBetweenLines_ns = 5'000'000;
 // Keeps a line below PIPE_BUF, so that lines of several ranks never mix.
 constexpr size_t kLongestMessage = 3000;
 constexpr int kPatience_ms = 1000;  // how long a line that must not be lost waits for a full pipe
-
-std::optional<int64_t> integer_of(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// This list must equal those of profiler/request/job_rank.cc and python/redline/_rank.py.
-constexpr std::pair<const char*, const char*> kRankVariables[] = {
-    {"RANK", "WORLD_SIZE"},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    // Not SLURM_NTASKS: an allocation sets that outside of any step.
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
-    {"PMI_RANK", "PMI_SIZE"},
-};
-
-std::optional<int64_t> number_of(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value ? integer_of(value) : std::nullopt;
-}
-
-/// Rank and world size, from the variables of the first launcher that sets both.
-std::pair<int64_t, int64_t> launched_rank() {
-  for (const auto& [rank_name, size_name] : kRankVariables) {
-    const auto rank = number_of(rank_name), size = number_of(size_name);
-    if (rank && size) return {*rank, *size};
-  }
-  return {0, 1};
-}
 
 /// Of libredline.so, where `redline run --log` or a trial has put that into this process.
 void log_step(int64_t samples) {
@@ -68,7 +39,9 @@ int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().co
 
 Trial Trial::from_environment() {
   Trial trial;
-  std::tie(trial.rank_, trial.world_size_) = launched_rank();
+  const JobRank launched = launched_rank().value_or(JobRank{});
+  trial.rank_ = launched.rank;
+  trial.world_size_ = launched.world_size;
   if (const char* text = ::secure_getenv("REDLINE_KNOBS")) {
     const Json knobs = Json::parse(text, nullptr, false);
     if (knobs.is_object()) {
@@ -115,7 +88,7 @@ void Trial::note_seen(std::string_view name, const std::string& value) {
 
 int64_t Trial::integer_knob(std::string_view name, int64_t otherwise) {
   const std::string* set = find(name);
-  const int64_t value = set ? integer_of(*set).value_or(otherwise) : otherwise;
+  const int64_t value = set ? parse_integer(*set).value_or(otherwise) : otherwise;
   note_seen(name, std::to_string(value));
   return value;
 }

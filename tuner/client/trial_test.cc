@@ -141,6 +141,16 @@ TEST_F(TrialClient, AnAllocationWithoutAStepIsOneRank) {
   EXPECT_EQ(step.world_size, 1);
 }
 
+TEST_F(TrialClient, ALaunchWhoseNumbersAreMinusOneIsOneRank) {
+  set("RANK", "-1");
+  set("WORLD_SIZE", "-1");
+  Trial trial = measured();
+  trial.step(64);
+  const auto step = std::get<tuner::StepReport>(channel_->read().back());
+  EXPECT_EQ(step.rank, 0);
+  EXPECT_EQ(step.world_size, 1);
+}
+
 TEST_F(TrialClient, GarbageInTheEnvironmentIsNoKnob) {
   for (const char* text : {"", "{", "[1]", "null", R"({"batch_size": [1]})"}) {
     set("REDLINE_KNOBS", text);

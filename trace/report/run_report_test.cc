@@ -186,7 +186,7 @@ TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {
 }
 
 TEST(RunReport, EachCauseHasASentence) {
-  for (int cause = 0; cause <= static_cast<int>(RunCause::kCrowdedCores); ++cause) {
+  for (size_t cause = 0; cause < kRunCauses; ++cause) {
     RunFinding finding;
     finding.cause = static_cast<RunCause>(cause);
     finding.part = LogPart::kDataWait;

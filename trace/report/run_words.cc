@@ -39,7 +39,7 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
      "Inputs of few shapes, or torch.compile(dynamic=True); TORCH_LOGS=recompiles says why."},
 }};
 
-constexpr std::array kCauseKeys = {
+constexpr std::array<std::string_view, kRunCauses> kCauseKeys = {
     "died",          "failed",          "part",          "slower",        "uneven_rank",
     "slow_steps",    "varying_lengths", "unsteady",      "memory_growth", "warm_up",
     "out_of_memory", "other_processes", "crowded_cores", "same_samples"};

@@ -32,6 +32,7 @@ enum class RunCause : uint8_t {
   kCrowdedCores,    ///< the job has more threads that want to run than cores
   kSameSamples,     ///< ranks that average their gradients read the same samples
 };
+inline constexpr size_t kRunCauses = static_cast<size_t>(RunCause::kSameSamples) + 1;
 
 struct RunFinding {
   RunCause cause = RunCause::kPart;

@@ -1,9 +1,9 @@
 // redline trigger PID|all: asks running recorded jobs for one more capture.
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
+#include "base/integer.h"
 #include "cli/command.h"
 #include "profiler/request/options.h"
 #include "profiler/request/trigger.h"
@@ -24,11 +24,8 @@ tl::expected<std::vector<pid_t>, std::string> find_processes(const std::string& 
     if (processes.empty()) return tl::unexpected(std::string("no process of yours is recorded"));
     return processes;
   }
-  pid_t process = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), process);
-  if (error != std::errc() || end != text.data() + text.size() || process <= 0) {
-    return tl::unexpected(text + ": neither a process id nor 'all'");
-  }
+  const pid_t process = parse_integer<pid_t>(text).value_or(0);
+  if (process <= 0) return tl::unexpected(text + ": neither a process id nor 'all'");
   return launch::recorded_processes(process);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/integer.h"
 #include "base/launched_rank.h"
 #include "profiler/request/run_name.h"
 #include "profiler/request/trigger.h"
@@ -30,11 +30,6 @@ constexpr const char* kCudaTool = "CUDA_INJECTION64_PATH";
 constexpr const char* kScheduleExample =
     ". Example: --schedule skip_first=0,wait=1,warmup=1,active=3,repeat=1";
 
-bool parse_number(std::string_view text, int64_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 tl::unexpected<std::string> schedule_error(const std::string& why) {
   return tl::unexpected(why + kScheduleExample);
 }
@@ -48,9 +43,9 @@ std::string set_field(Schedule& schedule, std::string_view part) {
   });
   if (field == std::end(profiler::kScheduleFields)) return "no such part '" + name + "'";
   if (equals == std::string_view::npos) return name + " needs a number";
-  const std::string_view number = part.substr(equals + 1);
-  if (!parse_number(number, schedule.*field->second))
-    return name + "=" + std::string(number) + " is no number";
+  const auto number = parse_integer(part.substr(equals + 1));
+  if (!number) return std::string(part) + " is no number";
+  schedule.*field->second = *number;
   return "";
 }
 

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -11,14 +13,9 @@ class Estimates : public ::testing::Test {
  protected:
   void add(const Config& config, double rate, double half_width, Outcome outcome = Outcome::kOk,
            const std::string& disturbance = "") {
-    TrialResult result;
-    result.outcome = outcome;
+    TrialResult result = outcome == Outcome::kOk ? ran_at(rate, half_width) : ended_with(outcome);
     result.disturbance = disturbance;
-    if (outcome == Outcome::kOk) {
-      result.throughput =
-          Throughput{.samples_per_s = rate, .low = rate - half_width, .high = rate + half_width};
-    }
-    history_.add({.id = 1, .config = config, .why = "", .result = result});
+    add_trial(history_, config, result);
   }
   Estimate of(const Config& config) {
     return *estimate(history_, config, spread_between_runs(history_));

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tuner/search/testing_history.h"
 #include "tuner/trial/host_memory.h"
 
 namespace redline::tuner {
@@ -23,20 +24,13 @@ class HostPrediction : public ::testing::Test {
   /// /dev/shm for each waiting sample.
   void ran(int batch, int workers, int prefetch, uint64_t fixed_shm = 0) {
     const auto shm = static_cast<uint64_t>(batch * workers * prefetch) * kMiB / 2 + fixed_shm;
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{.samples_per_s = 1, .low = 1, .high = 1};
+    TrialResult result = ran_at(1);
     result.host_use = HostUse{.memory_bytes = (2048 + 300 * static_cast<uint64_t>(workers) +
                                                3 * static_cast<uint64_t>(batch)) *
                                                   kMiB +
                                               shm,
                               .shm_bytes = shm};
-    add(config(batch, workers, prefetch), result);
-  }
-
-  void add(const Config& config, const TrialResult& result) {
-    history_.add(
-        {.id = std::ssize(history_.trials()) + 1, .config = config, .why = "", .result = result});
+    add_trial(history_, config(batch, workers, prefetch), result);
   }
 
   Space space_ = *make_space({"batch_size=1..4096", "num_workers=0..64", "prefetch_factor=1..16"},
@@ -91,7 +85,7 @@ TEST_F(HostPrediction, TheFrontierTakesItForTheWorkersThatItWasFor) {
   TrialResult unfit;
   unfit.outcome = Outcome::kShmFull;
   unfit.not_started = true;
-  add(config(512, 16, 4), unfit);
+  add_trial(history_, config(512, 16, 4), unfit);
   EXPECT_EQ(find_frontier(history_, config(64, 16, 4)).smallest_failed, 512);
   EXPECT_FALSE(find_frontier(history_, config(64, 4, 2)).smallest_failed) << "fewer may fit";
   EXPECT_EQ(history_.out_of_memory_count(), 0) << "it never ran";
@@ -99,16 +93,13 @@ TEST_F(HostPrediction, TheFrontierTakesItForTheWorkersThatItWasFor) {
 
 TEST_F(HostPrediction, WhatTheHostLacksSaysNothingOfTheDevice) {
   for (const int batch : {32, 64}) {
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{.samples_per_s = 1, .low = 1, .high = 1};
+    TrialResult result = ran_at(1);
     result.peak_memory_bytes = static_cast<uint64_t>(batch) * 100 * kMiB;
-    add(config(batch, 4, 2), result);
+    add_trial(history_, config(batch, 4, 2), result);
   }
-  TrialResult unfit;
-  unfit.outcome = Outcome::kHostOom;
+  TrialResult unfit = ended_with(Outcome::kHostOom);
   unfit.not_started = true;
-  add(config(512, 4, 2), unfit);
+  add_trial(history_, config(512, 4, 2), unfit);
   const Frontier frontier = find_frontier(history_, config(64, 4, 2));
   EXPECT_EQ(frontier.smallest_failed, 512);
 }

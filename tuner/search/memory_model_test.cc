@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -14,13 +16,11 @@ class MemoryModelOf : public ::testing::Test {
     return kGiB * (1 + batch / (amp == "off" ? 32.0 : 64.0));
   }
   void add(int batch, const std::string& amp, Outcome outcome, bool told = true) {
-    TrialResult result;
-    result.outcome = outcome;
-    if (outcome == Outcome::kOk) {
-      result.throughput = Throughput{100, 99, 101};
-      if (told) result.peak_memory_bytes = static_cast<uint64_t>(peak(batch, amp));
+    TrialResult result = outcome == Outcome::kOk ? ran_at(100, 1) : ended_with(outcome);
+    if (outcome == Outcome::kOk && told) {
+      result.peak_memory_bytes = static_cast<uint64_t>(peak(batch, amp));
     }
-    history_.add({.id = 1, .config = config(batch, amp), .why = "", .result = result});
+    add_trial(history_, config(batch, amp), result);
   }
   [[nodiscard]] double chance(int batch, const std::string& amp) const {
     return MemoryModel(space_, settings_, history_).chance(config(batch, amp));
@@ -57,12 +57,10 @@ TEST_F(MemoryModelOf, AnotherPrecisionKeepsItsWeights) {
 /// Peaks of pytorch/examples' ImageNet training on an H100.
 TEST_F(MemoryModelOf, WhatARankHoldsBetweenStepsShowsTheLineAtOnce) {
   const auto ran = [this](int batch, const std::string& amp, uint64_t peak, uint64_t resting) {
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{100, 99, 101};
+    TrialResult result = ran_at(100, 1);
     result.peak_memory_bytes = peak;
     result.resting_memory_bytes = resting;
-    history_.add({.id = 1, .config = config(batch, amp), .why = "", .result = result});
+    add_trial(history_, config(batch, amp), result);
   };
   const auto expected = [this](int batch, const std::string& amp) {
     return *MemoryModel(space_, settings_, history_).expected_bytes(config(batch, amp)) * 1e-9;

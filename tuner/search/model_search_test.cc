@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tuner/search/strategy.h"
+#include "tuner/search/testing_history.h"
 
 namespace redline::tuner {
 namespace {
@@ -8,13 +9,11 @@ namespace {
 class ModelSearchOf : public ::testing::Test {
  protected:
   void add(const Config& config, double rate, double expected, const std::string& why) {
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{rate, 0.99 * rate, 1.01 * rate};
+    TrialResult result = ran_at(rate, 0.01 * rate);
     if (expected > 0) {
       result.expected = Expectation{.score = {expected, 0.85 * expected, 1.15 * expected}};
     }
-    history_.add({.id = 1, .config = config, .why = why, .result = result});
+    add_trial(history_, config, result, why);
   }
   [[nodiscard]] std::string why_next() const {
     const auto next =

@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -25,13 +27,13 @@ class PlanTest : public ::testing::Test {
  protected:
   void ran(const std::string& x, double rate, const std::string& why = "") {
     rates_[x] = rate;
-    add(x, why, Outcome::kOk).throughput = Throughput{rate, rate * 0.99, rate * 1.01};
+    add(x, why, ran_at(rate, 0.01 * rate));
   }
-  void ran_out_of_memory(const std::string& x) { add(x, kConfirm, Outcome::kHostOom); }
+  void ran_out_of_memory(const std::string& x) { add(x, kConfirm, ended_with(Outcome::kHostOom)); }
 
   /// A trial takes a second.
   [[nodiscard]] std::string next(std::chrono::seconds budget = std::chrono::seconds(60)) const {
-    const auto proposal = Plan(space_, strategy_, {.time = budget}).next(history());
+    const auto proposal = Plan(space_, strategy_, {.time = budget}).next(history_);
     return proposal ? value(proposal->config) : "nothing";
   }
   /// Runs all confirming trials, and returns how many there were. Their rates are those of the
@@ -47,31 +49,22 @@ class PlanTest : public ::testing::Test {
   }
   [[nodiscard]] std::string why_ended(
       std::optional<double> target, std::chrono::seconds budget = std::chrono::seconds(60)) const {
-    return Plan(space_, strategy_, {.time = budget, .target = target}).why_ended(history());
+    return Plan(space_, strategy_, {.time = budget, .target = target}).why_ended(history_);
   }
-  [[nodiscard]] std::string best() const { return value(*best_config(history())); }
+  [[nodiscard]] std::string best() const { return value(*best_config(history_)); }
 
-  TrialResult& add(const std::string& x, const std::string& why, Outcome outcome) {
-    trials_.push_back(
-        {.id = std::ssize(trials_) + 1, .config = {{"batch_size", x}}, .why = why, .result = {}});
-    TrialResult& result = trials_.back().result;
-    result.outcome = outcome;
+  void add(const std::string& x, const std::string& why, TrialResult result) {
     result.wall = std::chrono::seconds(1);
-    return result;
+    add_trial(history_, {{"batch_size", x}}, result, why);
   }
 
   Exhausted strategy_;
 
  private:
-  [[nodiscard]] History history() const {
-    History history(space_);
-    for (const FinishedTrial& trial : trials_) history.add(trial);
-    return history;
-  }
   static std::string value(const Config& config) { return config.at("batch_size"); }
 
   Space space_ = *make_space({"batch_size=1..4096"}, {"train", "{batch_size}"}, {});
-  std::vector<FinishedTrial> trials_;
+  History history_{space_};
   std::map<std::string, double> rates_;
 };
 
@@ -118,7 +111,7 @@ TEST_F(PlanTest, AClearWinnerWhoseMemoryIsNearlyFullRunsAgainAlone) {
 }
 
 TEST_F(PlanTest, AWinnerIsConfirmedAlsoWhereTheDefaultsRunOutOfMemory) {
-  add("32", "default", Outcome::kGpuOom);
+  add("32", "default", ended_with(Outcome::kGpuOom));
   ran("8", 200);
   ran("1", 100);
   EXPECT_EQ(next(), "8");
@@ -128,7 +121,7 @@ TEST_F(PlanTest, AWinnerIsConfirmedAlsoWhereTheDefaultsRunOutOfMemory) {
 }
 
 TEST_F(PlanTest, WhereTheDefaultsRunOutOfMemoryAWinnerNearTheLimitRunsFourTimes) {
-  add("16", "default", Outcome::kGpuOom);
+  add("16", "default", ended_with(Outcome::kGpuOom));
   ran("1", 100);
   ran("8", 200);
   EXPECT_EQ(confirm_to_the_end(), 3);
@@ -192,7 +185,7 @@ TEST_F(PlanTest, DefaultsThatFailWhenConfirmedDoNotEndTheSearch) {
   ran("1", 100);
   ran("4", 199);
   ran("8", 200);
-  for (int run = 0; run < 2; ++run) add("1", kConfirm, Outcome::kCrash);
+  for (int run = 0; run < 2; ++run) add("1", kConfirm, ended_with(Outcome::kCrash));
   EXPECT_EQ(next(), "8");
 }
 

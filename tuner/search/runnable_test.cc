@@ -4,21 +4,18 @@
 
 #include <cmath>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
 class RunnableOf : public ::testing::Test {
  protected:
-  TrialResult& add(const Config& config, Outcome outcome, double rate = 100) {
-    TrialResult result;
-    result.outcome = outcome;
-    if (outcome == Outcome::kOk) result.throughput = Throughput{rate, rate, rate};
-    trials_.push_back({.id = 1, .config = config, .why = "", .result = result});
-    return trials_.back().result;
+  void add(const Config& config, Outcome outcome, double rate = 100) {
+    trials_.add(config, outcome == Outcome::kOk ? ran_at(rate) : ended_with(outcome));
   }
   [[nodiscard]] Runnable runnable(Objective objective = Objective::kSamplesPerSecond) {
-    history_.emplace(space_, objective);
-    for (const FinishedTrial& trial : trials_) history_->add(trial);
+    history_ = trials_.history(space_, objective);
     return {space_, settings_, *history_};
   }
 
@@ -28,7 +25,7 @@ class RunnableOf : public ::testing::Test {
                            .memory_limit_bytes = {},
                            .longest_measurement = std::chrono::seconds(30),
                            .steps_a_trial = 10};
-  std::vector<FinishedTrial> trials_;
+  TrialList trials_;
   std::optional<History> history_;
 };
 
@@ -40,7 +37,7 @@ TEST_F(RunnableOf, ABatchIsAffordableWhoseStepsATrialHasTimeFor) {
   add(config("8", "off", "0"), Outcome::kOk, 100);
   add(config("16", "off", "0"), Outcome::kOk, 200);
   EXPECT_EQ(runnable().affordable_batch(), 600) << "6,000 samples in ten steps, where no rank told";
-  trials_[0].result.readers = 3;
+  trials_.first().readers = 3;
   EXPECT_EQ(runnable().affordable_batch(), 200) << "of each of three ranks";
   EXPECT_EQ(runnable(Objective::kMetric).affordable_batch(), HUGE_VAL) << "may be no samples";
   settings_.longest_measurement = std::chrono::seconds(0);
@@ -70,9 +67,9 @@ TEST_F(RunnableOf, WhatFilledTheHostIsNotAskedAgain) {
   EXPECT_TRUE(shm.fits_host(config("64", "off", "3"), 64));
   EXPECT_FALSE(shm.fits_host(config("128", "off", "2"), 128)) << "as many samples, in larger ones";
   EXPECT_TRUE(shm.fits_host(config("32", "off", "8"), 32)) << "smaller batches may fit";
-  trials_[0].result.outcome = Outcome::kHostOom;
+  trials_.first().outcome = Outcome::kHostOom;
   EXPECT_TRUE(runnable().fits_host(config("64", "off", "4"), 64));
-  trials_[0].result.not_started = true;
+  trials_.first().not_started = true;
   EXPECT_FALSE(runnable().fits_host(config("64", "off", "4"), 64));
 }
 

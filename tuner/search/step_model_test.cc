@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tuner/search/synthetic_machine.h"
+#include "tuner/search/testing_history.h"
 
 namespace redline::tuner {
 namespace {
@@ -20,13 +21,11 @@ class StepModelOf : public ::testing::Test {
  protected:
   void add(int batch, int workers, const std::string& amp, double slower = 1,
            std::optional<uint64_t> memory = {}) {
-    TrialResult result;
-    result.ranks = memory ? 1 : 0;  // whoever tells the memory reports
-    result.outcome = Outcome::kOk;
-    result.peak_memory_bytes = memory;
     const double rate = rate_of(batch, workers, amp != "off") / slower;
-    result.throughput = Throughput{rate, 0.99 * rate, 1.01 * rate};
-    history_.add({.id = 1, .config = config(batch, workers, amp), .why = "", .result = result});
+    TrialResult result = ran_at(rate, 0.01 * rate);
+    result.ranks = memory ? 1 : 0;  // whoever tells the memory reports
+    result.peak_memory_bytes = memory;
+    add_trial(history_, config(batch, workers, amp), result);
   }
   static Config config(int batch, int workers, const std::string& amp) {
     return {{"batch_size", std::to_string(batch)},
@@ -69,10 +68,7 @@ TEST_F(StepModelOf, TellsTheLoaderFromCompute) {
 TEST_F(StepModelOf, ARateOfNothingTellsNothing) {
   for (const int batch : {32, 128}) add(batch, 8, "off");
   const double before = model().parts(model().place(config(64, 8, "off"))).rate;
-  TrialResult nothing;
-  nothing.outcome = Outcome::kOk;
-  nothing.throughput = Throughput{};
-  history_.add({.id = 1, .config = config(64, 4, "off"), .why = "", .result = nothing});
+  add_trial(history_, config(64, 4, "off"), ran_at(0));
   EXPECT_DOUBLE_EQ(model().parts(model().place(config(64, 8, "off"))).rate, before);
 }
 

@@ -4,16 +4,16 @@
 
 #include <set>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
 class SurrogateOf : public ::testing::Test {
  protected:
   void add(int batch, const std::string& layout, double rate) {
-    TrialResult result;
-    result.outcome = rate > 0 ? Outcome::kOk : Outcome::kGpuOom;
-    if (rate > 0) result.throughput = Throughput{rate, rate, rate};
-    history_.add({.id = 1, .config = config(batch, layout), .why = "", .result = result});
+    add_trial(history_, config(batch, layout),
+              rate > 0 ? ran_at(rate) : ended_with(Outcome::kGpuOom));
   }
   static Config config(int batch, const std::string& layout) {
     return {{"batch_size", std::to_string(batch)}, {"channels_last", layout}};
@@ -57,12 +57,7 @@ TEST_F(SurrogateOf, ANumberIsTriedNearTheBestAndOneValueBesideIt) {
   const auto tried = [this](const char* knob) {
     space_ = *make_space({knob}, {"train"}, {.gpu = true, .cores = 8});
     history_ = History(space_);
-    history_.add({.id = 1, .config = {{"batch_size", "64"}}, .why = "", .result = [] {
-                    TrialResult result;
-                    result.outcome = Outcome::kOk;
-                    result.throughput = Throughput{100, 100, 100};
-                    return result;
-                  }()});
+    add_trial(history_, {{"batch_size", "64"}}, ran_at(100));
     std::set<int64_t> values;
     (void)most_promising(space_, history_, {0, 0}, [&](const Config& config) {
       values.insert(*parse_integer(config.at("batch_size")));
@@ -80,10 +75,7 @@ TEST_F(SurrogateOf, ANumberIsTriedNearTheBestAndOneValueBesideIt) {
 TEST_F(SurrogateOf, AWideRangeBelowZeroHasFewValues) {
   space_ = *make_space({"x=-1000000..0"}, {"train", "{x}"}, {});
   history_ = History(space_);
-  TrialResult result;
-  result.outcome = Outcome::kOk;
-  result.throughput = Throughput{100, 100, 100};
-  history_.add({.id = 1, .config = {{"x", "-1000000"}}, .why = "", .result = result});
+  add_trial(history_, {{"x", "-1000000"}}, ran_at(100));
   int tried = 0;
   (void)most_promising(space_, history_, {0, 0}, [&tried](const Config&) { return ++tried < 0; });
   EXPECT_GT(tried, 10);

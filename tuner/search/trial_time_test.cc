@@ -2,17 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
 class TrialTimeOf : public ::testing::Test {
  protected:
   void add(const Config& config, double rate, double seconds) {
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{rate, rate, rate};
+    TrialResult result = ran_at(rate);
     result.wall = std::chrono::nanoseconds(static_cast<int64_t>(1e9 * seconds));
-    history_.add({.id = 1, .config = config, .why = "", .result = result});
+    add_trial(history_, config, result);
   }
   [[nodiscard]] double relative(const Config& config, double rate) const {
     return TrialTime(space_, history_).relative(config, rate);

@@ -5,29 +5,22 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
 class BestConfig : public ::testing::Test {
  protected:
   TrialResult& add(const Config& config, double rate, const std::string& why = "") {
-    TrialResult result;
-    result.outcome = rate > 0 ? Outcome::kOk : Outcome::kGpuOom;
-    if (rate > 0) result.throughput = Throughput{rate, rate - 1, rate + 1};
-    results_.push_back(
-        {.id = std::ssize(results_) + 1, .config = config, .why = why, .result = result});
-    return results_.back().result;
+    return trials_.add(config, rate > 0 ? ran_at(rate, 1) : ended_with(Outcome::kGpuOom), why);
   }
-  [[nodiscard]] History history() const {
-    History history(space_);
-    for (const FinishedTrial& trial : results_) history.add(trial);
-    return history;
-  }
+  [[nodiscard]] History history() const { return trials_.history(space_); }
   [[nodiscard]] Best best() const { return *find_best(history()); }
 
   Space space_ =
       *make_space({"batch_size=1..4096", "compile=off,on"}, {"train"}, {.gpu = true, .cores = 8});
-  std::vector<FinishedTrial> results_;
+  TrialList trials_;
 };
 
 /// JSON whose numbers have two digits, as no library rounds otherwise.
@@ -135,10 +128,10 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
   EXPECT_EQ(best().speedup->high, 1);
   add(kWinner, 200);
   EXPECT_EQ(speedup_text(best()), "2.00 x the default (1.98 to 2.02), not confirmed: it ran once");
-  results_.back().result.throughput = Throughput{100.5, 98, 103};
+  trials_.last().throughput = Throughput{100.5, 98, 103};
   EXPECT_EQ(speedup_text(best()),
             "not proven faster: 1.00 x the default (0.98 to 1.03), not confirmed: it ran once");
-  results_.back().result.throughput = Throughput{100.5, 0, 100'000};
+  trials_.last().throughput = Throughput{100.5, 0, 100'000};
   EXPECT_EQ(speedup_text(best()),
             "not proven faster: 1.00 x the default (too few runs to say how sure that is), "
             "not confirmed: it ran once");
@@ -155,10 +148,10 @@ TEST_F(BestConfig, CompilationPaysAgainstTheSameWithoutIt) {
   };
   set(compiled, std::chrono::milliseconds(999), 10);
   EXPECT_FALSE(best().compilation) << "below a second";
-  set(results_.back().result, std::chrono::seconds(1), 0);
+  set(trials_.last(), std::chrono::seconds(1), 0);
   EXPECT_EQ(best().compilation->time, std::chrono::seconds(1));
   EXPECT_FALSE(best().compilation->pays_after_steps) << "a step's samples are not known";
-  set(results_.back().result, std::chrono::seconds(1), 10);
+  set(trials_.last(), std::chrono::seconds(1), 10);
   EXPECT_EQ(best().compilation->pays_after_steps, 20) << "0.05 s a step faster than the defaults";
   add({{"batch_size", "64"}}, 160);
   EXPECT_EQ(best().compilation->pays_after_steps, 80) << "0.0125 s faster than without it";
@@ -171,7 +164,7 @@ TEST_F(BestConfig, AScriptThatCompilesByItselfHasOnlyTheLongerCompilationToPay) 
   winner.compile_time = std::chrono::seconds(24);
   EXPECT_EQ(best().compilation->time, std::chrono::seconds(24));
   EXPECT_FALSE(best().compilation->pays_after_steps) << "both compile as long";
-  results_.back().result.compile_time = std::chrono::seconds(27);
+  trials_.last().compile_time = std::chrono::seconds(27);
   EXPECT_EQ(best().compilation->pays_after_steps, 60) << "3 s, 0.05 s a step faster";
 }
 

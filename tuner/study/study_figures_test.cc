@@ -4,17 +4,15 @@
 
 #include <algorithm>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
 class StudyFigures : public ::testing::Test {
  protected:
   void add(const Config& config, std::optional<double> rate, Outcome outcome = Outcome::kGpuOom) {
-    TrialResult result;
-    result.outcome = rate ? Outcome::kOk : outcome;
-    if (rate) result.throughput = Throughput{*rate, *rate, *rate};
-    history_.add(
-        {.id = std::ssize(history_.trials()) + 1, .config = config, .why = "", .result = result});
+    add_trial(history_, config, rate ? ran_at(*rate) : ended_with(outcome));
   }
   void add(int batch, const std::string& amp, int workers, std::optional<double> rate) {
     add({{"batch_size", std::to_string(batch)},

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "base/secrets.h"
 
 namespace redline::tuner {
@@ -11,20 +12,11 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-OrderedJson throughput_json(const std::optional<Throughput>& throughput) {
-  if (!throughput) return nullptr;
-  return {{"samples_per_s", throughput->samples_per_s},
-          {"low", throughput->low},
-          {"high", throughput->high}};
-}
-
 OrderedJson latency_json(const std::optional<Latency>& latency) {
   if (!latency) return {};
-  const auto known = [](const std::optional<int64_t>& ns) {
-    return ns ? OrderedJson(*ns) : OrderedJson();
-  };
-  return {
-      {"p50", latency->p50_ns}, {"p90", known(latency->p90_ns)}, {"p99", known(latency->p99_ns)}};
+  return {{"p50", latency->p50_ns},
+          {"p90", or_null(latency->p90_ns)},
+          {"p99", or_null(latency->p99_ns)}};
 }
 
 OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
@@ -36,16 +28,12 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   json["why"] = trial.why;
   json["outcome"] = to_string(result.outcome);
   json["throughput"] = throughput_json(result.throughput);
-  const auto tokens = result.tokens_per_s();
-  json["tokens_per_s"] = tokens ? OrderedJson(*tokens) : OrderedJson();
-  json["expected"] = result.expected ? throughput_json(result.expected->score) : OrderedJson();
-  json["expected_memory_bytes"] = result.expected && result.expected->peak_memory_bytes
-                                      ? OrderedJson(*result.expected->peak_memory_bytes)
-                                      : OrderedJson();
-  json["peak_memory_bytes"] =
-      result.peak_memory_bytes ? OrderedJson(*result.peak_memory_bytes) : OrderedJson();
-  json["joules_per_sample"] =
-      result.joules_per_sample ? OrderedJson(*result.joules_per_sample) : OrderedJson();
+  json["tokens_per_s"] = or_null(result.tokens_per_s());
+  const auto& expected = result.expected;
+  json["expected"] = expected ? throughput_json(expected->score) : OrderedJson();
+  json["expected_memory_bytes"] = expected ? or_null(expected->peak_memory_bytes) : OrderedJson();
+  json["peak_memory_bytes"] = or_null(result.peak_memory_bytes);
+  json["joules_per_sample"] = or_null(result.joules_per_sample);
   json["latency_ns"] = latency_json(result.latency);
   json["host_memory_bytes"] =
       result.host_use ? OrderedJson(result.host_use->memory_bytes) : OrderedJson();
@@ -54,7 +42,7 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   json["start_up_ns"] = result.start_up.count();
   json["steps"] = result.steps;
   json["ranks"] = result.ranks;
-  json["epoch_samples"] = result.epoch_samples ? OrderedJson(*result.epoch_samples) : OrderedJson();
+  json["epoch_samples"] = or_null(result.epoch_samples);
   json["neighbours"] = result.neighbours;
   json["message"] = result.message;
   json["disturbance"] = result.disturbance;
@@ -78,7 +66,7 @@ std::string tune_json(const History& history, const std::optional<Best>& best,
   json["command"] = without_secrets(terms.command);
   json["study"] = terms.study;
   json["stopped"] = stopped;
-  json["why_ended"] = terms.why_ended.empty() ? OrderedJson() : OrderedJson(terms.why_ended);
+  json["why_ended"] = text_or_null(terms.why_ended);
   json["oom_trials"] = history.out_of_memory_count();
   json["objective"] = terms.metric_regex.empty() ? unit_of(terms.objective) : "metric";
   json["trials"] = OrderedJson::array();

@@ -60,8 +60,8 @@ std::set<std::string> placeholders_in(const std::vector<std::string>& words, con
   return used;
 }
 
-std::string knobs_json(const Config& config, const std::set<std::string>& without) {
-  json object = json::object();
+nlohmann::ordered_json config_json(const Config& config, const std::set<std::string>& without) {
+  auto object = nlohmann::ordered_json::object();
   for (const auto& [name, value] : config) {
     if (without.contains(name)) continue;
     if (const auto number = plain_number(value)) {
@@ -70,7 +70,11 @@ std::string knobs_json(const Config& config, const std::set<std::string>& withou
       object[name] = value;
     }
   }
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  return object;
+}
+
+std::string knobs_json(const Config& config, const std::set<std::string>& without) {
+  return config_json(config, without).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 tl::expected<TunedConfig, std::string> parse_config(const std::string& json_text) {

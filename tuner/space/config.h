@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,8 +36,12 @@ using Config = std::map<std::string, std::string>;
 [[nodiscard]] std::set<std::string> placeholders_in(const std::vector<std::string>& words,
                                                     const Config& config);
 
-/// {"batch_size": 256, "amp": "bf16"}: the text of REDLINE_KNOBS. Whole numbers become JSON
-/// numbers. Leaves out the knobs in `without`, because a placeholder has set them already.
+/// {"batch_size": 256, "amp": "bf16"}. Whole numbers become JSON numbers. Leaves out the knobs in
+/// `without`.
+[[nodiscard]] nlohmann::ordered_json config_json(const Config& config,
+                                                 const std::set<std::string>& without = {});
+
+/// The text of REDLINE_KNOBS. A placeholder has set the knobs in `without` already.
 [[nodiscard]] std::string knobs_json(const Config& config, const std::set<std::string>& without);
 
 /// The schema of best.json, the file that `autotune` writes and `redline run` reads.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json_values.h"
 #include "base/secrets.h"
 #include "tuner/search/plan.h"
 #include "tuner/space/knob.h"
@@ -15,27 +16,6 @@ namespace redline::tuner {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-OrderedJson knobs_json(const Config& config) {
-  OrderedJson json = OrderedJson::object();
-  for (const auto& [name, value] : config) {
-    if (const auto number = plain_number(value))
-      json[name] = *number;
-    else
-      json[name] = value;
-  }
-  return json;
-}
-
-OrderedJson throughput_json(const Throughput& throughput) {
-  return {{"samples_per_s", throughput.samples_per_s},
-          {"low", throughput.low},
-          {"high", throughput.high}};
-}
-
-OrderedJson joules_json(const Estimate& estimate) {
-  return estimate.joules_per_sample ? OrderedJson(*estimate.joules_per_sample) : OrderedJson();
-}
 
 OrderedJson profile_json(const BestProfile& profile) {
   const auto path = [](const std::string& folder) {
@@ -125,28 +105,33 @@ std::string speedup_text(const Best& best) {
   return text + best.doubt();
 }
 
+OrderedJson throughput_json(const std::optional<Throughput>& throughput) {
+  if (!throughput) return nullptr;
+  return {{"samples_per_s", throughput->samples_per_s},
+          {"low", throughput->low},
+          {"high", throughput->high}};
+}
+
 std::string best_json(const Best& best, const History& history,
                       const std::vector<std::string>& command) {
   OrderedJson json;
   json["schema"] = "redline.config/1";
-  json["knobs"] = knobs_json(best.config);
+  json["knobs"] = config_json(best.config);
   json["throughput"] = throughput_json(best.estimate.throughput);
-  const auto tokens = best.tokens_per_s();
-  json["tokens_per_s"] = tokens ? OrderedJson(*tokens) : OrderedJson();
-  json["joules_per_sample"] = joules_json(best.estimate);
-  json["default"]["knobs"] =
-      knobs_json(history.effective(history.canonical(history.trials().front().config)));
-  json["default"]["throughput"] =
-      best.default_estimate ? throughput_json(best.default_estimate->throughput) : OrderedJson();
-  json["default"]["joules_per_sample"] =
-      best.default_estimate ? joules_json(*best.default_estimate) : OrderedJson();
+  json["tokens_per_s"] = or_null(best.tokens_per_s());
+  json["joules_per_sample"] = or_null(best.estimate.joules_per_sample);
+  OrderedJson& standard = json["default"];
+  standard["knobs"] =
+      config_json(history.effective(history.canonical(history.trials().front().config)));
+  const auto& estimate = best.default_estimate;
+  standard["throughput"] = estimate ? throughput_json(estimate->throughput) : OrderedJson();
+  standard["joules_per_sample"] = estimate ? or_null(estimate->joules_per_sample) : OrderedJson();
   json["speedup"] = best.speedup ? OrderedJson(best.speedup->value) : OrderedJson();
   json["speedup_interval"] =
       best.speedup ? OrderedJson{{"low", best.speedup->low}, {"high", best.speedup->high}}
                    : OrderedJson();
   json["runs"] = best.estimate.runs;
-  json["peak_memory_bytes"] =
-      best.peak_memory_bytes ? OrderedJson(*best.peak_memory_bytes) : OrderedJson();
+  json["peak_memory_bytes"] = or_null(best.peak_memory_bytes);
   if (best.compilation) {
     json["compile_s"] = std::chrono::duration<double>(best.compilation->time).count();
     if (best.compilation->pays_after_steps) {

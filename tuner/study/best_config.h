@@ -1,6 +1,7 @@
 // The outcome of a study, and best.json (schema redline.config/1), which `redline run` reads.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,6 +75,9 @@ struct Best {
 /// first trial" instead of "the default" if the command has no default of its own, and that the
 /// winner is not confirmed if it ran only once.
 [[nodiscard]] std::string speedup_text(const Best& best);
+
+/// {"samples_per_s", "low", "high"}, or null.
+[[nodiscard]] nlohmann::ordered_json throughput_json(const std::optional<Throughput>& throughput);
 
 /// best.json as text, without the secrets of the command.
 [[nodiscard]] std::string best_json(const Best& best, const History& history,

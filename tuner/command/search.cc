@@ -52,6 +52,25 @@ int fail(const std::string& message, int status = kFailed) {
   return status;
 }
 
+std::string why_nothing_worked(const History& history, bool is_stopped) {
+  if (history.empty() && is_stopped) {
+    return "stopped before the first trial had ended, so there is nothing to show";
+  }
+  if (history.empty()) return "no trial ran. Give it a larger --budget";
+  const FinishedTrial& first = history.trials().front();
+  std::string text = fmt::format(
+      "no trial succeeded; the first ended with: {}",
+      first.result.message.empty() ? to_string(first.result.outcome) : first.result.message);
+  if (!first.result.stderr_tail.empty()) text += "\n" + first.result.stderr_tail;
+  return text;
+}
+
+Result<void> write_page(const History& history, const Space& space, const std::optional<Best>& best,
+                        const Options& options) {
+  return write_atomically(options.page_path(), study_page(history, space, best, options),
+                          "--study");
+}
+
 /// Prints lines as trials end and keeps best.json up to date.
 class Screen final : public Observer {
  public:
@@ -86,8 +105,34 @@ class Screen final : public Observer {
     }
     if (table_.space().unread.empty()) write_best(history, find_best(history));
   }
-  void clear() { live_.clear(); }
 
+  /// Shows what the study has found, and writes its page. Returns the exit status.
+  int end(const Result<StudyEnd>& ended, const Share& share) {
+    live_.clear();
+    if (!ended) return fail(ended.error());
+    const Space& space = table_.space();
+    if (!space.unread.empty()) return fail(space.unread.front());
+    const bool stopped = *ended == StudyEnd::kStopped;
+    std::optional<Best> best = find_best(history_);
+    const std::string profile_error = stopped ? "" : add_profile(best, share);
+    Result<void> page;
+    if (!history_.empty()) {
+      if (stopped) put(stderr, "stopped; the same command with --resume goes on\n");
+      say(table_.summary(history_, best, options_));
+      page = write_page(history_, space, best, options_);
+      if (page) say("see why: " + options_.page_path() + "\n");
+    }
+    if (options_.json) put(stdout, tune_json(history_, best, options_, stopped));
+    if (std::ferror(stdout)) {
+      return fail("stdout: the output could not be written; the study and best.json are complete");
+    }
+    if (!write_error_.empty()) return fail(write_error_);
+    if (!page) return fail(page.error());
+    if (!profile_error.empty()) return fail(profile_error);
+    return best ? kDone : fail(why_nothing_worked(history_, stopped));
+  }
+
+ private:
   void write_best(const History& history, const std::optional<Best>& best) {
     if (!best) return;
     const auto written =
@@ -95,9 +140,17 @@ class Screen final : public Observer {
     write_error_ = written ? "" : written.error();
   }
 
-  [[nodiscard]] const std::string& write_error() const { return write_error_; }
+  /// Returns the error; empty if there is none.
+  std::string add_profile(std::optional<Best>& best, const Share& share) {
+    if (!options_.profile_best || !best) return "";
+    Result<BestProfile> profile = profile_best(history_, *best, options_, share, stop_request,
+                                               [this](const std::string& text) { say(text); });
+    if (!profile) return profile.error();
+    best->profile = *std::move(profile);
+    write_best(history_, best);
+    return "";
+  }
 
- private:
   /// What is left of the budget; less if --max-trials ends the search earlier.
   [[nodiscard]] std::chrono::nanoseconds time_left() const {
     const std::chrono::nanoseconds used = history_.time_used();
@@ -117,63 +170,6 @@ class Screen final : public Observer {
   size_t said_ = table_.space().left_out.size();  // those before are in the head
   std::string write_error_;
 };
-
-std::string why_nothing_worked(const History& history, bool is_stopped) {
-  if (history.empty() && is_stopped) {
-    return "stopped before the first trial had ended, so there is nothing to show";
-  }
-  if (history.empty()) return "no trial ran. Give it a larger --budget";
-  const FinishedTrial& first = history.trials().front();
-  std::string text = fmt::format(
-      "no trial succeeded; the first ended with: {}",
-      first.result.message.empty() ? to_string(first.result.outcome) : first.result.message);
-  if (!first.result.stderr_tail.empty()) text += "\n" + first.result.stderr_tail;
-  return text;
-}
-
-Result<void> write_page(const History& history, const Space& space, const std::optional<Best>& best,
-                        const Options& options) {
-  return write_atomically(options.page_path(), study_page(history, space, best, options),
-                          "--study");
-}
-
-/// Returns the error; empty if there is none.
-std::string add_profile(std::optional<Best>& best, const History& history, const Options& options,
-                        const Share& share, Screen& screen) {
-  if (!options.profile_best || !best) return "";
-  Result<BestProfile> profile = profile_best(history, *best, options, share, stop_request,
-                                             [&](const std::string& text) { screen.say(text); });
-  if (!profile) return profile.error();
-  best->profile = *std::move(profile);
-  screen.write_best(history, best);
-  return "";
-}
-
-int end(const Result<StudyEnd>& ended, Screen& screen, const Table& table, const History& history,
-        const Space& space, const Options& options, const Share& share) {
-  screen.clear();
-  if (!ended) return fail(ended.error());
-  if (!space.unread.empty()) return fail(space.unread.front());
-  const bool stopped = *ended == StudyEnd::kStopped;
-  std::optional<Best> best = find_best(history);
-  const std::string profile_error =
-      stopped ? "" : add_profile(best, history, options, share, screen);
-  Result<void> page;
-  if (!history.empty()) {
-    if (stopped) put(stderr, "stopped; the same command with --resume goes on\n");
-    screen.say(table.summary(history, best, options));
-    page = write_page(history, space, best, options);
-    if (page) screen.say("see why: " + options.page_path() + "\n");
-  }
-  if (options.json) put(stdout, tune_json(history, best, options, stopped));
-  if (std::ferror(stdout)) {
-    return fail("stdout: the output could not be written; the study and best.json are complete");
-  }
-  if (!screen.write_error().empty()) return fail(screen.write_error());
-  if (!page) return fail(page.error());
-  if (!profile_error.empty()) return fail(profile_error);
-  return best ? kDone : fail(why_nothing_worked(history, stopped));
-}
 
 /// What all shares have in common, for the study's identity.
 std::string share_text(const std::vector<Share>& shares) {
@@ -345,12 +341,19 @@ int run_search_command(const Options& given) {
     history.add(std::move(trial));
     screen.trial_finished(history);
   }
-  const Result<StudyEnd> ended = run_study(plan, *study, history, *space, options.prototype(),
-                                           run_trial, stop_request, screen, *shares);
+  const Result<StudyEnd> ended = run_study({.plan = plan,
+                                            .study = *study,
+                                            .history = history,
+                                            .space = *space,
+                                            .prototype = options.prototype(),
+                                            .run_trial = run_trial,
+                                            .stop = stop_request,
+                                            .observer = screen,
+                                            .shares = *shares});
   options.machine = machine;
   if (ended && *ended == StudyEnd::kFinished) options.why_ended = plan.why_ended(history);
   if (auto kept = study->keep_why_ended(options.why_ended); !kept) return fail(kept.error());
-  return end(ended, screen, table, history, *space, options, shares->front());
+  return screen.end(ended, shares->front());
 }
 
 }  // namespace redline::tuner

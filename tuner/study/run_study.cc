@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <utility>
 
 #include "tuner/search/frontier.h"
 #include "tuner/trial/trial_threads.h"
@@ -40,23 +41,11 @@ std::optional<double> rate_to_beat(const History& history, const Proposal& propo
 
 class StudyRun {
  public:
-  StudyRun(const Plan& plan, Study& study, History& history, Space& space,
-           const TrialSpec& prototype, const TrialRunner& run_trial,
-           const std::atomic<StopRequest>& stop, Observer& observer,
-           const std::vector<Share>& shares)
-      : plan_(plan),
-        study_(study),
-        history_(history),
-        space_(space),
-        prototype_(prototype),
-        stop_(stop),
-        observer_(observer),
-        shares_(shares),
-        threads_(run_trial) {}
+  explicit StudyRun(StudyParts parts) : parts_(std::move(parts)), threads_(parts_.run_trial) {}
 
   Result<StudyEnd> to_its_end() {
     for (;;) {
-      const StopRequest stop = stop_.load();
+      const StopRequest stop = parts_.stop.load();
       threads_.stop(stop);
       if (stop == StopRequest::kNone && Clock::now() >= ask_at_) {
         if (auto filled = fill_shares(); !filled) return tl::unexpected(filled.error());
@@ -80,7 +69,7 @@ class StudyRun {
   };
 
   [[nodiscard]] std::optional<size_t> free_share() const {
-    for (size_t share = 0; share < shares_.size(); ++share) {
+    for (size_t share = 0; share < parts_.shares.size(); ++share) {
       const bool taken = std::any_of(
           own_.begin(), own_.end(), [&](const auto& entry) { return entry.second.share == share; });
       if (!taken) return share;
@@ -92,9 +81,11 @@ class StudyRun {
     // Waits until a trial ends here or, while other processes run some, for a while.
     ask_at_ = Clock::time_point::max();
     while (const std::optional<size_t> share = free_share()) {
-      Result<Study::Claim> claim = study_.claim(
-          history_.trials().size(), [this](FinishedTrial trial) { add(std::move(trial)); },
-          [this](const std::vector<Proposal>& running) { return plan_.next(history_, running); });
+      Result<Study::Claim> claim = parts_.study.claim(
+          parts_.history.trials().size(), [this](FinishedTrial trial) { add(std::move(trial)); },
+          [this](const std::vector<Proposal>& running) {
+            return parts_.plan.next(parts_.history, running);
+          });
       if (!claim) return tl::unexpected(claim.error());
       note_neighbours(*claim);
       others_run_ = claim->running.size() > own_.size() + (claim->mine ? 1 : 0);
@@ -112,23 +103,23 @@ class StudyRun {
 
   void start(size_t share, const RunningTrial& trial, int neighbours) {
     own_[trial.id] = {share, neighbours, trial.proposal.expected};
-    observer_.trial_started(trial.id, trial.proposal);
-    TrialSpec spec = prototype_;
+    parts_.observer.trial_started(trial.id, trial.proposal);
+    TrialSpec spec = parts_.prototype;
     spec.id = trial.id;
     spec.config = trial.proposal.config;
-    spec.rate_to_beat = rate_to_beat(history_, trial.proposal, prototype_);
-    spec.infers = infers(history_);
-    if (trial.proposal.why != kConfirm && !prototype_.slurm) {
-      spec.expected_use = predict_host_use(history_, trial.proposal.config);
+    spec.rate_to_beat = rate_to_beat(parts_.history, trial.proposal, parts_.prototype);
+    spec.infers = infers(parts_.history);
+    if (trial.proposal.why != kConfirm && !parts_.prototype.slurm) {
+      spec.expected_use = predict_host_use(parts_.history, trial.proposal.config);
     }
-    spec.directory = study_.trial_directory(trial.id);
-    spec.share = shares_[share];
+    spec.directory = parts_.study.trial_directory(trial.id);
+    spec.share = parts_.shares[share];
     threads_.start(share, std::move(spec));
   }
 
   Result<void> take(TrialThreads::Event& event) {
     if (const auto* progress = std::get_if<TrialProgress>(&event.what)) {
-      observer_.trial_progress(event.id, *progress);
+      parts_.observer.trial_progress(event.id, *progress);
       return {};
     }
     TrialResult& result = std::get<TrialResult>(event.what);
@@ -136,40 +127,33 @@ class StudyRun {
     result.expected = own_.at(event.id).expected;
     own_.erase(event.id);
     ask_at_ = {};
-    const bool misled = history_.empty() && space_.learn_ranks(result.readers);
-    if (result.outcome == Outcome::kCancelled || misled) return study_.interrupt(event.id);
-    if (auto kept = study_.finish(event.id, result); !kept) return kept;
+    const bool misled = parts_.history.empty() && parts_.space.learn_ranks(result.readers);
+    if (result.outcome == Outcome::kCancelled || misled) return parts_.study.interrupt(event.id);
+    if (auto kept = parts_.study.finish(event.id, result); !kept) return kept;
     return catch_up();
   }
 
   /// Adds the trials that this process and others have finished.
   Result<void> catch_up() {
-    Result<std::vector<FinishedTrial>> news = study_.finished(history_.trials().size());
+    Result<std::vector<FinishedTrial>> news = parts_.study.finished(parts_.history.trials().size());
     if (!news) return tl::unexpected(news.error());
     for (FinishedTrial& trial : *news) add(std::move(trial));
     return {};
   }
 
   void add(FinishedTrial trial) {
-    learn_from(trial, space_);
-    history_.add(std::move(trial));
-    observer_.trial_finished(history_);
+    learn_from(trial, parts_.space);
+    parts_.history.add(std::move(trial));
+    parts_.observer.trial_finished(parts_.history);
   }
 
   Result<void> beat() {
     if (own_.empty() || (Clock::now() - last_beat_).count() < Claims::kBeatEveryNs) return {};
     last_beat_ = Clock::now();
-    return study_.beat();
+    return parts_.study.beat();
   }
 
-  const Plan& plan_;
-  Study& study_;
-  History& history_;
-  Space& space_;
-  const TrialSpec& prototype_;
-  const std::atomic<StopRequest>& stop_;
-  Observer& observer_;
-  const std::vector<Share>& shares_;
+  const StudyParts parts_;
   TrialThreads threads_;
   std::map<int64_t, Own> own_;  // by trial
   bool others_run_ = false;
@@ -179,12 +163,6 @@ class StudyRun {
 
 }  // namespace
 
-Result<StudyEnd> run_study(const Plan& plan, Study& study, History& history, Space& space,
-                           const TrialSpec& prototype, const TrialRunner& run_trial,
-                           const std::atomic<StopRequest>& stop, Observer& observer,
-                           const std::vector<Share>& shares) {
-  return StudyRun(plan, study, history, space, prototype, run_trial, stop, observer, shares)
-      .to_its_end();
-}
+Result<StudyEnd> run_study(StudyParts parts) { return StudyRun(std::move(parts)).to_its_end(); }
 
 }  // namespace redline::tuner

@@ -22,15 +22,22 @@ class Observer {
 
 enum class StudyEnd { kFinished, kStopped };
 
-/// Goes on from `history` (what the study holds already) until the plan has no more trials or
-/// `stop` is set. An error comes from the study: if a result cannot be recorded, no further trial
-/// runs. `prototype` is the trial without its id, configuration and directory. One trial runs in
-/// each of `shares`; other processes may run more trials of the same study. `space` must be that of
-/// the plan and of the history, because trials show what to leave out of it.
-[[nodiscard]] Result<StudyEnd> run_study(const Plan& plan, Study& study, History& history,
-                                         Space& space, const TrialSpec& prototype,
-                                         const TrialRunner& run_trial,
-                                         const std::atomic<StopRequest>& stop, Observer& observer,
-                                         const std::vector<Share>& shares = {Share()});
+/// What a study runs with.
+struct StudyParts {
+  const Plan& plan;
+  Study& study;
+  History& history;  ///< what the study holds already
+  Space& space;      ///< that of the plan and of the history: trials show what to leave out of it
+  TrialSpec prototype = {};  ///< a trial without its id, configuration and directory
+  TrialRunner run_trial;
+  const std::atomic<StopRequest>& stop;
+  Observer& observer;
+  std::vector<Share> shares = {Share()};  ///< one trial runs in each
+};
+
+/// Goes on until the plan has no more trials or `stop` is set. An error comes from the study: if a
+/// result cannot be recorded, no further trial runs. Other processes may run more trials of the
+/// same study.
+[[nodiscard]] Result<StudyEnd> run_study(StudyParts parts);
 
 }  // namespace redline::tuner

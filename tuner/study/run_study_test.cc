@@ -86,7 +86,13 @@ class StudyRuns : public ::testing::Test {
     const auto strategy = make_strategy("model", space_, {});
     const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
     Silent silent;
-    const auto end = run_study(plan, *study, history, space_, {}, runner, stop_, silent);
+    const auto end = run_study({.plan = plan,
+                                .study = *study,
+                                .history = history,
+                                .space = space_,
+                                .run_trial = runner,
+                                .stop = stop_,
+                                .observer = silent});
     if (trials) *trials = history.trials();
     return end;
   }
@@ -99,8 +105,14 @@ class StudyRuns : public ::testing::Test {
     const auto strategy = make_strategy(strategy_name, space_, {});
     const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
     Silent silent;
-    const auto end = run_study(plan, *study, history, space_, {}, runner, stop_, silent,
-                               std::vector<Share>(count));
+    const auto end = run_study({.plan = plan,
+                                .study = *study,
+                                .history = history,
+                                .space = space_,
+                                .run_trial = runner,
+                                .stop = stop_,
+                                .observer = silent,
+                                .shares = std::vector<Share>(count)});
     trials = history.trials();
     return end;
   }
@@ -158,8 +170,15 @@ TEST_F(StudyRuns, EachTrialIsShownAndGetsItsOwnFolderAndShare) {
   Told told;
   TrialSpec prototype;
   prototype.command = {"train", "{x}"};
-  const auto end = run_study(plan, *study, history, space_, prototype, runner, stop_, told,
-                             {Share{.gpus = {"3"}, .cores = {}}});
+  const auto end = run_study({.plan = plan,
+                              .study = *study,
+                              .history = history,
+                              .space = space_,
+                              .prototype = prototype,
+                              .run_trial = runner,
+                              .stop = stop_,
+                              .observer = told,
+                              .shares = {Share{.gpus = {"3"}, .cores = {}}}});
   ASSERT_TRUE(end) << end.error();
   EXPECT_EQ(told.started, (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(told.progressed, told.started);

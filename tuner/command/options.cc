@@ -28,13 +28,33 @@ constexpr seconds kUsualTimeout{120};
 constexpr seconds kLeastTimeout{30};
 constexpr seconds kStartTimeout{120};  // importing torch takes long if others use the machine
 
-/// Makes a check for CLI11, which returns the error. The value is converted later.
-template <typename Parse>
-auto checked(Parse parse) {
-  return [parse](const std::string& text) {
-    const auto value = parse(text);
-    return value ? std::string() : value.error();
+/// Adds an option whose text `parse` turns into `value`.
+template <typename Value, typename Parse>
+CLI::Option* add_parsed(CLI::App& app, const char* name, Value& value, Parse parse,
+                        const char* help) {
+  const auto take = [name, parse, &value](const std::string& text) {
+    const auto parsed = parse(text);
+    if (!parsed) throw CLI::ValidationError(name, parsed.error());
+    value = *parsed;
   };
+  return app.add_option_function<std::string>(name, take, help);
+}
+
+/// Adds an option with two words, of which the first is the default. `take` is given whether it is
+/// the second.
+template <typename Take>
+CLI::Option* add_choice(CLI::App& app, const char* name, const char* usual, const char* other,
+                        Take take, const char* help) {
+  return app
+      .add_option_function<std::string>(
+          name, [take, other](const std::string& text) { take(text == other); }, help)
+      ->default_str(usual)
+      ->check(CLI::IsMember({usual, other}));
+}
+
+std::string check_knob(const std::string& text) {
+  const auto knob = parse_knob(text);
+  return knob ? std::string() : knob.error();
 }
 
 /// "5%": a share of the whole.
@@ -100,6 +120,103 @@ Result<uint64_t> parse_memory_limit(const std::string& text) {
       fmt::format("'{}' is {}, less than 64 MiB. Example: 2GiB", text, format_bytes(*bytes)));
 }
 
+/// What is tried, and for how long.
+void add_search_options(CLI::App& app, Options& options) {
+  app.add_option("--knob", options.knobs,
+                 "What to try: NAME=LOW..HIGH or NAME=A,B,C, as often as you like; default: the "
+                 "usual knobs of Python scripts")
+      ->allow_extra_args(false)
+      ->check(check_knob);
+  add_parsed(app, "--budget", options.budget.time, parse_duration, "Time for all trials together")
+      ->default_str("10m");
+  app.add_option("--max-trials", options.budget.max_trials, "The most trials to run")
+      ->check(above_zero);
+  add_parsed(app, "--target", options.budget.target, parse_share,
+             "End the search when no more than this is left to gain, e.g. 5%");
+  app.add_option("--strategy", options.strategy, "model, coordinate, random or grid")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"model", "coordinate", "random", "grid"}));
+  app.add_option("--global-batch", options.global_batch,
+                 "Samples of a step over all ranks; accumulation makes up the rest")
+      ->check(above_zero);
+  add_parsed(app, "--memory-limit", options.memory_limit_bytes, parse_memory_limit,
+             "Memory that each process may use, e.g. 2GiB");
+  app.add_option("--parallel", options.parallel,
+                 "How many trials run at a time, each with a part of the GPUs or cores")
+      ->capture_default_str()
+      ->check(above_zero);
+  add_choice(
+      app, "--launcher", "local", "slurm", [&options](bool slurm) { options.slurm = slurm; },
+      "local, or slurm: each trial is a job step (srun)");
+  app.add_option("--study", options.study,
+                 "The file that keeps every trial; without it each command has its own, "
+                 "autotune.study-2.db and so on")
+      ->capture_default_str();
+  app.add_option("--from-trace", options.from_trace,
+                 "Try first what the report on this trace or folder advises");
+}
+
+/// How a trial is measured.
+void add_trial_options(CLI::App& app, Options& options) {
+  add_choice(
+      app, "--objective", "throughput", "energy",
+      [&options](bool energy) {
+        options.objective = energy ? Objective::kSamplesPerJoule : Objective::kSamplesPerSecond;
+      },
+      "throughput, or energy: samples per joule of the GPUs");
+  app.add_option("--metric", options.metric_regex,
+                 "Measure by what the command prints: a regular expression with one group, whose "
+                 "last match on stdout is the rate")
+      ->check(check_regex);
+  app.add_option("--step-marker", options.step_marker,
+                 "A step begins at each range or mark of this name (record_function, NVTX), "
+                 "not at the optimizer")
+      ->option_text("NAME")
+      ->check(profiler::problem_of_step_marker);
+  app.add_option("--memory-metric", options.memory_metric_regex,
+                 "Like --metric, for the peak of device memory: bytes, or with a unit (3.2 GiB)")
+      ->check(check_regex);
+  app.add_option("--cost-per-hour", options.cost_per_hour,
+                 "Price of the job's machines, to say what an epoch costs")
+      ->check(above_zero);
+  add_parsed(app, "--trial-timeout", options.trial_timeout, parse_duration,
+             "The longest time of a trial; default 120s, less in small budgets");
+}
+
+/// How this search runs, what it prints, and the command.
+void add_run_options(CLI::App& app, Options& options) {
+  app.add_option("--seed", options.seed, "For --strategy random")
+      ->capture_default_str()
+      ->check([](const std::string& seed) -> std::string {
+        return number_in(seed) >= 0 ? "" : "must be 0 or more, not '" + seed + "'";
+      });
+  app.add_flag("--resume", options.resume, "Go on with the trials that --study holds");
+  app.add_flag("--profile-best", options.profile_best,
+               "At the end record the default and the best, and print what differs");
+  app.add_flag("--dry-run", options.dry_run,
+               "Print what would be tried and the first command; run nothing");
+  add_choice(
+      app, "--format", "table", "json", [&options](bool json) { options.json = json; },
+      "table or json (to stdout)")
+      ->excludes("--dry-run");
+  app.add_option("-o,--output", options.output, "Where the best configuration is written")
+      ->capture_default_str();
+  app.add_option("CMD", options.command, "The training command, after --")->required();
+}
+
+/// What follows from the options together.
+void settle(Options& options) {
+  if (!options.metric_regex.empty() && options.objective == Objective::kSamplesPerSecond) {
+    options.objective = Objective::kMetric;
+  }
+  if (options.slurm) options.command = under_srun(options.command);
+  if (options.trial_timeout.count() > 0) return;
+  options.trial_timeout =
+      std::clamp<nanoseconds>(options.budget.time / 4, kLeastTimeout, kUsualTimeout);
+  // A command with --metric may run without the hook, whose report would end this time.
+  if (options.metric_regex.empty()) options.start_timeout = kStartTimeout;
+}
+
 }  // namespace
 
 bool same_file(const std::string& one, const std::string& other) {
@@ -141,91 +258,15 @@ TrialSpec Options::prototype() const {
 
 std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   Options options;
-  std::string budget = "10m";
-  std::string memory_limit;
-  std::string timeout;
-  std::string format = "table";
-  std::string target;
-  std::string launcher = "local";
-  std::string objective = "throughput";
   CLI::App app(
       "Finds the fastest configuration of a training command that does not run out of "
       "memory: each trial runs the command for a few seconds with other knobs.",
       "autotune");
   format_help(app);
   app.set_version_flag("--version", "autotune " REDLINE_VERSION);
-  app.add_option("--knob", options.knobs,
-                 "What to try: NAME=LOW..HIGH or NAME=A,B,C, as often as you like; default: the "
-                 "usual knobs of Python scripts")
-      ->allow_extra_args(false)
-      ->check(checked(parse_knob));
-  app.add_option("--budget", budget, "Time for all trials together")
-      ->capture_default_str()
-      ->check(checked(parse_duration));
-  app.add_option("--max-trials", options.budget.max_trials, "The most trials to run")
-      ->check(above_zero);
-  app.add_option("--target", target,
-                 "End the search when no more than this is left to gain, e.g. 5%")
-      ->check(checked(parse_share));
-  app.add_option("--strategy", options.strategy, "model, coordinate, random or grid")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"model", "coordinate", "random", "grid"}));
-  app.add_option("--global-batch", options.global_batch,
-                 "Samples of a step over all ranks; accumulation makes up the rest")
-      ->check(above_zero);
-  app.add_option("--memory-limit", memory_limit, "Memory that each process may use, e.g. 2GiB")
-      ->check(checked(parse_memory_limit));
-  app.add_option("--parallel", options.parallel,
-                 "How many trials run at a time, each with a part of the GPUs or cores")
-      ->capture_default_str()
-      ->check(above_zero);
-  app.add_option("--launcher", launcher, "local, or slurm: each trial is a job step (srun)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"local", "slurm"}));
-  app.add_option("--study", options.study,
-                 "The file that keeps every trial; without it each command has its own, "
-                 "autotune.study-2.db and so on")
-      ->capture_default_str();
-  app.add_option("--from-trace", options.from_trace,
-                 "Try first what the report on this trace or folder advises");
-  app.add_option("--objective", objective, "throughput, or energy: samples per joule of the GPUs")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"throughput", "energy"}));
-  app.add_option("--metric", options.metric_regex,
-                 "Measure by what the command prints: a regular expression with one group, whose "
-                 "last match on stdout is the rate")
-      ->check(check_regex);
-  app.add_option("--step-marker", options.step_marker,
-                 "A step begins at each range or mark of this name (record_function, NVTX), "
-                 "not at the optimizer")
-      ->option_text("NAME")
-      ->check(profiler::problem_of_step_marker);
-  app.add_option("--memory-metric", options.memory_metric_regex,
-                 "Like --metric, for the peak of device memory: bytes, or with a unit (3.2 GiB)")
-      ->check(check_regex);
-  app.add_option("--cost-per-hour", options.cost_per_hour,
-                 "Price of the job's machines, to say what an epoch costs")
-      ->check(above_zero);
-  app.add_option("--trial-timeout", timeout,
-                 "The longest time of a trial; default 120s, less in small budgets")
-      ->check(checked(parse_duration));
-  app.add_option("--seed", options.seed, "For --strategy random")
-      ->capture_default_str()
-      ->check([](const std::string& seed) -> std::string {
-        return number_in(seed) >= 0 ? "" : "must be 0 or more, not '" + seed + "'";
-      });
-  app.add_flag("--resume", options.resume, "Go on with the trials that --study holds");
-  app.add_flag("--profile-best", options.profile_best,
-               "At the end record the default and the best, and print what differs");
-  app.add_flag("--dry-run", options.dry_run,
-               "Print what would be tried and the first command; run nothing");
-  app.add_option("--format", format, "table or json (to stdout)")
-      ->excludes("--dry-run")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"table", "json"}));
-  app.add_option("-o,--output", options.output, "Where the best configuration is written")
-      ->capture_default_str();
-  app.add_option("CMD", options.command, "The training command, after --")->required();
+  add_search_options(app, options);
+  add_trial_options(app, options);
+  add_run_options(app, options);
   app.footer(knobs_help() + kExamples);
   // Options behind the first word of the command belong to the command, with or without --.
   app.positionals_at_end();
@@ -246,23 +287,8 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
                              "--metric may count anything"));
     return std::nullopt;
   }
-  options.budget.time = *parse_duration(budget);
-  if (!target.empty()) options.budget.target = *parse_share(target);
-  options.json = format == "json";
   options.names_study = app.count("--study") > 0;
-  options.slurm = launcher == "slurm";
-  if (!options.metric_regex.empty()) options.objective = Objective::kMetric;
-  if (objective == "energy") options.objective = Objective::kSamplesPerJoule;
-  if (options.slurm) options.command = under_srun(options.command);
-  if (!memory_limit.empty()) options.memory_limit_bytes = *parse_size(memory_limit);
-  if (!timeout.empty()) {
-    options.trial_timeout = *parse_duration(timeout);
-  } else {
-    options.trial_timeout =
-        std::clamp<nanoseconds>(options.budget.time / 4, kLeastTimeout, kUsualTimeout);
-    // A command with --metric may run without the hook, whose report would end this time.
-    if (options.metric_regex.empty()) options.start_timeout = kStartTimeout;
-  }
+  settle(options);
   return options;
 }
 

@@ -10,7 +10,6 @@
 #include "base/json_values.h"
 #include "base/secrets.h"
 #include "tuner/search/plan.h"
-#include "tuner/space/knob.h"
 
 namespace redline::tuner {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "tests/paths.h"
 #include "tuner/search/strategy.h"
+#include "tuner/search/testing_history.h"
 
 namespace redline::tuner {
 namespace {
@@ -38,13 +39,11 @@ TEST(AdvisedKnobs, AreAddedWhereTheUserNamedNone) {
 
 TEST(AdvisedKnobs, TheModelTriesThemFirst) {
   Space space = *make_space({"channels_last=off,on", "zero_grad=none,zero"}, {"t"}, {});
-  FinishedTrial first{.id = 1, .config = {}, .why = "default", .result = {}};
-  first.result.outcome = Outcome::kOk;
-  first.result.throughput = Throughput{100, 99, 101};
-  first.result.observed = {{"channels_last", "off"}, {"zero_grad", "none"}};
+  TrialResult first = ran_at(100, 1);
+  first.observed = {{"channels_last", "off"}, {"zero_grad", "none"}};
   const auto second_trial = [&] {
     History history(space);
-    history.add(first);
+    add_trial(history, {}, first, "default");
     return *make_strategy("model", space, {})->ask(history);
   };
   const double before = second_trial().expected->score.samples_per_s;

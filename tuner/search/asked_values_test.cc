@@ -4,6 +4,7 @@
 
 #include "tuner/search/plan.h"
 #include "tuner/search/synthetic_machine.h"
+#include "tuner/search/testing_history.h"
 
 namespace redline::tuner {
 namespace {
@@ -55,10 +56,7 @@ TEST(AskedValues, OfARangeBelowZeroAreDrawnFromAllOfIt) {
     const auto proposal = search->ask(history);
     ASSERT_TRUE(proposal) << "after " << trial << " of 11 values";
     ASSERT_TRUE(space.find("shift")->contains(proposal->config.at("shift")));
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{1, 1, 1};
-    history.add({.id = trial + 1, .config = proposal->config, .why = "random", .result = result});
+    add_trial(history, proposal->config, ran_at(1), "random");
   }
 }
 

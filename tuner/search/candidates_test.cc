@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -14,13 +16,7 @@ std::set<int64_t> batches_after(int64_t batch, const std::string& range = "1..10
   const SearchSettings settings{.machine = {.gpu = true, .gpus = 1, .cores = 16},
                                 .memory_limit_bytes = {}};
   History history(space);
-  TrialResult result;
-  result.outcome = Outcome::kOk;
-  result.throughput = Throughput{1000, 990, 1010};
-  history.add({.id = 1,
-               .config = {{"batch_size", std::to_string(batch)}},
-               .why = "default",
-               .result = result});
+  add_trial(history, {{"batch_size", std::to_string(batch)}}, ran_at(1000, 10), "default");
   Outlook outlook(space, settings, history);
   std::set<int64_t> batches;
   for (const Config& config : Candidates(outlook).collect(0.02)) {

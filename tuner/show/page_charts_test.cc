@@ -4,6 +4,8 @@
 
 #include <regex>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -11,11 +13,9 @@ TEST(PageCharts, AreScaledByWhatWasSearchedFor) {
   const Space space = *make_space({"batch_size=1..64"}, {"train", "{batch_size}"}, {});
   History history(space, Objective::kSamplesPerJoule);
   for (const auto& [batch, per_joule] : {std::pair{"8", 20'000.0}, std::pair{"16", 40'000.0}}) {
-    FinishedTrial trial{.id = 1, .config = {{"batch_size", batch}}, .why = "batch", .result = {}};
-    trial.result.outcome = Outcome::kOk;
-    trial.result.throughput = Throughput{100, 99, 101};
-    trial.result.samples_per_joule = Throughput{per_joule, per_joule, per_joule};
-    history.add(trial);
+    TrialResult result = ran_at(100, 1);
+    result.samples_per_joule = Throughput{per_joule, per_joule, per_joule};
+    add_trial(history, {{"batch_size", batch}}, result, "batch");
   }
   for (const std::string& svg : {batch_chart_svg(history), convergence_chart_svg(history)}) {
     const std::regex dot("cy=([-0-9.]+)");
@@ -38,15 +38,10 @@ TEST(PageCharts, TheModelsPictureSaysWhatLimits) {
                                                               : "";
   };
   const auto add = [&](int batch, int workers) {
-    FinishedTrial trial{
-        .id = 1,
-        .config = {{"batch_size", std::to_string(batch)}, {"num_workers", std::to_string(workers)}},
-        .why = "",
-        .result = {}};
     const double rate = std::min({4000.0, batch / 0.004, 1000.0 * workers});
-    trial.result.outcome = Outcome::kOk;
-    trial.result.throughput = Throughput{rate, 0.99 * rate, 1.01 * rate};
-    history.add(trial);
+    add_trial(history,
+              {{"batch_size", std::to_string(batch)}, {"num_workers", std::to_string(workers)}},
+              ran_at(rate, 0.01 * rate));
   };
   for (const int batch : {8, 16, 64}) add(batch, 2);
   EXPECT_STREQ(sentence(), "") << "too few trials";

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tuner/search/testing_history.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -12,14 +14,9 @@ using ::testing::StartsWith;
 class TableOf : public ::testing::Test {
  protected:
   std::string line_of(const std::string& why, double rate, const std::string& disturbance = "") {
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{rate, rate - 10, rate + 10};
+    TrialResult result = ran_at(rate, 10);
     result.disturbance = disturbance;
-    history_.add({.id = std::ssize(history_.trials()) + 1,
-                  .config = {{"batch_size", "64"}},
-                  .why = why,
-                  .result = result});
+    add_trial(history_, {{"batch_size", "64"}}, result, why);
     return Table(space_, TextStyle{}).line(history_);
   }
 
@@ -37,11 +34,9 @@ TEST_F(TableOf, ATrialsLineSaysWhatItWasFor) {
 TEST_F(TableOf, AReasonNamesTheKnobsThatATrialTests) {
   EXPECT_THAT(line_of("default", 1000), EndsWith("  default\n"));
   const auto tested = [&](const std::string& why) {
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{900, 890, 910};
+    TrialResult result = ran_at(900, 10);
     result.expected = Expectation{.score = {950, 900, 1000}};
-    history_.add({.id = 2, .config = {{"batch_size", "64"}}, .why = why, .result = result});
+    add_trial(history_, {{"batch_size", "64"}}, result, why);
     return Table(space_, TextStyle{}).line(history_);
   };
   EXPECT_THAT(tested("compute limits: batch_size 64"),
@@ -59,15 +54,10 @@ TEST_F(TableOf, KnobsThatJoinTheSpaceGetColumns) {
 }
 
 TEST_F(TableOf, CompilationIsSaidWithItsTime) {
-  TrialResult result;
-  result.outcome = Outcome::kOk;
-  result.throughput = Throughput{100, 99, 101};
+  TrialResult result = ran_at(100, 1);
   const auto add = [&](Config config, std::chrono::nanoseconds compiled) {
     result.compile_time = compiled;
-    history_.add({.id = std::ssize(history_.trials()) + 1,
-                  .config = std::move(config),
-                  .why = "default",
-                  .result = result});
+    add_trial(history_, std::move(config), result, "default");
     return Table(space_, TextStyle{}).line(history_);
   };
   EXPECT_THAT(add({}, std::chrono::milliseconds(400)), EndsWith("  default\n"));
@@ -82,11 +72,9 @@ TEST_F(TableOf, CompilationIsSaidWithItsTime) {
 }
 
 TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
-  TrialResult result;
-  result.outcome = Outcome::kOk;
-  result.throughput = Throughput{100, 99, 101};
+  TrialResult result = ran_at(100, 1);
   result.tokens_per_sample = 128;
-  history_.add({.id = 1, .config = {}, .why = "default", .result = result});
+  add_trial(history_, {}, result, "default");
   const std::optional<Best> best = find_best(history_);
   EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, {}),
               HasSubstr("\n      12,800 tokens/s: 128 a sample\n"));
@@ -101,13 +89,7 @@ TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
 
 TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmed) {
   const auto summary_after = [&](const std::string& why, Config config, double rate) {
-    TrialResult result;
-    result.outcome = Outcome::kOk;
-    result.throughput = Throughput{rate, rate - 1, rate + 1};
-    history_.add({.id = std::ssize(history_.trials()) + 1,
-                  .config = std::move(config),
-                  .why = why,
-                  .result = result});
+    add_trial(history_, std::move(config), ran_at(rate, 1), why);
     return Table(space_, TextStyle{}).summary(history_, find_best(history_), {});
   };
   EXPECT_THAT(summary_after("default", {}, 100), Not(HasSubstr("not confirmed")));
@@ -118,9 +100,7 @@ TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmed) {
 }
 
 TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmedWhereTheDefaultsDoNotRun) {
-  TrialResult result;
-  result.outcome = Outcome::kGpuOom;
-  history_.add({.id = 1, .config = {}, .why = "default", .result = result});
+  add_trial(history_, {}, ended_with(Outcome::kGpuOom), "default");
   const auto summary_after = [&](const std::string& why) {
     (void)line_of(why, 200);
     return Table(space_, TextStyle{}).summary(history_, find_best(history_), {});
@@ -133,15 +113,13 @@ TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmedWhereTheDefaultsDoNotRun) {
 // What a metric counts nobody knows: items, batches or tokens a second.
 TEST_F(TableOf, ARateByMetricGivesNoEpochAndNoStepsUntilCompilationPays) {
   History history(space_, Objective::kMetric);
-  TrialResult result;
-  result.outcome = Outcome::kOk;
-  result.throughput = Throughput{25, 25, 25};
+  TrialResult result = ran_at(25);
   result.epoch_samples = 4000;
   result.step_samples = 20;
-  history.add({.id = 1, .config = {}, .why = "default", .result = result});
+  add_trial(history, {}, result, "default");
   result.throughput = Throughput{50, 50, 50};
   result.compile_time = std::chrono::seconds(37);
-  history.add({.id = 2, .config = {{"compile", "on"}}, .why = "batch", .result = result});
+  add_trial(history, {{"compile", "on"}}, result, "batch");
   const std::string text =
       Table(space_, TextStyle{}, Objective::kMetric).summary(history, find_best(history), {});
   EXPECT_THAT(text, HasSubstr("\n      compiled 37 s\n"));

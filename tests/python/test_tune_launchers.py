@@ -83,7 +83,7 @@ def test_a_rank_on_another_machine_reports_into_a_file(run, python, repo_root, t
     """On that machine the FIFO's name is visible, too, but nobody reads it."""
     os.mkfifo(tmp_path / "reports")
     (tmp_path / "reports.d").mkdir()
-    code = "from redline._trial_report import Channel; import sys; Channel(sys.argv[1]).send('note', text='here')"
+    code = "from redline._trial_channel import Channel; import sys; Channel(sys.argv[1]).send('note', text='here')"
     done = run([python, "-c", code, tmp_path / "reports"], environment={"PYTHONPATH": str(repo_root / "python"), "SLURM_PROCID": "1",
                "SLURM_STEP_NUM_TASKS": "2"})
     assert done.returncode == 0, done.stderr

@@ -19,11 +19,12 @@ from torch.profiler import ProfilerAction
 
 from redline._batch_samples import ids_in, reads_sequences
 from redline._cycle import operations, records
-from redline._job_metadata import describe_job, distributed_info, world_size
+from redline._job_metadata import describe_job, distributed_info
 from redline._library import MAY_BE_CAPTURED, NOT_CAPTURED, RecorderError, core_path, recorder
 from redline._model_calls import ModelCalls
 from redline._optimizer_steps import watch_optimizers
 from redline._python_library import step_functions
+from redline._rank import rank_and_world_size
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
@@ -385,7 +386,7 @@ class AutomaticRecording:
 
     def _describe_steps(self, samples, tokens=0):
         counts = {"samples_per_step": samples, "tokens_per_step": tokens}
-        facts = {name: count * world_size() for name, count in counts.items() if count}
+        facts = {name: count * rank_and_world_size()[1] for name, count in counts.items() if count}
         if self._infers:
             facts["inference"] = True
         if digest := batches_digest():

@@ -4,7 +4,7 @@ import torch
 import torch.distributed
 
 from redline._rank import launched_rank
-from redline._torch_settings import torch_settings
+from redline._torch_settings import nccl_version, torch_settings
 
 
 def describe_job(recorder):
@@ -30,7 +30,7 @@ def distributed_info():
         "pg_config": _process_groups(),
     }
     if info["backend"] == "nccl":
-        info["nccl_version"] = ".".join(map(str, torch.cuda.nccl.version()))
+        info["nccl_version"] = nccl_version()
     return info
 
 
@@ -42,12 +42,6 @@ def _backend():
     by_device = dict(part.split(":") for part in torch.distributed.get_backend_config().split(","))
     # is_available() would end CUDA in forked children.
     return by_device.get("cuda" if torch.cuda.is_initialized() else "cpu", name)
-
-
-def world_size():
-    """The number of processes of the job, 1 if it is not distributed."""
-    info = distributed_info() or _launcher_info()
-    return info["world_size"] if info else 1
 
 
 def _process_groups():

@@ -77,7 +77,7 @@ def _cudnn_version():
 
 
 @functools.cache
-def _nccl_version():
+def nccl_version():
     return ".".join(map(str, torch.cuda.nccl.version()))
 
 
@@ -86,7 +86,7 @@ _FACTS = {
     "python": platform.python_version,
     "cuda": lambda: torch.version.cuda,
     "cudnn": _cudnn_version,
-    "nccl": _nccl_version,
+    "nccl": nccl_version,
     "cudnn_benchmark": lambda: torch.backends.cudnn.benchmark,
     "cudnn_deterministic": lambda: torch.backends.cudnn.deterministic,
     "cudnn_allow_tf32": lambda: torch.backends.cudnn.allow_tf32,

@@ -19,7 +19,7 @@ from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
 from redline._optimizer_steps import parameters_of
-from redline._stand_in import known_to_torchscript
+from redline._stand_in import known_to_torchscript, replace
 
 CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
 
@@ -169,10 +169,7 @@ class AccumulationKnob:
         Optimizer.profile_hook_step = staticmethod(add_hooks_and_hold_back)
 
     def _hold_back_scaled_steps(self):
-        original = GradScaler.step
-
-        @functools.wraps(original)
-        def step(scaler, optimizer, *args, **kwargs):
+        def step(original, scaler, optimizer, *args, **kwargs):
             if not self._is_due(optimizer, (*args, *kwargs.values())):
                 return None
             try:
@@ -180,7 +177,7 @@ class AccumulationKnob:
             finally:
                 self._begin_step()  # also if the scaler skips the optimizer's step
 
-        GradScaler.step = step
+        replace(GradScaler, "step", step)
 
     def _is_due(self, optimizer, arguments):
         known = None if self.optimizer is None else self.optimizer()

@@ -19,11 +19,11 @@ from torch.amp.autocast_mode import autocast
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
-from redline._accumulation_knob import is_a_loss
+from redline._accumulation_knob import CLIPPING, is_a_loss
 from redline._data_parallel import watch_data_parallel
 from redline._optimizer_steps import parameters_of
 from redline._outermost import inside_a_model
-from redline._stand_in import known_to_torchscript
+from redline._stand_in import known_to_torchscript, replace
 
 TYPES = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -188,9 +188,8 @@ class OwnScaling:
         self.stepped = False
         self._remember_optimizers()
         for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
-            for name in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_"):
-                if hasattr(owner, name):
-                    self._unscale_before_clipping(owner, name)
+            for name in (name for name in CLIPPING if hasattr(owner, name)):
+                self._unscale_before_clipping(owner, name)
             if hasattr(owner, "get_total_norm"):  # of gradients
                 self._unscale_before_clipping(owner, "get_total_norm", lambda parameter: parameter.grad)
 
@@ -231,14 +230,11 @@ class OwnScaling:
         return True
 
     def _remember_optimizers(self):
-        original = Optimizer.__init__
-
-        @functools.wraps(original)
-        def init(optimizer, *args, **kwargs):
+        def make(original, optimizer, *args, **kwargs):
             original(optimizer, *args, **kwargs)
             self.optimizers.add(optimizer)
 
-        Optimizer.__init__ = init
+        replace(Optimizer, "__init__", make)
 
     def _unscale_before_clipping(self, owner, name, takes=lambda parameter: parameter):
         """`takes(parameter)` is what the function takes of a parameter."""

@@ -1,9 +1,10 @@
 """Measures how long torch.compile compiles, because this is neither training nor a hang."""
 
-import functools
 import time
 
 import torch
+
+from redline._stand_in import replace
 
 
 class CompilationTime:
@@ -16,14 +17,11 @@ class CompilationTime:
         self._is_watching = False
 
     def install(self):
-        original = torch.compile
+        replace(torch, "compile", self._compile)
 
-        @functools.wraps(original)
-        def compile(*args, **kwargs):
-            self._watch()
-            return original(*args, **kwargs)
-
-        torch.compile = compile
+    def _compile(self, torch_compile, *args, **kwargs):
+        self._watch()
+        return torch_compile(*args, **kwargs)
 
     def _watch(self):
         if self._is_watching:

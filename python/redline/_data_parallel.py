@@ -5,7 +5,7 @@ import contextlib
 import torch
 
 from redline._after_import import after_import
-from redline._model_calls import replace
+from redline._stand_in import replace
 
 
 def watch_data_parallel(wrapped):

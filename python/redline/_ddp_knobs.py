@@ -1,11 +1,11 @@
 """Sets arguments of DistributedDataParallel from outside, when a script makes one."""
 
-import functools
 import inspect
 
 from torch import nn
 
 from redline._knob_values import at_least, on_or_off
+from redline._stand_in import replace
 
 KNOBS = {
     "bucket_cap_mb": at_least(1),
@@ -24,12 +24,10 @@ class DdpKnobs:
 
     def install(self):
         kind = nn.parallel.DistributedDataParallel
-        original = kind.__init__
-        signature = inspect.signature(original)
+        signature = inspect.signature(kind.__init__)
 
-        @functools.wraps(original)
-        def init(wrapper, *args, **kwargs):
-            bound = signature.bind(wrapper, *args, **kwargs)
+        def make(original, *args, **kwargs):
+            bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             bound.arguments.update(self.values)
             original(*bound.args, **bound.kwargs)
@@ -37,7 +35,7 @@ class DdpKnobs:
                 self.effective = {name: bound.arguments[name] for name in KNOBS}
                 self.effective["bucket_cap_mb"] = bound.arguments["bucket_cap_mb"] or 25  # DDP takes None for 25
 
-        kind.__init__ = init
+        replace(kind, "__init__", make)
 
     def missing(self):
         """All knobs if the script made no DistributedDataParallel, so that none could be applied."""

@@ -34,7 +34,7 @@ from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
 from redline._rank import is_launcher, rank_and_world_size
-from redline._stand_in import known_to_torchscript
+from redline._stand_in import known_to_torchscript, replace
 from redline._torch_settings import autocast_seen, note_autocast, watch_autocast
 from redline._training_signs import holds_parameter
 from redline._trial_report import TrialReporter
@@ -171,14 +171,11 @@ class Knobs:
             SETTINGS[name].apply(value)
 
     def _notice_optimizers(self):
-        original = torch.optim.Optimizer.__init__
-
-        @functools.wraps(original)
-        def init(optimizer, *args, **kwargs):
+        def make(original, *args, **kwargs):
             self.loader.begin_training()
-            original(optimizer, *args, **kwargs)
+            original(*args, **kwargs)
 
-        torch.optim.Optimizer.__init__ = init
+        replace(torch.optim.Optimizer, "__init__", make)
 
     def _watch_trial(self):
         self.reporter.watch_exceptions()

@@ -5,14 +5,12 @@ torch.compile warns if there is such a hook, and would compile it in. So from th
 added: calls of compiled modules and starts of compilations are watched instead. Both precede torch's look for hooks.
 """
 
-import functools
 import sys
-import types
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from redline._stand_in import known_to_torchscript
+from redline._stand_in import replace
 
 
 class ModelCalls:
@@ -72,24 +70,3 @@ class ModelCalls:
     def _compilation_starts(self, *_):
         # We cannot leave torch's list of callbacks here, because torch walks through it during this call.
         self._met(None)
-
-
-def replace(owner, name, replacement):
-    """From now on owner.name(…) calls replacement(original, …). Gives a function that restores the original, unless
-    somebody else has replaced owner.name since."""
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def own(*arguments, **named):
-        return replacement(original, *arguments, **named)
-
-    if isinstance(owner, types.ModuleType):  # torch.save is torch.serialization.save, which a pickle would look for
-        own.__module__, own.__qualname__ = owner.__name__, name
-        known_to_torchscript(own, original)
-
-    def restore():
-        if getattr(owner, name) is own:
-            setattr(owner, name, original)
-
-    setattr(owner, name, own)
-    return restore

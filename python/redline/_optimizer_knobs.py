@@ -9,6 +9,7 @@ from torch.amp.grad_scaler import GradScaler
 from torch.optim.optimizer import Optimizer
 
 from redline._knob_values import one_of
+from redline._stand_in import replace
 
 KNOBS = {"optimizer": one_of(("default", "foreach", "fused")), "zero_grad": one_of(("none", "zero"))}
 
@@ -41,10 +42,7 @@ class OptimizerKnobs:
         return [] if "zero_grad" in self.effective else ["zero_grad"]
 
     def _choose_implementation(self):
-        original = Optimizer.__init__
-
-        @functools.wraps(original)
-        def init(optimizer, params, defaults):
+        def make(original, optimizer, params, defaults):
             name = type(optimizer).__name__
             if "foreach" not in defaults or defaults.get("differentiable"):
                 self.fixed = f"{name} has one implementation"
@@ -62,20 +60,18 @@ class OptimizerKnobs:
                 choice = {name: defaults[name] for name in ("foreach", "fused") if name in defaults}
                 optimizer.register_load_state_dict_pre_hook(functools.partial(_keep_choice, choice))
 
-        Optimizer.__init__ = init
+        replace(Optimizer, "__init__", make)
 
     def _suit_scaler(self):
         """An optimizer notes when it is made, by the script's own choice, whether its step unscales the gradients: only
         the fused ones do."""
-        original = GradScaler.step
 
-        @functools.wraps(original)
-        def step(scaler, optimizer, *args, **kwargs):
+        def step(original, scaler, optimizer, *args, **kwargs):
             if isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD)):
                 optimizer._step_supports_amp_scaling = bool(optimizer.defaults.get("fused"))
             return original(scaler, optimizer, *args, **kwargs)
 
-        GradScaler.step = step
+        replace(GradScaler, "step", step)
 
     def _override_zero_grad(self, owner):
         original = owner.zero_grad

@@ -6,7 +6,6 @@ optimizer steps (_optimizer_steps.py), or at step() of torch.profiler if the scr
 """
 
 import atexit
-import functools
 import json
 import os
 import sys
@@ -18,6 +17,7 @@ from redline._flight import FlightRecording
 from redline._library import recorder
 from redline._notes import Notes
 from redline._rank import is_excluded, is_launcher
+from redline._stand_in import replace
 
 _recording = None
 
@@ -61,25 +61,21 @@ def is_spawned(command):
 
 def _note_exit_status(recording):
     """Keeps the status that the script gives to sys.exit(), because atexit does not tell it to its handlers."""
-    leave = sys.exit
 
-    @functools.wraps(leave)
-    def note_and_exit(status=None, /):
+    def note_and_exit(leave, status=None, /):
         recording.exit_status = status
         leave(status)
 
-    sys.exit = note_and_exit
+    replace(sys, "exit", note_and_exit)
 
 
 def _finish_before_hard_exit(finish):
     """Finishes before os._exit, which skips atexit. Some training scripts end this way because a thread hangs."""
-    hard_exit = os._exit
 
-    @functools.wraps(hard_exit)
-    def finish_and_exit(*arguments, **named):
+    def finish_and_exit(hard_exit, *arguments, **named):
         try:
             finish()
         finally:
             hard_exit(*arguments, **named)
 
-    os._exit = finish_and_exit
+    replace(os, "_exit", finish_and_exit)

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import types
 
 import torch
 from torch.compiler import is_dynamo_compiling
@@ -21,6 +22,27 @@ def stand_in(original, hook):
         return hook(*arguments, **named)
 
     return call
+
+
+def replace(owner, name, replacement):
+    """From now on owner.name(…) calls replacement(original, …). Gives a function that restores the original, unless
+    somebody else has replaced owner.name since."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def own(*arguments, **named):
+        return replacement(original, *arguments, **named)
+
+    if isinstance(owner, types.ModuleType):  # torch.save is torch.serialization.save, which a pickle would look for
+        own.__module__, own.__qualname__ = owner.__name__, name
+        known_to_torchscript(own, original)
+
+    def restore():
+        if getattr(owner, name) is own:
+            setattr(owner, name, original)
+
+    setattr(owner, name, own)
+    return restore
 
 
 def known_to_torchscript(wrapper, original):

@@ -32,13 +32,12 @@ from redline._hang_table import end_watch, note_out_of_memory, watch_for_hangs
 from redline._library import core_path
 from redline._loader_knobs import BatchCounter
 from redline._memory_errors import MemoryErrors
-from redline._model_calls import replace
 from redline._optimizer_steps import hook_optimizers
 from redline._outermost import is_model, models
 from redline._python_library import step_functions
 from redline._rank import is_excluded, is_launcher, rank_and_world_size
 from redline._read_batches import ReadBatches
-from redline._stand_in import known_to_torchscript, stand_in
+from redline._stand_in import known_to_torchscript, replace, stand_in
 
 # trace/emit/step_log_terms.h has the same.
 (DATA_WAIT, FORWARD, BACKWARD, OPTIMIZER, COMMUNICATION_WAIT, EVALUATION, CHECKPOINT, GARBAGE_COLLECTION,

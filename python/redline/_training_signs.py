@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from redline._hidden_code import hide_from_compiler
-from redline._model_calls import replace
+from redline._stand_in import replace
 
 # After so many backward passes without an optimizer step, each backward pass counts as a step. Few scripts accumulate
 # over more; they are counted rightly once their optimizer steps. profiler/python/training_loop.cc has the same.

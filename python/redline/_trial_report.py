@@ -5,7 +5,6 @@ The lines hold totals, not increments, so that a line dropped on a full pipe los
 
 import atexit
 import faulthandler
-import functools
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ import torch
 from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
 from redline._evaluation_time import EvaluationTime
 from redline._rank import launched_rank, rank_and_world_size
+from redline._stand_in import replace
 from redline._step_log import OUT_OF_MEMORY, UNKNOWN, batches_digest, step_log
 from redline._training_code import may_train
 from redline._training_signs import BACKWARDS_WITHOUT_STEP
@@ -432,7 +432,7 @@ class TrialReporter:
     def watch_exceptions(self):
         """Reports the exception that ends this process, then calls the excepthook that was set before. That of a process
         which multiprocessing started reaches no excepthook; it counts if the process trains."""
-        before, run = sys.excepthook, BaseProcess.run
+        before = sys.excepthook
 
         def excepthook(error_type, error, traceback):
             try:
@@ -440,8 +440,7 @@ class TrialReporter:
             finally:
                 before(error_type, error, traceback)
 
-        @functools.wraps(run)
-        def run_watched(process):
+        def run_watched(run, process):
             try:
                 run(process)
             except Exception as error:
@@ -449,7 +448,8 @@ class TrialReporter:
                     self._report_exception(type(error), error)
                 raise
 
-        sys.excepthook, BaseProcess.run = excepthook, run_watched
+        sys.excepthook = excepthook
+        replace(BaseProcess, "run", run_watched)
 
     def _report_exception(self, error_type, error):
         # ChildFailedError is torchrun's summary of its ranks: each rank reports its own failure.

@@ -14,14 +14,13 @@ import sys
 import weakref
 
 import torch
-from torch import nn
-from torch.nn.parameter import is_lazy
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from redline._accumulation_knob import AccumulationKnob
 from redline._amp_knob import TYPES, AmpKnob, device_of
 from redline._checkpointing_knob import CheckpointingKnob
 from redline._compilation_time import CompilationTime
+from redline._compile_knob import CompileKnob, compile_mode
 from redline._ddp_knobs import KNOBS as DDP_KNOBS
 from redline._ddp_knobs import DdpKnobs
 from redline._hidden_code import hide_from_compiler
@@ -30,6 +29,7 @@ from redline._library import RecorderError, recorder
 from redline._loader_knobs import KNOBS as LOADER_KNOBS
 from redline._loader_knobs import LoaderKnobs
 from redline._memory_errors import MemoryErrors
+from redline._memory_format_knob import MemoryFormatKnob
 from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
@@ -58,17 +58,10 @@ SETTINGS = {
     "tf32": Setting(on_or_off, _set_tf32, lambda: torch.backends.cuda.matmul.allow_tf32),
     "num_threads": Setting(at_least(1), torch.set_num_threads, torch.get_num_threads),
 }
-COMPILE_MODES = ("default", "reduce-overhead", "max-autotune")  # besides off and on; on means "default"
-
-
-def _compile_mode(name, value):
-    return value if value in COMPILE_MODES else on_or_off(name, value)
-
-
 MODEL_KNOBS = {
     "amp": one_of(TYPES),
     "channels_last": on_or_off,
-    "compile": _compile_mode,
+    "compile": compile_mode,
     "checkpointing": on_or_off,
     "accumulation": at_least(1),
 }
@@ -104,19 +97,12 @@ class Knobs:
         batches = values.get("accumulation")
         self.accumulation = AccumulationKnob(batches, self) if batches and batches > 1 else None
         self.checkpointing = CheckpointingKnob(values.get("checkpointing"))
-        self.channels_last = values.get("channels_last")
+        self.memory_format = MemoryFormatKnob(values.get("channels_last"))
+        self.compile = CompileKnob(values.get("compile", False))
         self.unknown = sorted(set(values) - set(KNOBS))
-        self.compile = values.get("compile", False)
-        if self.compile is True:
-            self.compile = "default"
-        self.compiled = set()  # ids of models that were given to torch.compile
-        self.laid_out = set()  # ids of models whose memory format was set
         self.counted_model = None
         self.used_model = False  # a model was called, with gradients or for inference
-        self.has_convolution = False  # a called model has weights of four dimensions
         self.device = None  # on which the model trains
-        self.script_compiles = False
-        self.seen = {"channels_last": False, "compile": values.get("compile", False)}
         self.steps = 0
         self.stepped = set()  # ids of the optimizers that have stepped; None from the second iteration on
         self.runs_backward = False
@@ -157,8 +143,7 @@ class Knobs:
             self.accumulation.install()
         if self.amp is not None:
             self.amp.install()
-        if self.channels_last is not None:
-            self._lay_out_before_ddp()
+        self.memory_format.install()
         if self.reporter is not None or not self.values.keys().isdisjoint(MODEL_KNOBS):
             watch_models(self._enter_model, self._leave_model)
         register_optimizer_step_post_hook(self._after_step)
@@ -236,12 +221,9 @@ class Knobs:
         if trains:
             self.loader.model = weakref.ref(module)
             self.checkpointing.enter_model(module)
-        if self.channels_last is not None:
-            self._lay_out(module)
-            args = tuple(self._laid_out_input(value) for value in args)
-        if self.compile and (module.training or not self.loader.trains) and not _is_compiled(module):
-            self.compiled.add(id(module))
-            _compile_whole(module, self.compile)
+        args = self.memory_format.enter_model(module, args)
+        if module.training or not self.loader.trains:
+            self.compile.enter_model(module)
         if self.amp is not None:
             self.amp.enter_model(module)
         if self.accumulation is not None and trains:
@@ -258,8 +240,8 @@ class Knobs:
     def _note_use(self, module):
         self.used_model = True
         self.loader.trained()
-        if self.steps == 0 and not self.has_convolution:
-            self.has_convolution = any(not is_lazy(weight) and weight.dim() == 4 for weight in module.parameters())
+        if self.steps == 0:
+            self.memory_format.look_for_convolution(module)
 
     def _leave_model(self, module):
         if self.amp is not None:
@@ -274,44 +256,10 @@ class Knobs:
             self._see_model(module)
 
     def _see_model(self, module):
-        device = device_of(module)
-        if id(module) not in self.compiled and _is_compiled(module):
-            self.seen["compile"] = self.script_compiles = True
+        self.device = device_of(module)
+        self.compile.see_model(module)
+        self.memory_format.see_model(module)
         note_autocast()
-        self.device = device
-        self.seen["channels_last"] = any(
-            weight.is_contiguous(memory_format=torch.channels_last)
-            and not weight.is_contiguous()
-            for weight in module.parameters()
-            if not is_lazy(weight) and weight.dim() == 4
-        )
-
-    def _lay_out_before_ddp(self):
-        # DDP copies the gradients' strides into its buckets, so the format must be set before it.
-        original = nn.parallel.DistributedDataParallel.__init__
-
-        def init(wrapper, module, *args, **kwargs):
-            self._lay_out(module)
-            original(wrapper, module, *args, **kwargs)
-            self.laid_out.add(id(wrapper))
-
-        nn.parallel.DistributedDataParallel.__init__ = init
-
-    def _lay_out(self, module):
-        # A lazy layer has no shape before its first forward; the next call lays it out.
-        if id(module) not in self.laid_out and not any(map(is_lazy, module.parameters())):
-            self.laid_out.add(id(module))
-            # Module.to() would also take weights of five dimensions, as of convolutions over volumes, and fail.
-            form = self._memory_format()
-            module._apply(lambda tensor: tensor.contiguous(memory_format=form) if tensor.dim() == 4 else tensor)
-
-    def _laid_out_input(self, value):
-        if isinstance(value, torch.Tensor) and value.dim() == 4:
-            return value.contiguous(memory_format=self._memory_format())
-        return value
-
-    def _memory_format(self):
-        return torch.channels_last if self.channels_last else torch.contiguous_format
 
     def _after_step(self, optimizer, args, kwargs):
         if torch.compiler.is_compiling():  # the script compiles its whole step: backward passes then show the steps
@@ -354,9 +302,9 @@ class Knobs:
             self.refuse(["amp", "channels_last", "compile", "checkpointing"],
                         "no call of a model was seen (within a compiled function it is hidden: compile the model instead)")
         else:
-            if not self.has_convolution:
+            if not self.memory_format.has_convolution:
                 self.refuse(["channels_last"], "the model has no convolution over images")
-            if self.script_compiles:
+            if self.compile.script_compiles:
                 self.refuse(["compile"], "the script compiles its model itself")
             if self.checkpointing.is_on is None:
                 self.refuse(["checkpointing"], "the model offers no activation checkpointing")
@@ -371,32 +319,17 @@ class Knobs:
             self.reporter.seen(self._effective())
 
     def _effective(self):
-        values = {**self.ddp.effective, **self.seen}  # LoaderKnobs has reported its own already
+        values = dict(self.ddp.effective)  # LoaderKnobs has reported its own already
         types = {str(kind).removeprefix("torch."): name for name, kind in TYPES.items()}
         values["amp"] = types.get(autocast_seen(self.device, self.reporter.is_inference), "off")
+        values["channels_last"] = self.memory_format.is_on
+        values["compile"] = self.compile.effective
         values["checkpointing"] = self.checkpointing.is_on
         values["accumulation"] = self.reporter.batches_a_step() or None
         for name, setting in SETTINGS.items():
             with contextlib.suppress(RuntimeError, AttributeError):  # reading tf32 fails if fp32_precision was set
                 values[name] = setting.read()
         return values
-
-
-def _is_compiled(module):
-    """By torch.compile() or by its method compile()."""
-    return type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
-
-
-def _compile_whole(module, mode):
-    """Compiles the module in place, but whole, as torch.compile(module) does. module.compile() would make one graph of
-    each child of a container such as nn.Sequential, because Dynamo never begins in the container's forward, which is
-    torch's own code."""
-    call_whole = module._call_impl
-
-    def call(*args, **kwargs):
-        return call_whole(*args, **kwargs)
-
-    module._compiled_call_impl = torch.compile(call, mode=mode)
 
 
 def _limit_device_memory(limit):

@@ -1,8 +1,11 @@
 // The window writes tables, pictures and views, and restores a view.
+#include <QAction>
 #include <QFile>
+#include <QFileDialog>
 #include <QImage>
 #include <QSignalSpy>
 #include <QTemporaryDir>
+#include <QTimer>
 #include <fstream>
 
 #include "viewer/models/view_file.h"
@@ -40,6 +43,37 @@ TEST_F(Files, TheTableThatIsShownIsExported) {
   const auto problem = window_.export_to("/no/such/folder/t.csv", ExportKind::kCsv);
   ASSERT_TRUE(problem);
   EXPECT_NE(problem->find("/no/such/folder/t.csv"), std::string::npos);
+}
+
+TEST_F(Files, AnExportOverwritesNoTraceThatIsOpen) {
+  const std::string trace = path("trace.json");
+  std::ofstream(trace) << training_trace(0).json();
+  const QByteArray recorded = content(trace);
+  QSignalSpy summed_up(&window_, &MainWindow::summed_up);
+  window_.open({trace});
+  ASSERT_TRUE(summed_up.wait(kLoadLimitMs));
+  const std::string link = path("link.json");
+  ASSERT_TRUE(QFile::link(QString::fromStdString(trace), QString::fromStdString(link)));
+  for (const auto kind : {ExportKind::kCsv, ExportKind::kJson, ExportKind::kPng}) {
+    for (const std::string& name : {trace, link}) {
+      const auto problem = window_.export_to(name, kind);
+      EXPECT_EQ(problem, name + ": is one of the files that are open. Name another file.");
+    }
+  }
+  EXPECT_EQ(content(trace), recorded);
+  EXPECT_EQ(window_.export_to(path("other.json"), ExportKind::kJson), std::nullopt);
+
+  QString proposed;
+  QTimer::singleShot(0, [&proposed] {
+    auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+    ASSERT_NE(dialog, nullptr);
+    proposed = dialog->selectedFiles().value(0);
+    dialog->reject();
+  });
+  for (QAction* action : window_.findChildren<QAction*>()) {
+    if (action->text() == "Table as JSON …") action->trigger();
+  }
+  EXPECT_EQ(proposed, folder_.filePath("trace.kernels.json"));
 }
 
 TEST_F(Files, WindowsOfOneRankAreNoRanks) {

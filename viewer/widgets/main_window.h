@@ -142,7 +142,13 @@ class MainWindow : public QMainWindow {
   void choose_export(const QString& suffix, ExportKind kind);
   /// Asks where to write a table, whichever part of the window it belongs to.
   void choose_export_of(const RowsView& rows);
-  [[nodiscard]] QString path_of_export(const QString& suffix);
+  [[nodiscard]] Table table_to_export() const;
+  /// Whether the window shows what it read from this file.
+  [[nodiscard]] bool is_open(const std::string& path) const;
+  [[nodiscard]] std::optional<std::string> export_to(const std::string& path, ExportKind kind,
+                                                     const Table& table);
+  /// Asks the user; `part` says which part of what is shown the file will hold.
+  [[nodiscard]] QString path_of_export(const QString& suffix, const std::string& part);
   void restore_view();
   /// What the user has changed while only the first lanes were shown, on the session's axis;
   /// nullopt if nothing was changed.

@@ -9,7 +9,12 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
 
+#include "trace/read/reader.h"
+#include "trace/run/folder.h"
 #include "viewer/models/format.h"
 #include "viewer/models/load.h"
 #include "viewer/models/view_file.h"
@@ -187,34 +192,57 @@ void MainWindow::restore_view() {
   }
 }
 
-std::optional<std::string> MainWindow::export_to(const std::string& path, ExportKind kind) {
+Table MainWindow::table_to_export() const {
   const bool is_timeline = pages_->currentIndex() == kTimelinePage;
   const RowsView* rows = is_timeline ? nullptr : current_rows();
-  const Table table = rows ? rows->all_rows() : tables_->current_table();
-  switch (kind) {
-    case ExportKind::kCsv:
-      return write_text_file(path, table_csv(table));
-    case ExportKind::kJson:
-      return write_text_file(path, table_json(table));
-    case ExportKind::kPng:
-      break;
-  }
-  return save_screenshot(*this, path);
+  return rows ? rows->all_rows() : tables_->current_table();
 }
 
-QString MainWindow::path_of_export(const QString& suffix) {
+// The window goes on reading what it shows, and nobody wants to lose a recording.
+bool MainWindow::is_open(const std::string& path) const {
+  std::vector<std::string> open;
+  for (const Shown& shown : shown_) {
+    for (const auto& paths : {shown.files.paths, shown.files.before}) {
+      for (const std::string& each : paths) {
+        std::ranges::copy(trace::find_traces(each).value_or(std::vector<std::string>()),
+                          std::back_inserter(open));
+      }
+      std::ranges::copy(trace::step_logs_of(paths), std::back_inserter(open));
+    }
+  }
+  return std::ranges::any_of(open, [&path](const std::string& each) {
+    std::error_code ignored;
+    return std::filesystem::equivalent(each, path, ignored);
+  });
+}
+
+std::optional<std::string> MainWindow::export_to(const std::string& path, ExportKind kind) {
+  return export_to(path, kind, table_to_export());
+}
+
+std::optional<std::string> MainWindow::export_to(const std::string& path, ExportKind kind,
+                                                 const Table& table) {
+  if (is_open(path)) return path + ": is one of the files that are open. Name another file.";
+  if (kind == ExportKind::kPng) return save_screenshot(*this, path);
+  return write_text_file(path, kind == ExportKind::kCsv ? table_csv(table) : table_json(table));
+}
+
+QString MainWindow::path_of_export(const QString& suffix, const std::string& part) {
   const bool is_timeline = pages_->currentIndex() == kTimelinePage;
   // For two runs the title says what changed, which is no name for a file.
-  const QString name = is_timeline ? text(printable(state_.session().name())) : name_->text();
+  QString name = is_timeline ? text(printable(state_.session().name())) : name_->text();
+  // NAME.json may be the trace itself.
+  if (!part.empty()) name += QLatin1Char('.') + text(part).toLower();
   return QFileDialog::getSaveFileName(this, tr("Export"),
                                       QDir(folder()).filePath(name + QLatin1Char('.') + suffix),
                                       QStringLiteral("*.") + suffix);
 }
 
 void MainWindow::choose_export_of(const RowsView& rows) {
-  const QString path = path_of_export(QStringLiteral("csv"));
+  const Table table = rows.all_rows();
+  const QString path = path_of_export(QStringLiteral("csv"), table.title);
   if (path.isEmpty()) return;
-  const auto problem = write_text_file(path.toStdString(), table_csv(rows.all_rows()));
+  const auto problem = export_to(path.toStdString(), ExportKind::kCsv, table);
   say(problem ? text(*problem) : tr("written: %1").arg(path));
 }
 
@@ -225,11 +253,12 @@ RowsView* MainWindow::current_rows() const {
 }
 
 void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
-  const QString path = path_of_export(suffix);
+  const bool is_table = kind != ExportKind::kPng;
+  const Table table = is_table ? table_to_export() : Table();
+  const QString path = path_of_export(suffix, table.title);
   if (path.isEmpty()) return;
-  const auto problem = export_to(path.toStdString(), kind);
+  const auto problem = export_to(path.toStdString(), kind, table);
   if (problem) return say(text(*problem));
-  const bool is_table = kind == ExportKind::kCsv || kind == ExportKind::kJson;
   const bool is_timeline = pages_->currentIndex() == kTimelinePage;
   const size_t left_out = is_table && is_timeline ? tables_->rows_left_out() : 0;
   say(left_out == 0

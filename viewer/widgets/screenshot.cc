@@ -7,6 +7,7 @@
 #include <QRegularExpression>
 #include <iostream>
 
+#include "base/file.h"
 #include "viewer/models/search.h"
 
 namespace redline::viewer {
@@ -77,14 +78,9 @@ std::optional<std::string> save_screenshot(MainWindow& window, const std::string
 }
 
 std::optional<std::string> write_text_file(const std::string& path, const std::string& text) {
-  QFile file(QString::fromStdString(path));
-  const bool written = file.open(QIODevice::WriteOnly | QIODevice::Truncate) &&
-                       file.write(text.data(), static_cast<qint64>(text.size())) ==
-                           static_cast<qint64>(text.size()) &&
-                       file.flush();
+  const auto written = write_file(path, text);
   if (written) return std::nullopt;
-  return fmt::format("{}: cannot be written: {}. Name another file.", path,
-                     file.errorString().toStdString());
+  return written.error() + ". Name another file.";
 }
 
 std::optional<QSize> parse_size(const std::string& text) {

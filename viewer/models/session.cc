@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <span>
 
 #include "trace/emit/name_kinds.h"
+#include "trace/read/recordings.h"
 #include "trace/report/report.h"
 #include "viewer/models/format.h"
 #include "viewer/models/slice_class.h"
@@ -68,6 +70,14 @@ bool on_one_clock(const Works& works) {
     ranges[i].end_ns = std::max(ranges[i].end_ns, ranges[i - 1].end_ns);
   }
   return true;
+}
+
+// Whether the traces are windows of one process, which names its rank or not.
+bool are_of_one_process(const Trace& one, const Trace& other) {
+  const auto rank = one.metadata().rank;
+  if (rank || other.metadata().rank) return rank == other.metadata().rank;
+  const std::string process = trace::recorded_trace(one).process;
+  return !process.empty() && process == trace::recorded_trace(other).process;
 }
 
 // The unix time at which the axis of all traces begins.
@@ -170,6 +180,10 @@ size_t count_legible(const Session& session, TimeRange range, int64_t wide_ns) {
 
 }  // namespace
 
+std::optional<TimeRange> SessionTrace::work() const {
+  return known_work(*trace, is_loaded ? nullptr : outline.get());
+}
+
 LaneColumns SessionTrace::lane_columns(const trace::Lane& lane) const {
   const trace::Slices& slices = trace->slices();
   const size_t first = lane.count ? lane.first.value : 0;
@@ -213,16 +227,36 @@ void Session::fill(const std::vector<SessionSource>& sources) {
     const size_t same = ++titles[item.title];
     if (same > 1) item.title += fmt::format(" · {}", same);
   }
-  measure_range();
+  measure();
 }
 
-void Session::measure_range() {
+void Session::measure() {
   range_ = {};
   for (const SessionTrace& item : traces_) {
-    const auto work = known_work(*item.trace, item.is_loaded ? nullptr : item.outline.get());
+    const auto work = item.work();
     if (!work) continue;
     range_.begin_ns = std::min(range_.begin_ns, saturating_sub(work->begin_ns, item.origin_ns));
     range_.end_ns = std::max(range_.end_ns, saturating_sub(work->end_ns, item.origin_ns));
+  }
+  find_marked_steps();
+}
+
+void Session::find_marked_steps() {
+  steps_.clear();
+  const SessionTrace* first = nullptr;
+  for (const SessionTrace& item : traces_) {
+    if (item.steps.empty()) continue;
+    if (!first) {
+      first = &item;
+      steps_ = item.steps;
+      if (before_count_ > 0) return;
+    } else if (are_of_one_process(*first->trace, *item.trace)) {
+      if (aligned_at_start_) return steps_.clear();
+      // Windows of a flight recorder may hold the same steps.
+      const int64_t end_ns = steps_.back().range.end_ns;
+      std::ranges::copy_if(item.steps, std::back_inserter(steps_),
+                           [end_ns](const Step& step) { return step.range.begin_ns >= end_ns; });
+    }
   }
 }
 
@@ -262,7 +296,7 @@ Session Session::with(const std::map<uint32_t, SessionTrace>& loaded) const {
     // The axis may have moved since the trace was prepared.
     if (is_placed) place_at(result.traces_[t], traces_[t].origin_ns);
   }
-  result.measure_range();
+  result.measure();
   return result;
 }
 
@@ -272,7 +306,7 @@ Session Session::outlined(const std::vector<std::shared_ptr<const RankOutline>>&
   for (size_t t = 0; t < traces_.size(); ++t) {
     SessionTrace& item = result.traces_[t];
     if (!item.is_loaded && outlines[t]) item.outline = outlines[t];
-    works.push_back(known_work(*item.trace, item.is_loaded ? nullptr : item.outline.get()));
+    works.push_back(item.work());
   }
   result.aligned_at_start_ = !on_one_clock(works);
   const int64_t first = first_begin(works);
@@ -280,7 +314,7 @@ Session Session::outlined(const std::vector<std::shared_ptr<const RankOutline>>&
     const bool is_own = result.aligned_at_start_ && works[t];
     place_at(result.traces_[t], is_own ? works[t]->begin_ns : first);
   }
-  result.measure_range();
+  result.measure();
   return result;
 }
 
@@ -289,7 +323,7 @@ Session Session::shifted(const std::vector<int64_t>& shift_ns) const {
   for (size_t t = 0; t < traces_.size(); ++t) {
     place_at(result.traces_[t], saturating_sub(traces_[t].origin_ns, shift_ns[t]));
   }
-  result.measure_range();
+  result.measure();
   return result;
 }
 
@@ -345,14 +379,6 @@ const trace::Lane& Session::lane_of(SliceRef ref) const {
   return trace.lanes()[trace.slices().lane[ref.slice.value].value];
 }
 
-const std::vector<Step>& Session::steps() const {
-  static const std::vector<Step> kNone;
-  for (const SessionTrace& item : traces_) {
-    if (!item.steps.empty()) return item.steps;
-  }
-  return kNone;
-}
-
 TimeRange first_view(const Session& session, int width) {
   constexpr size_t kEnoughNames = 4;
   constexpr int kNamePixels = 50;
@@ -363,7 +389,10 @@ TimeRange first_view(const Session& session, int width) {
   const auto legible = [&](TimeRange r) {
     return count_legible(session, r, r.span_ns() / std::max(width, 1) * kNamePixels);
   };
-  const std::vector<Step>& steps = session.steps();
+  const auto has_steps = [](const SessionTrace& item) { return !item.steps.empty(); };
+  const auto first = std::ranges::find_if(session.traces(), has_steps);
+  const std::vector<Step> steps =
+      first == session.traces().end() ? std::vector<Step>() : first->steps;
   if (steps.size() <= kShownSteps && legible(range) >= kEnoughNames) return range;
   range = first_whole_step(steps).value_or(range);
   for (int i = 0; i < kMaxHalvings && legible(range) < kEnoughNames; ++i) {

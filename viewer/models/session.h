@@ -68,6 +68,8 @@ struct SessionTrace {
                                       ///< file's name; empty for a lone file
 
   [[nodiscard]] LaneColumns lane_columns(const trace::Lane& lane) const;
+  /// From its first slice to its last, in unix time; nullopt if nothing is known of it.
+  [[nodiscard]] std::optional<TimeRange> work() const;
   /// The axis in this trace's own unix time.
   [[nodiscard]] TimeAxis local(TimeAxis axis) const {
     axis.begin_ns = saturating_sum(axis.begin_ns, origin_ns);
@@ -128,15 +130,18 @@ class Session {
   /// The same session with the times of each trace moved by `shift_ns`.
   [[nodiscard]] Session shifted(const std::vector<int64_t>& shift_ns) const;
 
-  /// The steps of the first trace that has any.
-  [[nodiscard]] const std::vector<Step>& steps() const;
+  /// The steps of the first rank that has any, in all its recordings. Empty if several of its
+  /// recordings start at 0, so that a time stands for a step of each.
+  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
 
  private:
   void fill(const std::vector<SessionSource>& sources);
-  void measure_range();
+  void measure();
+  void find_marked_steps();
 
   std::vector<SessionTrace> traces_;
   TimeRange range_;
+  std::vector<Step> steps_;
   size_t before_count_ = 0;
   bool aligned_at_start_ = false;
 };

@@ -60,6 +60,33 @@ TEST(Session, FindsTheSteps) {
   EXPECT_EQ(session.steps()[1].range, (TimeRange{100'000, 199'000}));
 }
 
+TEST(Session, FindsTheStepsOfAllWindowsOfTheFirstRank) {
+  const auto begins = [](const std::vector<std::shared_ptr<const trace::Trace>>& traces,
+                         size_t before = 0) {
+    std::vector<int64_t> found;
+    for (const Step& step : Session(traces, before).steps()) found.push_back(step.range.begin_ns);
+    return found;
+  };
+  const auto window = [](int rank, int64_t start_us) {
+    return training_trace(rank, start_us).read();
+  };
+  using Begins = std::vector<int64_t>;
+  EXPECT_EQ(begins({window(0, 1'000'000), window(0, 1'000'250), window(1, 1'000'000)}),
+            (Begins{0, 100'000, 250'000, 350'000}));
+  EXPECT_EQ(begins({window(0, 1'000'000), window(0, 1'000'100)}), (Begins{0, 100'000, 200'000}))
+      << "a flight recorder's windows hold the same steps";
+  EXPECT_EQ(begins({window(0, 1'000'000), window(0, 3'600'000'000)}), Begins())
+      << "a place stands for a step of each";
+  EXPECT_EQ(begins({window(0, 1'000'000), window(1, 3'600'000'000)}), (Begins{0, 100'000}));
+  EXPECT_EQ(begins({window(0, 1'000'000), window(0, 1'000'250)}, 1), (Begins{-100'000, 0}));
+  const auto without_rank = [](int64_t start_us) {
+    std::string json = training_trace(0, start_us).json();
+    json.replace(json.find("\"distributedInfo\""), 17, "\"elsewhere\"");
+    return *trace::parse_trace("/data/a.json", json);
+  };
+  EXPECT_EQ(begins({without_rank(1'000'000), without_rank(1'000'250)}).size(), 4U) << "one PID";
+}
+
 TEST(Session, TheProfilersOwnSpanDoesNotStretchTheTrace) {
   TestTrace trace = training_trace(0);
   trace.raw(R"~({"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans",)~"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "viewer/models/format.h"
@@ -122,9 +123,11 @@ std::string straggler_of(const trace::RankComparison& ranks, bool is_marked) {
 
 Summary summarize(const trace::Report& report) {
   Summary summary;
+  const std::vector<int> numbers = trace::rank_numbers(trace::pointers_to(report.traces));
+  std::map<int, int64_t> counts;  // by rank, in all its recordings
   int64_t count = 0;
-  for (const trace::RankSummary& rank : report.traces) {
-    count = std::max(count, rank.step_times.count);
+  for (size_t t = 0; t < numbers.size(); ++t) {
+    count = std::max(count, counts[numbers[t]] += report.traces[t].step_times.count);
   }
   if (count == 0) return summary;
   const trace::MeanStep step = trace::mean_step(report);
@@ -234,19 +237,23 @@ std::vector<OverviewColumn> overview_columns(const Session& session, int width) 
   std::vector<OverviewColumn> columns(static_cast<size_t>(std::max(width, 0)));
   if (columns.empty() || session.range().span_ns() <= 0) return columns;
   const TimeAxis axis = TimeAxis{0, 1, width}.showing(session.range());
-  const auto known =
-      std::count_if(session.traces().begin(), session.traces().end(),
-                    [](const SessionTrace& item) { return item.is_loaded || item.outline; });
-  const double share = 1.0 / static_cast<double>(known);
+  std::vector<int> recorded(columns.size());  // how many traces hold that time
   for (const SessionTrace& item : session.traces()) {
-    if (!item.is_loaded && !item.outline) continue;
+    const auto work = item.work();
+    if (!work) continue;
     const TimeAxis local = item.local(axis);
     const Cover cover = item.is_loaded ? cover_of(item, local) : cover_of(*item.outline, local);
     for (size_t c = 0; c < columns.size(); ++c) {
+      const bool has_work = cover.busy[c] > 0 || cover.dataloader[c] > 0;
+      if (has_work || work->contains(local.time_at(static_cast<double>(c) + 0.5))) ++recorded[c];
       if (cover.busy[c] > 0) columns[c].main_class = static_cast<SliceClass>(cover.main_class[c]);
-      columns[c].busy += cover.busy[c] * share;
-      columns[c].dataloader += cover.dataloader[c] * share;
+      columns[c].busy += cover.busy[c];
+      columns[c].dataloader += cover.dataloader[c];
     }
+  }
+  for (size_t c = 0; c < columns.size(); ++c) {
+    columns[c].busy /= std::max(recorded[c], 1);
+    columns[c].dataloader /= std::max(recorded[c], 1);
   }
   return columns;
 }

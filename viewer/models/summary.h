@@ -51,8 +51,8 @@ struct Summary {
 /// Figures are means over the ranks if there are several.
 [[nodiscard]] Summary summarize(const trace::Report& report);
 
-/// The strip over the lanes: `width` columns that share session.range() evenly. Ranks of which
-/// nothing is known yet do not count.
+/// The strip over the lanes: `width` columns that share session.range() evenly. In each only the
+/// traces count that hold its time.
 [[nodiscard]] std::vector<OverviewColumn> overview_columns(const Session& session, int width);
 
 /// Of a trace that is loaded, and may then be dropped.

@@ -25,6 +25,13 @@ TEST(Summary, PartsFillTheStep) {
   EXPECT_EQ(summary.figures.front().label, "GPU busy");
 }
 
+TEST(Summary, StepsAreThoseOfAllWindowsOfARank) {
+  trace::Traces traces{training_trace(0).read(), training_trace(0, 1'000'250).read()};
+  EXPECT_TRUE(summarize(trace::make_report(traces)).spread.ends_with("· 4 steps"));
+  traces.push_back(training_trace(1).read());
+  EXPECT_TRUE(summarize(trace::make_report(traces)).spread.ends_with("· 4 steps · 2 ranks"));
+}
+
 TEST(Summary, CardsAreTheReportsFindings) {
   const std::string path =
       redline::testing::shared_dir() + "/traces/resnet50_v100_workers0.pt.trace.json.gz";
@@ -125,6 +132,19 @@ TEST(Overview, ShowsBusyGpusAndWaitingForData) {
   EXPECT_EQ(columns[40].busy, 0) << "operators do not count where there is a GPU";
   EXPECT_EQ(columns[10].dataloader, 1);
   EXPECT_EQ(columns[40].dataloader, 0);
+}
+
+TEST(Overview, OnlyWhatWasRecordedAtATimeCounts) {
+  const auto busy = [](const Session& session, size_t column) {
+    const auto columns =
+        overview_columns(session, static_cast<int>(session.range().span_ns() / 1000));
+    return columns.at(column).busy;
+  };
+  const Session windows({training_trace(0).read(), training_trace(0, 1'000'250).read()});
+  EXPECT_EQ(busy(windows, 60), 1);
+  EXPECT_EQ(busy(windows, 225), 0) << "between the windows";
+  EXPECT_EQ(busy(windows, 310), 1);
+  EXPECT_EQ(busy(two_ranks(), 55), 0.5) << "the other one is idle";
 }
 
 TEST(Overview, WithoutAGpuOperatorsCount) {

@@ -379,6 +379,19 @@ const trace::Lane& Session::lane_of(SliceRef ref) const {
   return trace.lanes()[trace.slices().lane[ref.slice.value].value];
 }
 
+bool shares_recordings(const Session& before, const Session& after) {
+  std::map<std::string_view, TimeRange> known;
+  for (const SessionTrace& item : before.traces()) {
+    if (const auto work = item.work()) known.emplace(item.trace->path(), *work);
+  }
+  return std::ranges::any_of(after.traces(), [&known](const SessionTrace& item) {
+    const auto found = known.find(item.trace->path());
+    const auto work = item.work();
+    return work && found != known.end() && work->begin_ns <= found->second.end_ns &&
+           found->second.begin_ns <= work->end_ns;
+  });
+}
+
 TimeRange first_view(const Session& session, int width) {
   constexpr size_t kEnoughNames = 4;
   constexpr int kNamePixels = 50;

@@ -146,6 +146,9 @@ class Session {
   bool aligned_at_start_ = false;
 };
 
+/// Whether a file of both holds times that it held before: it was not recorded anew.
+[[nodiscard]] bool shares_recordings(const Session& before, const Session& after);
+
 /// The time that the window shows first: all of a recording of one or two steps if names can be
 /// read then, else the first complete step, or as much of it as leaves a few slices wide enough for
 /// their names.

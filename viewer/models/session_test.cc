@@ -87,6 +87,14 @@ TEST(Session, FindsTheStepsOfAllWindowsOfTheFirstRank) {
   EXPECT_EQ(begins({without_rank(1'000'000), without_rank(1'000'250)}).size(), 4U) << "one PID";
 }
 
+TEST(Session, ARecordingIsTheSameIfItsFileHoldsTimesThatItHeld) {
+  const Session first({training_trace(0).read()});
+  EXPECT_TRUE(shares_recordings(first, Session({training_trace(0, 1'000'100).read()})));
+  EXPECT_TRUE(shares_recordings(first, two_ranks())) << "a rank more";
+  EXPECT_FALSE(shares_recordings(first, Session({training_trace(0, 2'000'000).read()})));
+  EXPECT_FALSE(shares_recordings(first, Session({training_trace(1).read()}))) << "another file";
+}
+
 TEST(Session, TheProfilersOwnSpanDoesNotStretchTheTrace) {
   TestTrace trace = training_trace(0);
   trace.raw(R"~({"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans",)~"

@@ -160,8 +160,12 @@ void MainWindow::show_session(const LoadedSession& loaded_session) {
     first_view_ = state_.saved_view();
     return;
   }
-  opened_ = {shown_[kTimelinePage].files, kTimelinePage, loaded_session, false, {}};
-  restore_view();
+  const Files& files = shown_[kTimelinePage].files;
+  const bool is_again = !files.paths.empty() && files == opened_.files &&
+                        shares_recordings(*opened_.loaded.session, *loaded_session.session);
+  const SavedView before =
+      std::exchange(opened_, {files, kTimelinePage, loaded_session, false, {}}).view;
+  is_again ? restore(before) : restore_view();
   if (made && first) take_over(*made, *first);
   emit loaded();
 }

@@ -99,6 +99,8 @@ class MainWindow : public QMainWindow {
   struct Files {
     std::vector<std::string> paths;
     std::vector<std::string> before;  ///< what they are compared with
+
+    bool operator==(const Files&) const = default;
   };
 
   QWidget* make_top_bar();
@@ -150,6 +152,8 @@ class MainWindow : public QMainWindow {
   /// Asks the user; `part` says which part of what is shown the file will hold.
   [[nodiscard]] QString path_of_export(const QString& suffix, const std::string& part);
   void restore_view();
+  void restore(const SavedView& view);
+  [[nodiscard]] SavedView placed_view() const;
   /// What the user has changed while only the first lanes were shown, on the session's axis;
   /// nullopt if nothing was changed.
   [[nodiscard]] std::optional<SavedView> view_of_first_lanes(const Session& session) const;

@@ -153,10 +153,14 @@ void MainWindow::save_view() {
   const std::string path = view_path(state_.session());
   if (path.empty()) return;
   if (first_view_) return say(tr("not saved: the trace is still being read"));
+  const auto problem = write_view(path, placed_view());
+  say(problem ? text(*problem) : tr("view saved as %1").arg(text(path)));
+}
+
+SavedView MainWindow::placed_view() const {
   SavedView view = state_.saved_view();
   view.origin_ns = origin_of(state_.session());
-  const auto problem = write_view(path, view);
-  say(problem ? text(*problem) : tr("view saved as %1").arg(text(path)));
+  return view;
 }
 
 std::optional<SavedView> MainWindow::view_of_first_lanes(const Session& session) const {
@@ -185,11 +189,16 @@ void MainWindow::restore_view() {
   if (!view) {
     say(text(view.error()));
   } else if (*view) {
-    // The view may have been saved with other files of the folder; then the axis begins elsewhere.
-    const auto saved = (*view)->origin_ns;
-    const auto shown = origin_of(state_.session());
-    state_.restore(saved && shown ? moved(**view, saturating_sub(*saved, *shown)) : **view);
+    restore(**view);
   }
+}
+
+// The axis may have begun elsewhere when the view was saved: with other files of the folder, or
+// before a file grew.
+void MainWindow::restore(const SavedView& view) {
+  const auto shown = origin_of(state_.session());
+  const bool is_known = view.origin_ns && shown;
+  state_.restore(is_known ? moved(view, saturating_sub(*view.origin_ns, *shown)) : view);
 }
 
 Table MainWindow::table_to_export() const {

@@ -12,7 +12,7 @@ void MainWindow::begin_load(const QString& message) {
   const int page = pages_->currentIndex();
   if (page != kMessagePage && !first_view_) {
     opened_.page = page;
-    opened_.view = state_.saved_view();
+    opened_.view = placed_view();
   }
   show_message(message, true);
 }
@@ -70,7 +70,7 @@ void MainWindow::bring_back_opened() {
   if (!recorded_) return state_.open(std::make_shared<const Session>(trace::Traces{}));
   put_session(opened_.loaded, opened_.files);
   if (opened_.is_summed_up) show_analysis(analysed_);
-  state_.restore(opened_.view);
+  restore(opened_.view);
 }
 
 void MainWindow::show_message(const QString& message, bool loading) {

@@ -171,6 +171,32 @@ TEST_F(User, ClocksAreSetRightAndBack) {
   EXPECT_NE(button_with("clocks as recorded"), nullptr);
 }
 
+TEST_F(User, WhatIsMadeOfATraceStaysWhenItsFileIsReadAgain) {
+  TestTrace trace = training_trace(0);
+  std::ofstream(path("t.json")) << trace.json();
+  ASSERT_TRUE(open({path("t.json")}));
+  state().set_mark(5'000, "slow");
+  state().set_range({10'000, 90'000});
+  state().find("gemm");
+  state().rearrange([](Layout& layout) { layout.set_pinned({1, 0}, true); });
+  const auto read_again = [this] {
+    QSignalSpy loaded(&window_, &MainWindow::loaded);
+    QTest::keyClick(&window_, Qt::Key_F5);
+    return loaded.wait(kLoadLimitMs);
+  };
+  trace.kernel("earlier", 7, -50, 10);
+  std::ofstream(path("t.json")) << trace.json();
+  ASSERT_TRUE(read_again());
+  EXPECT_EQ(state().marks(), (std::vector<Mark>{{55'000, "slow"}})) << "at the same unix time";
+  EXPECT_EQ(state().axis().range(), (TimeRange{60'000, 140'000}));
+  EXPECT_EQ(state().search().text(), "gemm");
+  EXPECT_GT(state().layout().pinned_height(), 0);
+
+  std::ofstream(path("t.json")) << training_trace(0, 5'000'000).json();
+  ASSERT_TRUE(read_again());
+  EXPECT_TRUE(state().marks().empty()) << "another recording of that name";
+}
+
 TEST_F(User, AFileThatGrewIsReadAgain) {
   TestTrace trace = training_trace(0);
   std::ofstream(path("t.json")) << trace.json();

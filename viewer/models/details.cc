@@ -94,7 +94,7 @@ SliceDetails slice_details(const Session& session, SliceRef ref) {
   details.name = printable(session.name_of(ref));
   details.fields = {
       {"Category", std::string(trace::category_name(slices.category[ref.slice.value]))},
-      {"Start", fmt::format("+{}", format_duration_exact(range.begin_ns))},
+      {"Start", format_time_exact(range.begin_ns)},
       {"Duration", format_duration_exact(range.span_ns())},
       {"Trace", printable(item.title.empty() ? session.name() : item.title)},
       {"Process", printable(trace.string(track.pid))},

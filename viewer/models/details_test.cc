@@ -33,6 +33,12 @@ TEST(Details, SaysAllThatTheFileSays) {
   EXPECT_EQ(value_of(details.arguments, "Input Dims"), "[[4,8],[8]]");
 }
 
+TEST(Details, WhatLiesBeforeTheAlignedStepSaysSo) {
+  const Session runs({training_trace(0).read(), training_trace(0).read()}, 1);
+  const SliceDetails details = slice_details(runs, slice_named(runs, 1, "aten::linear"));
+  EXPECT_EQ(value_of(details.fields, "Start"), "-70.000 µs");
+}
+
 TEST(Details, ArgumentsOfAFileThatWasOverwrittenAreNotKnown) {
   const QTemporaryDir folder;
   const std::string path = folder.filePath("rank0.pt.trace.json").toStdString();

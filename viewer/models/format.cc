@@ -57,6 +57,12 @@ std::string format_duration_exact(int64_t ns) {
   return fmt::format("{} ns", ns);
 }
 
+std::string format_time(int64_t ns) { return (ns < 0 ? "" : "+") + format_duration(ns); }
+
+std::string format_time_exact(int64_t ns) {
+  return (ns < 0 ? "" : "+") + format_duration_exact(ns);
+}
+
 std::string_view label_of(std::string_view name) {
   constexpr std::string_view kResult = "void ";
   if (name.starts_with(kResult)) name.remove_prefix(kResult.size());

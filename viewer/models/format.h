@@ -18,6 +18,10 @@ namespace redline::viewer {
 /// Like format_duration(), but exact to the nanosecond: "177.600123 ms".
 [[nodiscard]] std::string format_duration_exact(int64_t ns);
 
+/// When something is, by the session's axis: "+13.2 µs"; "-13.2 µs" lies before its zero.
+[[nodiscard]] std::string format_time(int64_t ns);
+[[nodiscard]] std::string format_time_exact(int64_t ns);
+
 /// A name for places with little room: a kernel's name without its return type, which is the same
 /// for most kernels.
 [[nodiscard]] std::string_view label_of(std::string_view name);

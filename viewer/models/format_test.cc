@@ -23,6 +23,11 @@ TEST(Format, Durations) {
   for (const auto& [ns, text] : cases) EXPECT_EQ(format_duration(ns), text);
   EXPECT_EQ(format_duration_exact(177'600'123), "177.600123 ms");
   EXPECT_EQ(format_duration_exact(17), "17 ns");
+  EXPECT_EQ(format_time(0), "+0 ns");
+  EXPECT_EQ(format_time(1'500), "+1.50 µs");
+  EXPECT_EQ(format_time(-1'500), "-1.50 µs");
+  EXPECT_EQ(format_time_exact(17), "+17 ns");
+  EXPECT_EQ(format_time_exact(-100'343'000), "-100.343000 ms");
 }
 
 TEST(Format, LabelsLeaveOutWhatAKernelReturns) {

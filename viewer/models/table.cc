@@ -22,7 +22,7 @@ std::string number_text(double value, Unit unit) {
     case Unit::kDuration:
       return format_duration(std::llround(value));
     case Unit::kTime:
-      return (value < 0 ? "" : "+") + format_duration_exact(std::llround(value));
+      return format_time_exact(std::llround(value));
     case Unit::kBytes:
       return format_bytes(std::llround(value));
     case Unit::kBytesPerSecond:

@@ -226,9 +226,9 @@ void FlamePane::sum_up() {
   if (area.empty()) {
     area = {state_.session().range(), all_lanes(state_.session())};
   } else {
-    of_what = tr("%1 from +%2")
+    of_what = tr("%1 from %2")
                   .arg(text(format_duration(area.range.span_ns())),
-                       text(format_duration(area.range.begin_ns)));
+                       text(format_time(area.range.begin_ns)));
   }
   is_summing_ = true;
   figures_->setText(tr("Summing up …"));

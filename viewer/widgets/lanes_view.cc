@@ -54,7 +54,7 @@ void LanesView::say_selection() {
   const TimeRange range = state_.session().range_of(ref);
   const Row* row = state_.layout().row_of(state_.session(), ref);
   std::string words = printable(state_.session().name_of(ref).substr(0, 200)) + ", " +
-                      format_duration(range.span_ns()) + " at +" + format_duration(range.begin_ns);
+                      format_duration(range.span_ns()) + " at " + format_time(range.begin_ns);
   if (row) {
     words +=
         ", " + state_.layout().group_of(*row).title + ", " + state_.layout().item_of(*row).title;

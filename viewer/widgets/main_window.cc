@@ -376,10 +376,10 @@ void MainWindow::update_selection_status() {
   }
   const TimeRange range = state_.session().range_of(ref);
   const QString name = text(printable(state_.session().name_of(ref)));
-  selection_text_->setText(tr("selected %1 · %2 at +%3")
+  selection_text_->setText(tr("selected %1 · %2 at %3")
                                .arg(name.size() > 60 ? name.left(59) + QStringLiteral("…") : name,
                                     text(format_duration(range.span_ns())),
-                                    text(format_duration(range.begin_ns))));
+                                    text(format_time(range.begin_ns))));
 }
 
 void MainWindow::keyPressEvent(QKeyEvent* event) {

@@ -158,9 +158,9 @@ RulerView::RulerView(ViewState& state, QWidget* parent) : QWidget(parent), state
   connect(&state, &ViewState::axis_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::axis_changed, this, [this] {
     const TimeRange shown = state_.axis().range();
-    setAccessibleDescription(tr("%1 shown, from +%2")
+    setAccessibleDescription(tr("%1 shown, from %2")
                                  .arg(QString::fromStdString(format_duration(shown.span_ns())),
-                                      QString::fromStdString(format_duration(shown.begin_ns))));
+                                      QString::fromStdString(format_time(shown.begin_ns))));
   });
   connect(&state, &ViewState::marks_changed, this, qOverload<>(&QWidget::update));
 }

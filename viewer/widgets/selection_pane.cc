@@ -85,8 +85,8 @@ void SelectionPane::summarize() {
 
 void SelectionPane::show_summary(const AreaSummary& summary) {
   const Area area = shown_area();
-  figures_->setText(tr("from +%1 · %2 of %3 in %4")
-                        .arg(text(format_duration(area.range.begin_ns)),
+  figures_->setText(tr("from %1 · %2 of %3 in %4")
+                        .arg(text(format_time(area.range.begin_ns)),
                              text(format_plural(summary.slices, "slice")),
                              text(format_plural(summary.table.rows.size(), "name")),
                              text(format_plural(area.lanes.size(), "lane"))));

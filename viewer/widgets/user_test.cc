@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 
+#include "viewer/models/format.h"
 #include "viewer/widgets/overview_strip.h"
 #include "viewer/widgets/screenshot.h"
 #include "viewer/widgets/user_settings.h"
@@ -195,6 +196,21 @@ TEST_F(User, WhatIsMadeOfATraceStaysWhenItsFileIsReadAgain) {
   std::ofstream(path("t.json")) << training_trace(0, 5'000'000).json();
   ASSERT_TRUE(read_again());
   EXPECT_TRUE(state().marks().empty()) << "another recording of that name";
+}
+
+TEST_F(User, TimesBeforeTheAlignedStepAreToldAsSuch) {
+  const trace::Traces runs{training_trace(0).read(), training_trace(0).read()};
+  const auto session = std::make_shared<const Session>(runs, 1);
+  window_.show_session({session, 0.01});
+  window_.show_analysis(analyse_session(*session));
+  state().select(slice_named(*session, 1, "aten::linear"));
+  EXPECT_TRUE(some_label_says("aten::linear · 30.0 µs at -70.0 µs"));
+  EXPECT_TRUE(lanes().accessibleDescription().contains("at -70.0 µs"));
+  state().set_range({-60'000, 10'000});
+  EXPECT_TRUE(window_.findChild<RulerView*>()->accessibleDescription().endsWith("from -60.0 µs"));
+  state().select_time({-60'000, 10'000});
+  window_.settle();
+  EXPECT_TRUE(some_label_says("from -60.0 µs · "));
 }
 
 TEST_F(User, AFileThatGrewIsReadAgain) {

@@ -270,14 +270,12 @@ std::vector<Around> found_around(const trace::Trace& trace, trace::SliceId slice
 
 Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef of) {
   Table table{
-      "Links", {{"Slice", Unit::kKernel}, {"Link", Unit::kText}, {"After", Unit::kText}}, {}};
+      "Links", {{"Slice", Unit::kKernel}, {"Link", Unit::kText}, {"After", Unit::kChange}}, {}};
   const auto add = [&](SliceRef other, std::string kind) {
     const int64_t after =
         saturating_sub(session.range_of(other).begin_ns, session.range_of(of).begin_ns);
-    table.rows.push_back({{std::string(session.name_of(other)), std::move(kind),
-                           (after < 0 ? "" : "+") + format_duration(after)},
-                          other,
-                          {}});
+    table.rows.push_back(
+        {{std::string(session.name_of(other)), std::move(kind), after}, other, {}});
   };
   if (!of) return table;
   const auto launch = std::find_if(links.begin(), links.end(), [of](const Link& link) {

@@ -77,7 +77,7 @@ Table module_table(const trace::Report& report) {
        {"Calls", Unit::kCount},
        {"Exposed", Unit::kDuration, "Time in which nothing else ran on the GPUs"},
        {"Host", Unit::kDuration, "What it took of the host's threads"},
-       {"GFLOP", Unit::kText, "Of operators with known shapes and a formula"},
+       {"GFLOP", Unit::kRate, "Of operators with known shapes and a formula"},
        {"Kept memory", Unit::kBytes, "Allocated in its forward calls and not released there"}},
       {}};
   const std::vector<std::string> places = places_of(modules);
@@ -96,8 +96,7 @@ Table module_table(const trace::Report& report) {
           time_of(modules, row, ModulePass::kRecomputation), modules.time_ns(row.self),
           row.total[0].calls, if_any(modules.has_gpu, row.exposed_ns),
           if_any(modules.has_gpu, ModuleNode::sum_of(row.total).host_ns),
-          if_any(modules.has_flops, redline::format_number(gflop_of(row))),
-          if_any(modules.has_memory, row.kept_bytes)},
+          if_any(modules.has_flops, gflop_of(row)), if_any(modules.has_memory, row.kept_bytes)},
          {},
          row.frame});
   }

@@ -45,7 +45,7 @@ Table roofline_table(const Session& session, const trace::Report& report) {
                {"Bound", Unit::kText, "What limits it: computation or memory"},
                {"Calls", Unit::kCount},
                {"Time", Unit::kDuration, "Of its GPU work; without a GPU, of the operator itself"},
-               {"TFLOP/s", Unit::kText},
+               {"TFLOP/s", Unit::kRate},
                {"Memory", Unit::kBytesPerSecond}},
               {}};
   for (const RooflineRow& row : trace::shown_roofline_rows(report.traces)) {
@@ -60,7 +60,7 @@ Table roofline_table(const Session& session, const trace::Report& report) {
         point.bound ? TableValue(std::string(trace::bound_name(*point.bound))) : TableValue(),
         row.shape->count,
         row.shape->taken_ns(),
-        point.tflops_per_s ? TableValue(format_number(*point.tflops_per_s)) : TableValue(),
+        value_or_none(point.tflops_per_s),
         point.gb_per_s ? TableValue(*point.gb_per_s * 1e9) : TableValue()};
     table.rows.push_back(std::move(line));
   }

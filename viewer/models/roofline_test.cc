@@ -38,6 +38,8 @@ TEST(Roofline, TheMostLostTimeIsFirstAndRowsLeadToTheirCalls) {
   EXPECT_EQ(value_text(table.rows[0].values[2], Unit::kShare), "5.1 %");
   EXPECT_EQ(value_text(table.rows[0].values[3], Unit::kText), "compute");
   EXPECT_EQ(value_text(table.rows[1].values[2], Unit::kShare), "50.5 %");
+  EXPECT_EQ(cell_text(table, 0, "TFLOP/s"), "50.0");
+  EXPECT_EQ(table.rows[0].values[6].kind(), TableValue::Kind::kReal) << "so that it can be sorted";
   EXPECT_EQ(session.name_of(table.rows[0].slice), "aten::mm");
   EXPECT_NE(table.rows[0].slice, table.rows[1].slice);
 }

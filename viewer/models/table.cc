@@ -136,13 +136,44 @@ std::string value_text(const TableValue& value, Unit unit) {
   return number_text(value.number(), unit);
 }
 
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The digits from `at` on, without zeros in front; moves `at` behind them.
+std::string_view digits_at(std::string_view text, size_t& at) {
+  while (at < text.size() && text[at] == '0') ++at;
+  const size_t begin = at;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  return text.substr(begin, at - begin);
+}
+
+bool text_less(std::string_view left, std::string_view right) {
+  size_t l = 0, r = 0;
+  while (l < left.size() && r < right.size()) {
+    if (is_digit(left[l]) && is_digit(right[r])) {
+      const std::string_view a = digits_at(left, l), b = digits_at(right, r);
+      if (a != b) return std::pair(a.size(), a) < std::pair(b.size(), b);
+    } else if (left[l] != right[r]) {
+      return left.substr(l, 1) < right.substr(r, 1);
+    } else {
+      ++l;
+      ++r;
+    }
+  }
+  const bool is_same = l == left.size() && r == right.size();  // but for zeros
+  return is_same ? left < right : l == left.size();
+}
+
+}  // namespace
+
 bool value_less(const TableValue& left, const TableValue& right) {
   const auto rank = [](const TableValue& value) {
     if (value.kind() == TableValue::Kind::kNone) return 0;
     return value.kind() == TableValue::Kind::kText ? 2 : 1;
   };
   if (rank(left) != rank(right)) return rank(left) < rank(right);
-  if (rank(left) == 2) return left.text() < right.text();
+  if (rank(left) == 2) return text_less(left.text(), right.text());
   return left.number() < right.number();
 }
 

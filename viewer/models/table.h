@@ -73,7 +73,8 @@ struct Table {
 
 /// The value with its unit, as people read it; "-" if not applicable.
 [[nodiscard]] std::string value_text(const TableValue& value, Unit unit);
-/// Numbers by size, text by letters, "not applicable" before all.
+/// Numbers by size, text by letters and by the size of numbers in it ("rank 9" before "rank 10"),
+/// "not applicable" before all.
 [[nodiscard]] bool value_less(const TableValue& left, const TableValue& right);
 
 /// False if every row's value in this column is not applicable or empty. Such a column tells

@@ -41,6 +41,20 @@ TEST(TableOrder, NotApplicableIsLeastAndNumbersMix) {
   EXPECT_FALSE(value_less(TableValue(), TableValue()));
 }
 
+TEST(TableOrder, NumbersInTextGoBySize) {
+  const std::string in_order[] = {"",       "a",      "a9b",     "a09b",     "a10", "a10b",
+                                  "rank 2", "rank 9", "rank 10", "rank 10a", "é"};
+  for (const std::string& left : in_order) {
+    for (const std::string& right : in_order) {
+      if (left == "a9b" && right == "a09b") continue;  // any order, but always the same one
+      if (left == "a09b" && right == "a9b") continue;
+      EXPECT_EQ(value_less(left, right), &left < &right) << left << ", " << right;
+    }
+  }
+  EXPECT_NE(value_less(std::string("a9b"), std::string("a09b")),
+            value_less(std::string("a09b"), std::string("a9b")));
+}
+
 TEST(TableExport, CsvQuotesWhatNeedsIt) {
   EXPECT_EQ(table_csv(sample()),
             "name,calls,total_ns,share,bus_bandwidth_bytes_per_s\r\n"

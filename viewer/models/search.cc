@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "trace/model/category.h"
+#include "trace/read/event_parser.h"
 #include "trace/read/text_cursor.h"
 #include "viewer/models/format.h"
 
@@ -13,17 +14,6 @@ namespace {
 using trace::Category;
 
 constexpr std::string_view kArgs = "args:";
-
-/// The text behind the key "args" of an event.
-std::string_view args_text(std::string_view event) {
-  constexpr std::string_view kKey = "\"args\"";
-  for (size_t at = event.find(kKey); at != std::string_view::npos; at = event.find(kKey, at)) {
-    at += kKey.size();
-    const size_t next = event.find_first_not_of(" \t\r\n", at);
-    if (next != std::string_view::npos && event[next] == ':') return event.substr(next + 1);
-  }
-  return {};
-}
 
 /// Slices in the order of their text, so that a compressed file is inflated only once.
 std::vector<uint32_t> by_place_in_file(const trace::Trace& trace) {
@@ -55,7 +45,8 @@ HitBits find_in_args(const Session& session, const std::string& part,
     uint32_t done = 0;
     for (const uint32_t slice : by_place_in_file(trace)) {
       if (part.empty() || (cancel && done++ % kBetweenLooks == 0 && cancel->load())) break;
-      found[slice] = contains_text(args_text(cursor.event_text(cursor.offset_of({slice}))), part);
+      const std::string_view event = cursor.event_text(cursor.offset_of({slice}));
+      found[slice] = contains_text(trace::scan_event(event, 0).event.args, part);
     }
   }
   return hits;

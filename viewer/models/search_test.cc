@@ -185,6 +185,14 @@ TEST(Search, OfArgumentsIsPendingUntilTheyAreRead) {
   EXPECT_EQ(Search(odd, "args:k", find_in_args(odd, "needle")).count(), 1U)
       << "the name is not the key";
   EXPECT_EQ(Search(odd, "args:k", find_in_args(odd, "cpu_op")).count(), 0U);
+  TestTrace sorted(0);  // keys by name, as Chrome writes them
+  sorted.raw(
+      R"({"args":{"x":"a }","y":1},"cat":"cpu_op","dur":5,"name":"foo","other":{"args":"z"},)"
+      R"("ph":"X","pid":1,"tid":1,"ts":1000001})");
+  const Session args_first({sorted.read()});
+  for (const auto& [part, count] : {std::pair("cpu_op", 0), {"foo", 0}, {"z", 0}, {"y", 1}}) {
+    EXPECT_EQ(Search(args_first, "args:k", find_in_args(args_first, part)).count(), count) << part;
+  }
   const std::atomic<bool> cancelled{true};
   EXPECT_EQ(Search(session, "args:d", find_in_args(session, "d", &cancelled)).count(), 0U);
 }

@@ -253,12 +253,16 @@ void MainWindow::note_panes(const QString& words) {
   for (Pane* pane : pane_list_) pane->show_note(words);
 }
 
-void MainWindow::put_ranks(const Session& session) {
-  recorded_ = std::make_shared<const Session>(session);
-  opened_.loaded.session = recorded_;
+void MainWindow::put_recorded() {
   state_.put(clocks_are_set_
                  ? std::make_shared<const Session>(recorded_->shifted(clocks_->shift_ns))
                  : recorded_);
+}
+
+void MainWindow::put_ranks(const Session& session) {
+  recorded_ = std::make_shared<const Session>(session);
+  opened_.loaded.session = recorded_;
+  put_recorded();
   shown_[kTimelinePage].status = status_of(opened_.loaded);
   if (pages_->currentIndex() == kTimelinePage) show_names();
 }
@@ -346,11 +350,7 @@ void MainWindow::settle() {
 
 void MainWindow::toggle_clocks() {
   clocks_are_set_ = !clocks_are_set_;
-  std::shared_ptr<const Session> session = recorded_;
-  if (clocks_are_set_) {
-    session = std::make_shared<const Session>(recorded_->shifted(clocks_->shift_ns));
-  }
-  state_.replace(session, analysed_);
+  put_recorded();
   show_clocks();
 }
 

@@ -176,6 +176,8 @@ class MainWindow : public QMainWindow {
   void show_ranks(const ReadRanks& read);
   /// The recorded session with more ranks loaded, or more known of them.
   void put_ranks(const Session& session);
+  /// Shows recorded_, its clocks set right if that is wanted.
+  void put_recorded();
   /// Gives the tables the room that lanes of this height leave, unless the user has divided it.
   void share_room(int lanes_height);
   void update_status();

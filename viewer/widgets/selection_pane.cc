@@ -42,6 +42,7 @@ SelectionPane::SelectionPane(ViewState& state)
   setFocusProxy(table_);
   connect(&state, &ViewState::area_changed, this, &SelectionPane::summarize);
   connect(&state, &ViewState::step_changed, this, &SelectionPane::summarize);
+  connect(&state, &ViewState::ranks_changed, this, &SelectionPane::summarize);
   connect(&state, &ViewState::area_changed, this, [this] {
     if (!state_.area().empty()) emit wanted();
   });

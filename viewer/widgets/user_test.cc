@@ -213,6 +213,33 @@ TEST_F(User, TimesBeforeTheAlignedStepAreToldAsSuch) {
   EXPECT_TRUE(some_label_says("from -60.0 µs · "));
 }
 
+TEST_F(User, WithTheClocksWhatIsShownStays) {
+  const LoadedSession session = loaded({rank_of(0, 0).read(), rank_of(1, 40).read()});
+  window_.show_session(session);
+  window_.show_analysis(analyse_session(*session.session));
+  QCoreApplication::processEvents();
+  const SliceRef last{1, {9}};
+  const QPointF at = centre_of(last);
+  state().select(last);
+  state().select_area(at - QPointF(9, 1), at + QPointF(9, 1));
+  const Area area = state().area();
+  ASSERT_EQ(area.lanes.size(), 1U);
+  const ChosenStep step{{1, 5, 9}, "a step"};
+  state().choose_step(step);
+  ASSERT_TRUE(tables().current_view());
+  tables().current_view()->set_filter("nccl");
+  QTest::keyClick(&lanes(), Qt::Key_C);
+  EXPECT_NEAR(static_cast<double>(state().area().range.begin_ns),
+              static_cast<double>(area.range.begin_ns - 40'000), 100)
+      << "with the slices in it";
+  EXPECT_EQ(state().area().lanes.size(), 1U);
+  EXPECT_EQ(state().chosen_step(), step);
+  EXPECT_EQ(tables().current_view()->filter(), "nccl");
+  EXPECT_EQ(state().selection(), last);
+  const std::string start = format_time(state().session().range_of(last).begin_ns);
+  EXPECT_TRUE(some_label_says(QString::fromStdString(start))) << start;
+}
+
 TEST_F(User, AFileThatGrewIsReadAgain) {
   TestTrace trace = training_trace(0);
   std::ofstream(path("t.json")) << trace.json();

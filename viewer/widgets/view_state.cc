@@ -68,22 +68,25 @@ void ViewState::open(std::shared_ptr<const Session> session) {
 void ViewState::put(std::shared_ptr<const Session> session) {
   search_task_.cancel();
   places_task_.cancel();
-  const int64_t by_ns =
-      saturating_sub(session_->traces().front().origin_ns, session->traces().front().origin_ns);
+  const auto move_of = [&before = *session_, &after = *session](uint32_t trace) {
+    return saturating_sub(before.traces()[trace].origin_ns, after.traces()[trace].origin_ns);
+  };
+  const int64_t by_ns = move_of(0);
+  const int64_t area_by_ns = area_.empty() ? 0 : move_of(area_.lanes.front().trace);
+  const bool has_selection_moved = selection_ && move_of(selection_.trace) != 0;
   session_ = std::move(session);
   rebuild_layout();
   axis_.begin_ns = saturating_sum(axis_.begin_ns, by_ns);
   for (Mark& mark : marks_) mark.time_ns = saturating_sum(mark.time_ns, by_ns);
-  if (!area_.empty()) {
-    area_.range = {saturating_sum(area_.range.begin_ns, by_ns),
-                   saturating_sum(area_.range.end_ns, by_ns)};
-  }
+  area_.range = {saturating_sum(area_.range.begin_ns, area_by_ns),
+                 saturating_sum(area_.range.end_ns, area_by_ns)};
   if (moment_) moment_ = saturating_sum(*moment_, by_ns);
   std::erase_if(wanted_ranks_,
                 [this](uint32_t rank) { return session_->traces()[rank].is_loaded; });
   emit ranks_changed();
   emit layout_changed();
   if (by_ns != 0) emit marks_changed();
+  if (has_selection_moved) emit selection_changed();
   set_axis(axis_);
   set_scroll(scroll_);
   if (!search_.text().empty()) find(QString::fromStdString(search_.text()));
@@ -446,15 +449,6 @@ void ViewState::show_found(const Search& found) {
   const int step = std::exchange(step_when_found_, 0);
   if (step > 0) find_next();
   if (step < 0) find_previous();
-}
-
-void ViewState::replace(std::shared_ptr<const Session> session, const AnalysedSession& analysed) {
-  const SavedView view = saved_view();
-  const SliceRef selected = selection_;
-  open(std::move(session));
-  add(analysed);
-  restore(view);
-  select(selected);
 }
 
 void ViewState::find_next() {

@@ -60,8 +60,9 @@ class ViewState : public QObject {
 
   void set_theme(const Theme& theme);
   void open(std::shared_ptr<const Session> session);
-  /// Shows the same session with more ranks loaded, or more known of them. What the user sees stays
-  /// where it is; a slice of one of these ranks that go_to() waits for is gone to.
+  /// Shows the same session with more ranks loaded, more known of them, or their times moved. What
+  /// the user sees of the first one stays where it is; a slice of one of these ranks that go_to()
+  /// waits for is gone to.
   void put(std::shared_ptr<const Session> session);
   /// Emits ranks_wanted() for those that are not loaded and not wanted yet.
   void want_ranks(const std::vector<uint32_t>& ranks);
@@ -130,8 +131,6 @@ class ViewState : public QObject {
   void find(const QString& text);
   /// Traces of at most this many events are searched at once, because that takes less than a frame.
   void set_searched_at_once(uint64_t events) { searched_at_once_ = events; }
-  /// Puts another session of the same traces in place of this one, their times moved.
-  void replace(std::shared_ptr<const Session> session, const AnalysedSession& analysed);
   void wait() {
     search_task_.wait();
     places_task_.wait();

@@ -1,7 +1,10 @@
 #include "viewer/models/layout.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "viewer/models/format.h"
 
@@ -28,9 +31,21 @@ int height_of(const TrackItem& item, uint32_t lanes) {
   return std::max(height, Layout::kMinTrackHeight);
 }
 
+// Tracks with the same name get a number, which they keep wherever they are moved.
+void number_tracks(std::vector<TrackGroup>& groups) {
+  for (TrackGroup& group : groups) {
+    std::map<std::pair<TrackItem::Kind, std::string_view>, int32_t> counts;
+    for (TrackItem& item : group.tracks) {
+      const int32_t same = counts[{item.kind, item.title}]++;
+      if (item.same < 0) item.same = same;
+    }
+  }
+}
+
 }  // namespace
 
 Layout::Layout(const Session& session, int height) : groups_(track_groups(session)) {
+  number_tracks(groups_);
   for (const RowId id : all_ids()) {
     if (id.track < 0 && groups_[id.group].background) arrangement_.folded.insert(key_of(id));
   }
@@ -96,6 +111,7 @@ int Layout::first_scroll(int view_height) const {
 
 void Layout::add(const Session& session, const DerivedTracks& derived) {
   add_derived(groups_, session, derived);
+  number_tracks(groups_);
   for (uint32_t g = 0; !is_arranged_ && g < groups_.size(); ++g) {
     if (groups_[g].only_graphs && groups_[g].tracks.size() > kManyGraphs) {
       arrangement_.folded.insert(key_of({g, -1}));
@@ -108,12 +124,8 @@ void Layout::add(const Session& session, const DerivedTracks& derived) {
 std::string Layout::key_of(RowId row) const {
   const TrackGroup& group = groups_[row.group];
   if (row.track < 0) return group_key(group);
-  // Tracks with the same name get a number.
   const TrackItem& item = group.tracks[static_cast<size_t>(row.track)];
-  const auto same = std::count_if(
-      group.tracks.begin(), group.tracks.begin() + row.track,
-      [&](const TrackItem& other) { return other.title == item.title && other.kind == item.kind; });
-  return group_key(group) + "/" + item.title + (same ? "#" + std::to_string(same) : "");
+  return group_key(group) + "/" + item.title + (item.same ? "#" + std::to_string(item.same) : "");
 }
 
 bool Layout::passes_filter(const TrackGroup& group, const TrackItem& item) const {

@@ -410,6 +410,18 @@ TEST_F(ArrangedLayout, HeadersAndEndsAreNoTracks) {
   EXPECT_EQ(layout_.groups()[0].busy, "") << "it is loaded";
 }
 
+TEST(Layout, WhatIsDoneToATrackStaysWithItAmongTracksOfItsName) {
+  const Session session({training_trace(0).read()});
+  DerivedTracks derived;
+  for (int i = 0; i < 3; ++i) derived.graphs.push_back({0, -1, "same", "", Graph({{0, 1}}, "")});
+  Layout layout(session, 100'000);
+  layout.add(session, derived);
+  layout.set_pinned({2, 1}, true);
+  layout.move({2, 1}, -1);
+  ASSERT_TRUE(layout.rows().front().pinned);
+  EXPECT_EQ(layout.item_of(layout.rows().front()).index, 1U);
+}
+
 TEST(Layout, ManyCountersBeginFolded) {
   const Session session({training_trace(0).read()});
   for (const int count : {8, 9}) {

@@ -19,6 +19,7 @@ struct TrackItem {
   uint32_t lanes = 1;
   std::string title;  ///< "thread 24722", "stream 7"
   std::string note;   ///< "main · python", "autograd"
+  int32_t same = -1;  ///< how many of its title and kind the group had before; -1: not numbered
   bool main = false;  ///< the thread in which the training loop runs, or a GPU's stream
 };
 

@@ -51,6 +51,17 @@ TEST(Tracks, OfTwoRunsStandGroupByGroupAboveOneAnother) {
   EXPECT_EQ(found, expected);
 }
 
+TEST(Tracks, OfTwoRunsOnOtherGpusTheFirstStandsAboveTheSecond) {
+  const auto run = [](int gpu) {
+    return TestTrace(0)
+        .slice("kernel", "gemm", gpu, 7, 0, 5, fmt::format(R"({{"device":{},"stream":7}})", gpu))
+        .read();
+  };
+  EXPECT_EQ(titles(Session({run(3), run(1)}, 1)),
+            (std::vector<std::string>{"before · rank 0 · GPU 3 | ", "  stream 7 | ",
+                                      "after · rank 0 · GPU 1 | ", "  stream 7 | "}));
+}
+
 TEST(Tracks, OnesWithoutSlicesAreHidden) {
   TestTrace trace = training_trace(0);
   trace.raw(R"({"ph":"M","name":"process_name","pid":5,"tid":5,"ts":1,"args":{"name":"x"}})");

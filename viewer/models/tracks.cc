@@ -187,8 +187,8 @@ std::string contents_of(const TrackGroup& group) {
 }
 
 std::vector<TrackGroup> track_groups(const Session& session) {
-  // The place of the trace in its run, then kind, GPU, trace and pid. The trace comes before the
-  // pid because another run has other pids.
+  // The place of the trace in its run, then kind, which of its GPUs, trace and pid. The trace comes
+  // before the pid because another run has other pids; it may have used other GPUs, too.
   using Place = std::tuple<uint32_t, int, int32_t, uint32_t, uint32_t>;
   std::map<Place, TrackGroup> groups;
   for (uint32_t t = 0; t < session.traces().size(); ++t) {
@@ -211,6 +211,7 @@ std::vector<TrackGroup> track_groups(const Session& session) {
       const Track& track = trace.tracks()[i];
       if (slice_count(trace, track) > 0) by_group[group_key(track)].push_back({i});
     }
+    int32_t gpus_seen = 0;
     for (auto& [key, ids] : by_group) {
       std::stable_sort(ids.begin(), ids.end(), [&](trace::TrackId a, trace::TrackId b) {
         const Track& left = trace.tracks()[a.value];
@@ -227,7 +228,8 @@ std::vector<TrackGroup> track_groups(const Session& session) {
         group.slices += slice_count(trace, trace.tracks()[id.value]);
       }
       const auto [kind, device, pid] = key;
-      groups.emplace(Place{session.place_of(t), kind, device, t, pid}, std::move(group));
+      const int32_t gpu = group.device < 0 ? 0 : gpus_seen++;
+      groups.emplace(Place{session.place_of(t), kind, gpu, t, pid}, std::move(group));
     }
   }
   std::vector<TrackGroup> in_order;

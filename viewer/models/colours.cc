@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <unordered_map>
 
+#include "trace/analysis/tables.h"
 #include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
@@ -17,11 +19,18 @@ constexpr std::pair<SliceClass, const char*> kClassWords[] = {
     {SliceClass::kDataLoader, "DataLoader"},
     {SliceClass::kOperator, "operators"},
     {SliceClass::kAnnotation, "annotations"},
-    {SliceClass::kRuntime, "CUDA runtime"},
+    {SliceClass::kRuntime, nullptr},  // runtime_words()
     {SliceClass::kPython, "Python"},
     {SliceClass::kOverhead, "overhead"},
     {SliceClass::kOther, "other"},
 };
+
+const char* runtime_words(const Session& session) {
+  const auto amd = std::ranges::count_if(
+      session.traces(), [](const SessionTrace& item) { return trace::is_amd(*item.trace); });
+  if (amd == 0) return "CUDA runtime";
+  return amd == std::ssize(session.traces()) ? "HIP runtime" : "runtime";
+}
 
 std::vector<LegendEntry> classes_of(const Session& session, const DerivedTracks& derived) {
   std::array<bool, 256> seen{};
@@ -39,7 +48,7 @@ std::vector<LegendEntry> classes_of(const Session& session, const DerivedTracks&
   std::vector<LegendEntry> entries;
   for (const auto& [slice_class, words] : kClassWords) {
     const auto colour = static_cast<uint8_t>(slice_class);
-    if (seen[colour]) entries.push_back({words, colour});
+    if (seen[colour]) entries.push_back({words ? words : runtime_words(session), colour});
   }
   return entries;
 }

@@ -38,6 +38,15 @@ TEST(Colours, ClassesOfTheLegendAreThoseThatAreThere) {
   EXPECT_TRUE(Colours().classes().empty());
 }
 
+TEST(Colours, TheRuntimeHasTheNameOfItsMaker) {
+  const auto hip = TestTrace(0).slice("cuda_runtime", "hipLaunchKernel", 1, 1, 0, 5).read();
+  const auto words = [](const Session& session) {
+    return words_of(analyse_session(session).colours->classes()).back();
+  };
+  EXPECT_EQ(words(Session({hip})), "HIP runtime");
+  EXPECT_EQ(words(Session({hip, training_trace(1).read()}, 1)), "runtime");
+}
+
 TEST(Colours, TheLongestNamesDifferAndAreTheSameInEveryTrace) {
   const Session session = two_ranks();
   const auto colours = analyse_session(session).colours;

@@ -21,7 +21,7 @@ using trace::Trace;
 
 std::string file_stem(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
-  for (const std::string_view ending : {".gz", ".json", ".trace", ".pt"}) {
+  for (const std::string_view ending : {".gz", ".zst", ".json", ".trace", ".pt"}) {
     if (name.size() > ending.size() && name.ends_with(ending)) {
       name.resize(name.size() - ending.size());
     }

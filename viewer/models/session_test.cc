@@ -28,6 +28,7 @@ TEST(Session, RanksShareOneUnixClock) {
   const std::string folder = std::filesystem::current_path().filename();
   EXPECT_EQ(Session({here("./a.json"), here("b.json")}).name(), folder + " · 2 traces");
   EXPECT_EQ(Session({here("/data/a.pt.trace.json.gz")}).name(), "a");
+  EXPECT_EQ(Session({here("/data/a.pt.trace.json.zst")}).name(), "a");
   EXPECT_EQ(Session({here("/data/.json")}).name(), ".json") << "no ending, but all that it has";
 }
 

@@ -24,7 +24,7 @@ int write_and_sync(const std::string& path, std::string_view content, bool is_fi
 
 int replace_file(const std::string& path, std::string_view content) {
   // Two searches that share a study may write their best configuration at the same time.
-  const std::string partial = path + "." + std::to_string(::getpid()) + ".partial";
+  const std::string partial = partial_path(path);
   int error = write_and_sync(partial, content, true);
   if (error == 0 && std::rename(partial.c_str(), path.c_str()) == 0) return 0;
   if (error == 0) error = errno;
@@ -80,6 +80,10 @@ std::string behind_links(const std::string& path) {
 bool may_become_file(const std::string& path) {
   struct stat status = {};
   return ::lstat(behind_links(path).c_str(), &status) < 0 || S_ISREG(status.st_mode);
+}
+
+std::string partial_path(const std::string& path) {
+  return behind_links(path) + "." + std::to_string(::getpid()) + ".partial";
 }
 
 tl::expected<void, std::string> write_file(const std::string& path, std::string_view content) {

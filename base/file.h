@@ -49,9 +49,13 @@ class FileDescriptor {
 /// replaced. A folder or a device must keep its name; root could replace even /dev/null.
 [[nodiscard]] bool may_become_file(const std::string& path);
 
-/// Makes `path` hold `content`. The content goes to PATH.PID.partial, which replaces the file in
-/// one step once it is on the disk: readers see the old content or the new one, even after a crash
-/// or where several processes write it. If `path` is a pipe or a device, the content is written
+/// Where what becomes `path` is written until it is whole: PATH.PID.partial, behind links.
+/// Processes that write the same file at once have one each.
+[[nodiscard]] std::string partial_path(const std::string& path);
+
+/// Makes `path` hold `content`. The content goes to partial_path(), which replaces the file in one
+/// step once it is on the disk: readers see the old content or the new one, even after a crash or
+/// where several processes write it. If `path` is a pipe or a device, the content is written
 /// into that. The error is "PATH: why".
 [[nodiscard]] tl::expected<void, std::string> write_file(const std::string& path,
                                                          std::string_view content);

@@ -89,6 +89,17 @@ def test_merge_refuses_to_overwrite_its_input(program, run, ranks):
     assert source.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["k.pt.trace.json", "k.pt.trace.json.gz"])
+def test_merge_gives_what_a_killed_process_left_its_name(name, program, run, ranks, tmp_path):
+    killed = tmp_path / "k.pt.trace.json.gz.partial"
+    killed.write_bytes(gzip.compress((ranks / "r0.pt.trace.json").read_bytes()))
+    before = killed.read_bytes()
+    done = run([program("redline"), "merge", killed, "-o", tmp_path / name])
+    assert done.returncode == 0, done.stderr
+    assert killed.read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"ranks", killed.name, name}
+
+
 def test_merge_takes_the_place_of_files_only(program, run, ranks, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -175,3 +186,24 @@ def test_an_interrupt_leaves_nothing(command, option, program, start, big, tmp_p
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 1 and stderr == "redline: interrupted: nothing was written\n"
     assert list(target.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("command, option, name", [("merge", "-o", "all.json.gz"), ("export", "--sqlite", "t.db")])
+def test_two_at_once_both_write_the_file_whole(command, option, name, program, run, start, big, tmp_path):
+    target = tmp_path / "out" / name
+    target.parent.mkdir()
+    argv = [program("redline"), command, big, option, target]
+    with start(argv) as process:
+        while not list(target.parent.iterdir()) and process.poll() is None:  # until it writes
+            pass
+        process.send_signal(signal.SIGSTOP)
+        second = run(argv)
+        process.send_signal(signal.SIGCONT)
+        _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr, second.returncode, second.stderr) == (0, "", 0, "")
+    assert list(target.parent.iterdir()) == [target]
+    if command == "merge":
+        assert len(json.loads(gzip.open(target).read())["traceEvents"]) > 400_000
+    else:
+        with sqlite3.connect(target) as db:
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)

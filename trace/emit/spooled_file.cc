@@ -65,7 +65,7 @@ tl::expected<void, std::string> SpooledFile::save(const std::string& path, std::
   if (gzip && !saved_ && move_to(path, tail)) return {};
   if (!file_.error().empty()) return tl::unexpected(file_.error());
 
-  OutputFile out(behind_links(path) + ".partial");
+  OutputFile out(partial_path(path));
   const bool is_whole = gzip ? copy_compressed(out) : copy_plain(out);
   out.write(gzip ? encoder_.ending(tail) : std::string(tail));
   out.sync();

@@ -14,6 +14,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/file.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
@@ -351,7 +352,7 @@ TEST_F(WriterTest, ASpoolThatSomebodyCutGivesAnErrorAndNoFile) {
   ASSERT_FALSE(saved);
   EXPECT_THAT(saved.error(), ::testing::HasSubstr("spool.partial back: it was changed or damaged"));
   EXPECT_FALSE(fs::exists(path("plain.json")));
-  EXPECT_FALSE(fs::exists(path("plain.json.partial")));
+  EXPECT_FALSE(fs::exists(partial_path(path("plain.json"))));
 }
 
 // Wherever the limit falls, the file is valid and no arrow lacks its end.

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/file.h"
 #include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
@@ -301,7 +302,7 @@ TEST_F(ExportSqlite, TellsItsProgressAndStopsWhenItIsCancelled) {
     const auto stopped = export_sqlite(traces, path(), {.progress = progress, .cancel = &cancel});
     EXPECT_EQ(stopped.error(), "cancelled");
     EXPECT_GE(seen.size(), most);
-    EXPECT_FALSE(fs::exists(path() + ".partial"));
+    EXPECT_FALSE(fs::exists(partial_path(path())));
   }
 }
 

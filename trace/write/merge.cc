@@ -199,8 +199,7 @@ tl::expected<std::vector<MergedRank>, std::string> merge_traces(RankTraces trace
   if (auto saved = writer.save(path); !saved) {
     // The writer keeps the spool of a job that it could not save. Here the traces still exist, so
     // it goes.
-    std::error_code ignored;
-    if (may_become_file(spool_path(path))) std::filesystem::remove(spool_path(path), ignored);
+    writer.drop();
     return tl::unexpected(saved.error());
   }
   return ranks;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/file.h"
 #include "trace/emit/json_scan.h"
 #include "trace/read/event.h"
 #include "trace/read/event_parser.h"
@@ -365,7 +366,7 @@ TraceHeader header_of(const Trace& trace) {
 }
 
 std::string spool_path(const std::string& path) {
-  return path + (path.ends_with(".gz") ? ".partial" : ".gz.partial");
+  return partial_path(path.ends_with(".gz") ? path : path + ".gz");
 }
 
 tl::expected<void, std::string> rewrite_trace(const Trace& trace, const std::string& path) {

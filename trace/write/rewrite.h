@@ -53,7 +53,8 @@ class TraceRewriter {
 /// A base below every time of `trace` (shifted by `shift_ns`), as Kineto would choose it.
 [[nodiscard]] int64_t base_of(const Trace& trace, int64_t shift_ns = 0);
 
-/// Where a TraceWriter spools for a file that will be saved as `path`: beside it, compressed.
+/// Where a TraceWriter spools for a file that will be saved as `path`: beside it, compressed, and
+/// never NAME.partial, which is what a killed process leaves of its trace and may be our input.
 [[nodiscard]] std::string spool_path(const std::string& path);
 
 /// `trace` alone in a file of its own, plain or gzip by the name's end.

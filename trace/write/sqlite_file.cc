@@ -68,9 +68,10 @@ void SqliteInsert::row() {
 tl::expected<SqliteFile, std::string> SqliteFile::create(const std::string& path) {
   if (auto why = why_not_overwrite(path)) return tl::unexpected(*why);
   std::error_code ignored;
-  fs::remove(path + ".partial", ignored);  // left by an export that was killed
+  const std::string partial = partial_path(path);
+  fs::remove(partial, ignored);  // left by an export that was killed, of the same PID
   sqlite3* handle = nullptr;
-  const int status = sqlite3_open_v2((path + ".partial").c_str(), &handle,
+  const int status = sqlite3_open_v2(partial.c_str(), &handle,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   SqliteFile file(path, handle);
   if (status != SQLITE_OK) return tl::unexpected(file.error());
@@ -88,7 +89,7 @@ SqliteFile::~SqliteFile() {
   if (!handle_) return;  // moved or saved
   handle_.reset();
   std::error_code ignored;
-  fs::remove(partial(), ignored);
+  fs::remove(partial_path(path_), ignored);
 }
 
 std::string SqliteFile::error() const {
@@ -103,12 +104,13 @@ tl::expected<void, std::string> SqliteFile::execute(const std::string& sql) {
 tl::expected<void, std::string> SqliteFile::save() {
   if (auto done = execute("COMMIT"); !done) return done;
   handle_.reset();
-  auto done = synchronise(partial());
-  if (done && std::rename(partial().c_str(), behind_links(path_).c_str()) != 0) {
+  const std::string partial = partial_path(path_);
+  auto done = synchronise(partial);
+  if (done && std::rename(partial.c_str(), behind_links(path_).c_str()) != 0) {
     done = tl::unexpected(system_error(path_));
   }
   std::error_code ignored;
-  if (!done) fs::remove(partial(), ignored);
+  if (!done) fs::remove(partial, ignored);
   return done;
 }
 

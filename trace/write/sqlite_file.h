@@ -47,7 +47,8 @@ class SqliteInsert {
 
 class SqliteFile {
  public:
-  /// Begins `path`.partial, in one transaction and without a journal: it is nothing until save().
+  /// Begins partial_path(path), in one transaction and without a journal: it is nothing until
+  /// save().
   [[nodiscard]] static tl::expected<SqliteFile, std::string> create(const std::string& path);
   ~SqliteFile();
   SqliteFile(SqliteFile&&) noexcept = default;
@@ -66,7 +67,6 @@ class SqliteFile {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
   SqliteFile(std::string path, sqlite3* handle) : path_(std::move(path)), handle_(handle) {}
-  [[nodiscard]] std::string partial() const { return path_ + ".partial"; }
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;

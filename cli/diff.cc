@@ -34,13 +34,22 @@ struct DiffResult {
 template <typename Value>
 using Result = tl::expected<Value, std::string>;
 
-Result<trace::RunDiff> diff_of_logs(const DiffOptions& options,
-                                    const std::vector<std::string>& before,
-                                    const std::vector<std::string>& after) {
-  const auto earlier = trace::read_run_figures(before);
-  if (!earlier) return tl::unexpected(earlier.error().message);
-  const auto later = trace::read_run_figures(after);
-  if (!later) return tl::unexpected(later.error().message);
+/// nullopt: only the traces, which are there, too, can be compared.
+Result<std::optional<trace::RunDiff>> diff_of_logs(const DiffOptions& options,
+                                                   const std::vector<std::string>& before,
+                                                   const std::vector<std::string>& after,
+                                                   bool has_traces) {
+  const auto earlier = trace::read_run_figures(before), later = trace::read_run_figures(after);
+  for (const auto* side : {&earlier, &later}) {
+    if (*side) continue;
+    if (has_traces) return std::nullopt;  // the log of a short recording may have too few steps
+    return tl::unexpected(side->error().message);
+  }
+  if (const auto why_not = trace::why_not_comparable(*earlier, *later)) {
+    if (!has_traces || options.gate.limits.any()) return tl::unexpected(*why_not);
+    say("only the traces are compared. " + *why_not);
+    return std::nullopt;
+  }
   return trace::make_run_diff(options.before, options.after,
                               trace::change_between(*earlier, *later), options.gate.limits);
 }
@@ -49,14 +58,12 @@ Result<DiffResult> diff_of(const DiffOptions& options) {
   DiffResult result;
   const auto logs_before = trace::step_logs_of({options.before});
   const auto logs_after = trace::step_logs_of({options.after});
-  const bool has_logs = !logs_before.empty() && !logs_after.empty();
-  if (has_logs) {
+  if (!logs_before.empty() && !logs_after.empty()) {
     const bool has_traces = !trace::trace_paths_of({options.before}).empty() &&
                             !trace::trace_paths_of({options.after}).empty();
-    auto runs = diff_of_logs(options, logs_before, logs_after);
-    // The log of a short recording may have too few steps.
-    if (!runs && !has_traces) return tl::unexpected(runs.error());
-    if (runs) result.runs = std::move(*runs);
+    auto runs = diff_of_logs(options, logs_before, logs_after, has_traces);
+    if (!runs) return tl::unexpected(runs.error());
+    result.runs = std::move(*runs);
     if (!has_traces) return result;
   }
   const auto before = trace::read_traces({options.before});

@@ -105,6 +105,9 @@ class Turns {
     const auto runs = trace::read_run_figures(end->files);
     if (!runs) return tl::unexpected(runs.error().message);
     side.runs.push_back(runs->front());
+    if (const auto why_not = trace::why_not_comparable(sides_[0].runs, sides_[1].runs)) {
+      return tl::unexpected(*why_not);
+    }
     return true;
   }
 

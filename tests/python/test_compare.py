@@ -165,3 +165,30 @@ def test_traces_can_be_gated_too(run, program, shared):
     assert run([*redline, "--fail-slower", "0%"]).returncode == CANNOT_TELL
     assert run([*redline, "--fail-slower", "0%", "--lenient"]).returncode == 0
     assert "slower" not in run(redline).stdout
+
+
+def test_runs_with_logs_of_different_ranks_are_not_compared(run, program, compare, steps, tmp_path):
+    whole, one = tmp_path / "whole", tmp_path / "one"
+    for folder, ranks in ((whole, (0, 1)), (one, (0,))):
+        folder.mkdir()
+        environment = {"REDLINE_LOG": str(folder), "REDLINE_LOG_RUN": "1700000000000000000.1"}
+        for rank in ranks:
+            words = shlex.split(steps("--rank", rank, "--ranks", 2))
+            assert run(words, environment=environment).returncode == 0
+    redline = program("redline")
+    for sides in ((one, whole), (whole, one)):
+        for limit in ([], ["--fail-slower", "900%"], ["--fail-slower", "900%", "--lenient"]):
+            done = run([redline, "diff", *limit, *sides])
+            assert (done.returncode, done.stdout) == (1, "")
+            assert "cannot be compared with" in done.stderr and "Add the logs that are missing" in done.stderr
+    done = run([redline, "diff", "--fail-slower", "900%", one, one])
+    assert done.returncode == 0, done.stderr
+    assert "Compared are the logs of 1 of 2 ranks: those of the others are not there." in done.stdout
+    first_ranks = [next(folder.glob("*rank0.steps.redline")) for folder in (one, whole)]
+    assert run([redline, "diff", *first_ranks]).returncode == 0
+
+    figures = json.loads(run([redline, "report", "--format", "summary", one]).stdout)
+    assert (figures["redline/ranks"], figures["redline/world_size"]) == (1, 2)
+
+    done = run(compare(steps(), steps("--ranks", 2), "-n", 1))
+    assert done.returncode == 1 and "cannot be compared with" in done.stderr

@@ -40,9 +40,10 @@ const std::vector<Metric<RecentRun>>& job_metrics() {
       {"redline_job_steps_per_second", "gauge", "Training steps a second in the last minute.",
        [](const RecentRun& run) { return run.steps_per_s; }},
       {"redline_job_samples_per_second", "gauge",
-       "Samples a second of all ranks in the last minute.",
+       "Samples a second of the ranks with a log, in the last minute.",
        [](const RecentRun& run) { return run.samples_per_s; }},
-      {"redline_job_tokens_per_second", "gauge", "Tokens a second of all ranks in the last minute.",
+      {"redline_job_tokens_per_second", "gauge",
+       "Tokens a second of the ranks with a log, in the last minute.",
        [](const RecentRun& run) { return run.tokens_per_s; }},
   };
   return metrics;

@@ -16,6 +16,13 @@ namespace {
 
 constexpr double kLeastShare = 0.1;  // of the change, that a part or an operator is named for
 
+std::string ranks_sentence(const RunComparison& runs) {
+  const RunFigures& run = runs.before.front();  // all runs then have logs of the same ranks
+  if (!run.lacks_ranks()) return "";
+  return fmt::format("Compared are the logs of {} of {} ranks: those of the others are not there.",
+                     run.ranks, run.world_size);
+}
+
 std::string basis_sentence(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
   const StepChange& step = runs.step();
@@ -135,8 +142,8 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
                                                   memory && memory->is_spread_assumed)));
   }
   for (const std::string& text :
-       {part_sentence(diff), operator_sentence(diff), windows_sentence(diff),
-        undisturbed_sentence(diff.runs), basis_sentence(diff)}) {
+       {ranks_sentence(diff.runs), part_sentence(diff), operator_sentence(diff),
+        windows_sentence(diff), undisturbed_sentence(diff.runs), basis_sentence(diff)}) {
     if (!text.empty()) sentences.push_back(text);
   }
   return sentences;

@@ -19,6 +19,7 @@ json run_side_json(const std::vector<RunFigures>& runs) {
   for (const RunFigures& run : runs) {
     list.push_back({{"path", run.path},
                     {"ranks", run.ranks},
+                    {"world_size", run.world_size > 0 ? json(run.world_size) : json()},
                     {"steps", run.steps},
                     {"step_ns", std::llround(run.all_steps.step.ns)},
                     {"error_ns", std::llround(run.all_steps.step.error_ns)},

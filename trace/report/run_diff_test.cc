@@ -94,6 +94,26 @@ TEST(RunDiffText, OneRunASideIsNoProof) {
   EXPECT_THAT(run_diff_markdown(twice), HasSubstr("| change | assumed interval |"));
 }
 
+TEST(RunDiffText, SaysOfHowManyRanksItIs) {
+  const auto said = [](int64_t world_size) {
+    auto before = side_of({20}, 1, 1e9), after = side_of({21}, 1, 1e9);
+    before[0].world_size = after[0].world_size = world_size;
+    const RunDiff diff = make_run_diff("a", "b", change_between(before, after), {});
+    const auto json = nlohmann::json::parse(diff_json(nullptr, &diff))["run"]["before"][0];
+    EXPECT_EQ(json["world_size"], world_size > 0 ? nlohmann::json(world_size) : nlohmann::json());
+    return run_diff_text(diff, {}) + run_diff_markdown(diff) + run_diff_benchmark(diff);
+  };
+  const std::string sentence = "Compared are the logs of 1 of 2 ranks";
+  const std::string text = said(2);
+  size_t count = 0;
+  for (size_t at = text.find(sentence); at != std::string::npos; at = text.find(sentence, at + 1)) {
+    ++count;
+  }
+  EXPECT_EQ(count, 3U) << "in each form";
+  EXPECT_THAT(said(1), Not(HasSubstr("ranks")));
+  EXPECT_THAT(said(0), Not(HasSubstr("ranks")));
+}
+
 // All steps differ by up to 20 % from run to run, the undisturbed ones hardly.
 RunDiff slower_in_noise(double ratio) {
   auto before = side_of({20, 24, 22, 18}, 1, 1e9), after = side_of({24, 20, 21, 25}, 1, 1e9);

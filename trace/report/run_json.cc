@@ -109,6 +109,7 @@ std::string run_figures_json(const RunVerdict& verdict) {
     if (value) figures["redline/" + name] = *value;
   };
   figures["redline/world_size"] = verdict.world_size;
+  figures["redline/ranks"] = verdict.ranks.size();
   figures["redline/steps"] = verdict.steps;
   figures["redline/seconds"] = static_cast<double>(verdict.end_ns - verdict.begin_ns) * 1e-9;
   figures["redline/steps_per_s"] = verdict.steps_per_s;

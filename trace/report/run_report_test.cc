@@ -109,6 +109,7 @@ TEST(RunReport, FiguresForTrackersAreFlatNumbers) {
   verdict.tokens_per_s = std::nullopt;
   const auto figures = nlohmann::json::parse(run_figures_json(verdict));
   EXPECT_EQ(figures["redline/steps"], 9000);
+  EXPECT_EQ(figures["redline/ranks"], 2) << "of which the samples are";
   EXPECT_FALSE(figures.contains("redline/tokens_per_s"));
   for (const auto& [name, value] : figures.items()) {
     EXPECT_TRUE(name.starts_with("redline/") && value.is_number()) << name;

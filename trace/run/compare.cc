@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/format.h"
 #include "base/statistics.h"
 
 namespace redline::trace {
@@ -125,7 +126,30 @@ class StepComparison {
   StepChange change_;
 };
 
+std::string logs_words(const RunFigures& run) {
+  return format_ranks(run.rank_numbers) + " of " + std::to_string(run.world_size);
+}
+
 }  // namespace
+
+std::optional<std::string> why_not_comparable(const std::vector<RunFigures>& before,
+                                              const std::vector<RunFigures>& after) {
+  std::vector<const RunFigures*> runs;
+  for (const auto* side : {&before, &after}) {
+    for (const RunFigures& run : *side) runs.push_back(&run);
+  }
+  const auto lacking = std::ranges::find_if(runs, &RunFigures::lacks_ranks);
+  if (lacking == runs.end()) return std::nullopt;
+  const RunFigures& one = **lacking;
+  for (const RunFigures* other : runs) {
+    if (other->world_size == one.world_size && other->rank_numbers == one.rank_numbers) continue;
+    return one.path + ": cannot be compared with " + other->path +
+           ": of this run there are the logs of " + logs_words(one) + ", of that one those of " +
+           logs_words(*other) +
+           ". Add the logs that are missing, or name one log of the same rank on each side";
+  }
+  return std::nullopt;
+}
 
 bool RunComparison::is_by_undisturbed() const {
   if (!undisturbed || !undisturbed->is_clear()) return false;

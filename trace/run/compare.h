@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "trace/run/run_difference.h"
@@ -71,6 +72,12 @@ struct RunComparison {
   }
   [[nodiscard]] bool is_clear() const { return step().is_clear(); }
 };
+
+/// Why the runs cannot be compared; nullopt if they can. The samples and the memory of a run whose
+/// logs are not all there are those of fewer ranks, which would pass for a change. So then all runs
+/// must have the logs of the same ranks.
+[[nodiscard]] std::optional<std::string> why_not_comparable(const std::vector<RunFigures>& before,
+                                                            const std::vector<RunFigures>& after);
 
 /// Both sides have at least one run. The intervals of the step that are shown miss the truth in
 /// `tail` of all cases: with two ways to find a change, each of them in half of it.

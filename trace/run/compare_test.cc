@@ -297,6 +297,36 @@ TEST(Change, IsForEqualWork) {
   EXPECT_NEAR(change_between({figures_of({})}, {unknown}).step().ratio.value, 2, 1e-6);
 }
 
+// A job of two ranks, of which there are these logs.
+RunFigures with_logs_of(const std::vector<int>& numbers, double step_ms = 20) {
+  std::vector<RankRun> ranks;
+  for (const int rank : numbers) {
+    StepLog log = work_log({.step_ms = step_ms}, rank);
+    log.path = "logs/rank" + std::to_string(rank);
+    log.world_size = 2;
+    ranks.push_back(summarise(log));
+  }
+  return *run_figures(std::move(ranks));
+}
+
+// Half the samples in the same time would pass for half the speed.
+TEST(Change, IsNotSaidOfRunsWithLogsOfOtherRanks) {
+  const RunFigures whole = with_logs_of({0, 1}), first = with_logs_of({0}),
+                   second = with_logs_of({1});
+  EXPECT_FALSE(whole.lacks_ranks());
+  EXPECT_TRUE(first.lacks_ranks());
+  EXPECT_EQ(why_not_comparable({first}, {whole}),
+            "logs/rank0: cannot be compared with logs/rank0: of this run there are the logs of "
+            "rank 0 of 2, of that one those of ranks 0, 1 of 2. Add the logs that are missing, or "
+            "name one log of the same rank on each side");
+  EXPECT_TRUE(why_not_comparable({whole}, {first}));
+  EXPECT_TRUE(why_not_comparable({first}, {second}));
+  EXPECT_TRUE(why_not_comparable({first, second}, {first}));
+  EXPECT_TRUE(why_not_comparable({first}, {figures_of({})})) << "a job of one rank";
+  EXPECT_FALSE(why_not_comparable({whole}, {figures_of({}), whole})) << "they know all samples";
+  EXPECT_FALSE(why_not_comparable({first, first}, {with_logs_of({0}, 40)}));
+}
+
 TEST(Change, NamesThePartThatGrew) {
   std::vector<RunFigures> before, after;
   for (uint32_t seed = 1; seed <= 4; ++seed) {

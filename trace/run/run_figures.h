@@ -38,8 +38,10 @@ struct RunFigures {
   std::string path;  ///< of the first rank's log
   int64_t begin_ns = 0;
   int64_t ranks = 0;
+  int64_t world_size = 0;         ///< 0: not known
+  std::vector<int> rank_numbers;  ///< of the ranks whose logs are there; empty if not known
   int64_t steps = 0;              ///< after the warm-up
-  std::optional<double> samples;  ///< in a step of all ranks together
+  std::optional<double> samples;  ///< in a step of all these ranks together
   StepFigures all_steps;
   /// Without what the program does seldom; nullopt if the run has too few steps, or if the others
   /// are slower because they wait for data.
@@ -47,6 +49,9 @@ struct RunFigures {
   /// The most that a rank held; nullopt if it is not known.
   std::optional<double> host_bytes;
   std::optional<double> device_bytes;
+
+  /// Whether the job had ranks whose logs are not there.
+  [[nodiscard]] bool lacks_ranks() const { return ranks < world_size; }
 };
 
 /// The figures of a run, given all its ranks; nullopt if it has too few steps after the warm-up.

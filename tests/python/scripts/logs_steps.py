@@ -16,6 +16,8 @@ def main():
     parser.add_argument("--step-ms", type=float, default=1)
     parser.add_argument("--wait-ms", type=float, default=0)
     parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--status", type=int, default=0)
     parser.add_argument("--then-hang", action="store_true")
     arguments = parser.parse_args()
@@ -24,7 +26,7 @@ def main():
     library.redline_log_step.argtypes = for_every
     if "REDLINE_LOG" in os.environ:
         folder, run = os.environ["REDLINE_LOG"].encode(), os.environ["REDLINE_LOG_RUN"].encode()
-        assert library.redline_log_open(folder, run, 0, 1) == 0
+        assert library.redline_log_open(folder, run, arguments.rank, arguments.ranks) == 0
     library.redline_log_know(DATA_WAIT)
     for _ in range(arguments.steps):
         library.redline_log_enter(DATA_WAIT)

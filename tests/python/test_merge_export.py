@@ -129,6 +129,21 @@ def test_a_report_on_a_merged_file_says_that_it_mixes_ranks(program, run, ranks,
     assert "merged" not in text and max(map(len, text.splitlines())) <= 80
 
 
+def test_a_merged_file_beside_its_ranks_is_left_out_and_named(program, run, ranks):
+    target = ranks / "all.pt.trace.json.gz"
+    run([program("redline"), "merge", ranks, "-o", target])
+    said = f"redline: {target}: left out, as redline merge made it of others; name it alone to read it\n"
+    done = run([program("redline"), "report", "--format", "json", ranks])
+    assert [trace["rank"] for trace in json.loads(done.stdout)["traces"]] == [0, 1]
+    assert done.stderr == said
+    done = run([program("redline"), "merge", ranks, "-o", ranks / "again.json"])
+    assert len(done.stdout.splitlines()) == 2 and done.stderr == said
+    done = run([program("redline"), "export", ranks, "--sqlite", ranks / "t.db"])
+    assert done.stderr == said
+    with sqlite3.connect(ranks / "t.db") as db:
+        assert db.execute("SELECT rank FROM traces ORDER BY 1").fetchall() == [(0,), (1,)]
+
+
 def test_export_tables(program, run, ranks, tmp_path):
     target = tmp_path / "t.db"
     for _ in range(2):

@@ -44,6 +44,7 @@ RecordedTrace recorded_trace(const Trace& trace) {
   const Metadata& metadata = trace.metadata();
   RecordedTrace recorded;
   recorded.member = {recording_of(trace), metadata.rank, metadata.world_size, trace.end_ns()};
+  recorded.is_merged = member_of(trace, "redline_merge", "ranks").is_array();
   const auto thread = std::ranges::find(trace.tracks(), TrackKind::kCpuThread, &Track::kind);
   if (thread == trace.tracks().end()) return recorded;
   recorded.process = metadata.host + " " + std::string(trace.string(thread->pid));
@@ -57,8 +58,10 @@ std::vector<bool> superseded(std::span<const RecordedTrace> traces) {
   std::vector<bool> result(traces.size());
   std::vector<size_t> named;
   std::vector<RecordingMember> members;
+  const bool has_others = !std::ranges::all_of(traces, &RecordedTrace::is_merged);
   for (size_t i = 0; i < traces.size(); ++i) {
-    if (traces[i].member.recording.empty()) continue;
+    result[i] = has_others && traces[i].is_merged;
+    if (result[i] || traces[i].member.recording.empty()) continue;
     members.push_back(traces[i].member);
     named.push_back(i);
   }
@@ -83,6 +86,21 @@ std::vector<bool> superseded(std::span<const RecordedTrace> traces) {
   }
   return result;
 }
+
+namespace {
+
+// What the file says before its events tells. That of many ranks is long.
+bool is_merged(const std::string& file) {
+  ReadOptions head;
+  head.threads = 1;
+  for (const uint64_t bytes : {64 << 10, 8 << 20}) {
+    head.most_text_bytes = bytes;
+    if (const auto trace = read_trace(file, head)) return recorded_trace(**trace).is_merged;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::vector<std::string> paths_of(std::span<const std::shared_ptr<const Trace>> traces) {
   std::vector<std::string> paths;
@@ -117,6 +135,11 @@ std::vector<std::string> notes_on_left_out(const std::vector<std::string>& paths
     int64_t left_out = 0, superseded = 0;
     for (const std::string& file : *files) {
       if (known.contains(fs::canonical(file, ignored))) continue;
+      if (is_merged(file)) {
+        notes.push_back(fmt::format(
+            "{}: left out, as redline merge made it of others; name it alone to read it", file));
+        continue;
+      }
       const std::string process = process_in_name(file);
       ++(!process.empty() && processes.contains(process) ? superseded : left_out);
     }

@@ -24,6 +24,7 @@ struct RecordedTrace {
   /// traces.
   std::string ring_process;
   Interval ring_span;
+  bool is_merged = false;  ///< `redline merge` made it of others
 };
 [[nodiscard]] RecordedTrace recorded_trace(const Trace& trace);
 
@@ -40,6 +41,7 @@ struct RecordedTrace {
 ///   recording.
 /// - Of a flight recorder, which writes its last seconds at a hang, and again when the process
 ///   ends, all that hold time that a later one of the process holds, too.
+/// - Those that `redline merge` made, beside others: they hold what those hold.
 [[nodiscard]] std::vector<bool> superseded(std::span<const RecordedTrace> traces);
 
 /// A sentence for each of `paths` that is a folder with more readable files than `read`, the files

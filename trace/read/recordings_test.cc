@@ -106,6 +106,32 @@ TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
   EXPECT_THAT(more_notes, IsEmpty());
 }
 
+TEST(Recordings, AMergedFileBesideItsRanksIsLeftOutAndMentioned) {
+  const std::string folder = ::testing::TempDir() + "merged_test." + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const auto write = [&](const std::string& name, const std::string& top) {
+    const std::string path = folder + "/" + name + ".pt.trace.json";
+    redline::testing::TraceText text;
+    text.cpu_op("aten::mm", 0, 100).rank(0, 2).top(top);
+    std::ofstream(path) << text.str();
+    return path;
+  };
+  constexpr const char* kMerge = R"("redline_merge": {"ranks": [{"rank": 0}, {"rank": 1}]})";
+  const std::string merged = write("all", kMerge);
+  const auto alone = read_traces({folder});
+  const std::string rank = write("node_7.1", R"("run": {"recording": "11.1"})");
+  const auto traces = read_traces({folder});
+  const auto named = read_traces({folder, merged});
+  std::vector<std::string> notes;
+  if (traces) notes = notes_on_left_out({folder}, paths_of(*traces));
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(alone && traces && named);
+  EXPECT_THAT(paths_of(*alone), ElementsAre(merged));
+  EXPECT_THAT(paths_of(*traces), ElementsAre(rank));
+  EXPECT_THAT(notes, ElementsAre(merged + ": left out, as redline merge made it of others; name "
+                                          "it alone to read it"));
+}
+
 TEST(Recordings, WhatIsLeftOutIsOfTheSameProcessOrOfAnother) {
   const std::string folder = ::testing::TempDir() + "processes_test." + std::to_string(getpid());
   std::filesystem::create_directory(folder);

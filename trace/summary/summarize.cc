@@ -164,7 +164,10 @@ void keep_latest(Summaries& summaries) {
   std::vector<bool> is_left_out(ranks.size());
   for (const auto& [folder, members] : folders) {
     std::vector<RecordedTrace> recorded;
-    for (const size_t i : members) recorded.push_back(ranks[i].facts.recorded);
+    for (const size_t i : members) {
+      recorded.push_back(ranks[i].facts.recorded);
+      recorded.back().is_merged = ranks[i].facts.merged_ranks > 0;  // also of a file of summaries
+    }
     const std::vector<bool> of_folder = superseded(recorded);
     for (size_t i = 0; i < members.size(); ++i) is_left_out[members[i]] = of_folder[i];
   }

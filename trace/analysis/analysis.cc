@@ -4,6 +4,7 @@
 #include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -319,7 +320,15 @@ int64_t dropped_events(const Trace& trace) {
 }
 
 int64_t merged_ranks(const Trace& trace) {
-  return static_cast<int64_t>(recorder_value(trace, "redline_merge", "ranks").size());
+  std::set<int64_t> ranks;
+  int64_t unknown = 0;
+  for (const auto& merged : recorder_value(trace, "redline_merge", "ranks")) {
+    const bool is_known =
+        merged.is_object() && merged.contains("rank") && merged["rank"].is_number_integer();
+    if (is_known) ranks.insert(merged["rank"].get<int64_t>());
+    if (!is_known) ++unknown;
+  }
+  return std::ssize(ranks) + unknown;
 }
 
 }  // namespace redline::trace

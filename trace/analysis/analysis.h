@@ -74,8 +74,8 @@ struct CpuPrecision {
 /// ("redline": {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
 [[nodiscard]] int64_t dropped_events(const Trace& trace);
 
-/// How many ranks `redline merge` put into the file; 0 in any other. Such a file mixes its ranks:
-/// its steps, sums and lanes are those of all ranks together.
+/// How many ranks `redline merge` put into the file, windows of one counted once; 0 in any other.
+/// Such a file mixes its ranks: its steps, sums and lanes are those of all ranks together.
 [[nodiscard]] int64_t merged_ranks(const Trace& trace);
 
 }  // namespace redline::trace

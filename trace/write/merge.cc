@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/file.h"
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/matched_collectives.h"
+#include "trace/read/recordings.h"
 #include "trace/write/rewrite.h"
 
 namespace redline::trace {
@@ -54,23 +54,42 @@ std::string label_of(const Trace& trace) {
   return std::filesystem::path(trace.path()).filename().string();
 }
 
-// Hands out pids so that no two ranks share one.
+// Hands out pids so that no two ranks share one. Windows of one process keep theirs.
 class Pids {
  public:
-  std::map<std::string, std::string, std::less<>> of(const Trace& trace, const std::string& label) {
-    std::map<std::string, std::string, std::less<>> renamed;
-    std::set<std::string> own;
-    for (const Track& track : trace.tracks()) own.emplace(trace.string(track.pid));
-    for (const Counter& counter : trace.counters()) own.emplace(trace.string(counter.pid));
+  using Renamed = std::map<std::string, std::string, std::less<>>;
+
+  Renamed of(const Trace& trace, const std::string& label) {
+    const std::set<std::string> own = pids_of(trace);
+    Renamed renamed;
+    Renamed& given = given_to(trace);
     for (const std::string& pid : own) {
-      const std::string free = used_.contains(pid) ? free_pid(pid, label, own) : pid;
-      if (free != pid) renamed[pid] = free;
-      used_.insert(free);
+      const auto [entry, is_new] = given.try_emplace(pid, pid);
+      if (is_new && used_.contains(pid)) entry->second = free_pid(pid, label, own);
+      if (entry->second != pid) renamed[pid] = entry->second;
+      used_.insert(entry->second);
     }
     return renamed;
   }
 
  private:
+  struct Process {
+    Renamed pids;
+    int64_t end_ns = INT64_MIN;
+  };
+
+  /// What the earlier windows of the same process got. Windows that overlap, as copies of one trace
+  /// do, need their own: slices would cover each other. So do those of no rank, as processes of two
+  /// containers may have one PID.
+  Renamed& given_to(const Trace& trace) {
+    const auto rank = trace.metadata().rank;
+    const std::string name = recorded_trace(trace).process;
+    Process& process = processes_[{rank.value_or(0), name}];
+    if (!rank || name.empty() || trace.begin_ns() < process.end_ns) process.pids.clear();
+    process.end_ns = trace.end_ns();
+    return process.pids;
+  }
+
   // Numbers stay numbers, because readers expect them: a multiple of ten million, which is above
   // Linux' largest pid, is added.
   [[nodiscard]] std::string free_pid(const std::string& pid, const std::string& label,
@@ -88,6 +107,7 @@ class Pids {
   }
 
   std::set<std::string> used_;
+  std::map<std::pair<int, std::string>, Process> processes_;
 };
 
 // Shifts the correlation numbers of each trace behind those of the trace before.

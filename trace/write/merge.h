@@ -1,9 +1,9 @@
 // The traces of several ranks as one file, on the clock of the first one.
 //
-// Every row keeps its pid if no other rank has it; else it gets a free one, so that a GPU or a
-// process of one rank is never mistaken for another's. Processes bear their rank ("rank 1 ·
-// python"), correlation and flow numbers are unique over all ranks, and what each file said of its
-// process stays under "redline_merge".
+// Every row keeps its pid if no other rank has it, also in a later window of its process; else it
+// gets a free one, so that a GPU or a process of one rank is never mistaken for another's.
+// Processes bear their rank ("rank 1 · python"), correlation and flow numbers are unique over all
+// ranks, and what each file said of its process stays under "redline_merge".
 #pragma once
 
 #include <atomic>

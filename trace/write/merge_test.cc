@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/trace_text.h"
+#include "trace/analysis/analysis.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/reader.h"
 
@@ -202,6 +203,64 @@ TEST_F(Merge, APidThatIsTakenBecomesAFreeOne) {
                         "9223372036854775807|b.json", "b.json b.json t|b.json",
                         "9223372036844775806|b.json", "b.json 9223372036854775807|b.json",
                         "9223372036854775806|c.json"));
+}
+
+TEST_F(Merge, WindowsOfOneProcessKeepItsRows) {
+  const auto window = [](int rank, int pid, int64_t begin_ns) {
+    TraceText text;
+    text.rank(rank, 2).cpu_op("op", begin_ns, begin_ns + 100, {.pid = std::to_string(pid)});
+    text.kernel("gemm", begin_ns + 100, begin_ns + 900, on_stream(7));
+    return *parse_trace("w", text.str());
+  };
+  const auto pids = [&](const Traces& traces) {
+    std::set<std::string> found;
+    const auto trace = merged(traces);
+    for (const Track& track : trace->tracks()) found.emplace(trace->string(track.pid));
+    EXPECT_EQ(trace->slice_count(), 2 * traces.size());
+    return found;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(pids({window(0, 7, 1'000), window(0, 7, 2'000), window(1, 8, 1'000)}),
+              ElementsAre("0", "10000000", "7", "8"));
+  EXPECT_EQ(merged_ranks(**read_trace(path("all.json.gz"))), 2);
+  EXPECT_THAT(pids({window(1, 7, 1'000), window(0, 7, 1'000), window(0, 7, 2'000)}),
+              ElementsAre("0", "10000000", "10000007", "7"));
+  EXPECT_THAT(pids({window(0, 7, 1'000), window(0, 7, 1'500)}),
+              ElementsAre("0", "10000000", "10000007", "7"))
+      << "they overlap";
+  EXPECT_THAT(pids({window(0, 7, 1'000), window(0, 8, 2'000)}),
+              ElementsAre("0", "10000000", "7", "8"))
+      << "the rank was started again";
+  EXPECT_EQ(merged_ranks(**read_trace(path("all.json.gz"))), 1);
+}
+
+// Processes without slices: each event has its own rank's pid, and the pid its rank.
+TEST_F(Merge, CountersAndInstantsAloneKeepTheirRank) {
+  const auto rank = [](int number) {
+    TraceText text;
+    text.rank(number, 2).cpu_op("op", 1'000, 1'100, {.pid = "500"});
+    text.event(R"({"ph": "C", "name": "watts", "pid": 900, "ts": 1, "args": {"W": 5}})");
+    text.event(R"({"ph": "i", "s": "p", "name": "mark", "pid": 501, "tid": 1, "ts": 1})");
+    text.event(R"({"ph": "i", "s": "g", "name": "end", "pid": "", "tid": "", "ts": 1})");
+    return *parse_trace("r" + std::to_string(number), text.str());
+  };
+  ASSERT_TRUE(merge_traces(Traces{rank(0), rank(1)}, path("all.json")));
+  std::ifstream file(path("all.json"));
+  std::map<std::string, std::string> names;
+  std::set<std::string> events;
+  const json text = json::parse(file);
+  for (const json& event : text["traceEvents"]) {
+    if (event["name"] == "process_name") names[event["pid"].dump()] = event["args"]["name"];
+    if (event["ph"] == "C" || event["ph"] == "i") {
+      events.insert(event["name"].get<std::string>() + " " + event["pid"].dump());
+    }
+  }
+  EXPECT_THAT(events, ::testing::ElementsAre("end \"\"", "mark 10000501", "mark 501",
+                                             "watts: W 10000900", "watts: W 900"));
+  const std::map<std::string, std::string> expected = {
+      {"500", "rank 0 · "},      {"501", "rank 0 · "},      {"900", "rank 0 · "},
+      {"10000500", "rank 1 · "}, {"10000501", "rank 1 · "}, {"10000900", "rank 1 · "}};
+  EXPECT_EQ(names, expected);
 }
 
 TEST_F(Merge, CorrelationsOfEachRankFollowThoseBefore) {

@@ -77,6 +77,9 @@ class Rewriting {
   uint64_t write_rows(uint64_t first_process) {
     uint64_t processes = 0;
     StringId last_pid;
+    // The model keeps no name of a process that has counters or instants only. Its rank is known.
+    std::set<std::string> unnamed;
+    if (!options_.process_prefix.empty()) unnamed = pids_of(trace_);
     for (const Track& track : trace_.tracks()) {
       if (processes == 0 || track.pid != last_pid) {
         write_process(track, first_process + processes++);
@@ -84,6 +87,10 @@ class Rewriting {
       }
       if (track.thread_name) write_row_info(track, "thread_name", "name", track.thread_name, "");
       write_sort_index(track, "thread_sort_index", track.sort_index);
+      unnamed.erase(std::string(trace_.string(track.pid)));
+    }
+    for (const std::string& pid : unnamed) {
+      write_row_info(pid, "0", "process_name", "name", options_.process_prefix);
     }
     return processes;
   }
@@ -284,29 +291,35 @@ class Rewriting {
     write_sort_index(track, "process_sort_index", static_cast<int64_t>(sort_index));
   }
 
-  TextBuffer& begin_row_info(const Track& track, std::string_view what) {
+  TextBuffer& begin_row_info(std::string_view pid, std::string_view tid, std::string_view what) {
     TextBuffer& text = writer_.begin_event();
     text.literal("{\"ph\": \"M\", \"cat\": \"__metadata\", \"name\": \"");
     text.text(what);
     text.literal("\"");
-    write_track(text, track);
+    write_row(text, pid, tid);
     write_time(text, trace_.begin_ns());
     return text;
   }
 
   void write_row_info(const Track& track, std::string_view what, std::string_view key,
                       StringId value, const std::string& prefix) {
-    TextBuffer& text = begin_row_info(track, what);
+    write_row_info(trace_.string(track.pid), trace_.string(track.tid), what, key,
+                   prefix + std::string(trace_.string(value)));
+  }
+
+  void write_row_info(std::string_view pid, std::string_view tid, std::string_view what,
+                      std::string_view key, const std::string& value) {
+    TextBuffer& text = begin_row_info(pid, tid, what);
     text.literal(", \"args\": {\"");
     text.text(key);
     text.literal("\": ");
-    text.quoted(prefix + std::string(trace_.string(value)));
+    text.quoted(value);
     text.literal("}");
     end(text);
   }
 
   void write_sort_index(const Track& track, std::string_view what, int64_t value) {
-    TextBuffer& text = begin_row_info(track, what);
+    TextBuffer& text = begin_row_info(trace_.string(track.pid), trace_.string(track.tid), what);
     text.literal(", \"args\": {\"sort_index\": ");
     text.integer(value);
     text.literal("}");
@@ -338,6 +351,20 @@ bool TraceRewriter::add(const Trace& trace, const RewriteOptions& options) {
   rewriting.write_instants();
   rewriting.write_counters();
   return true;
+}
+
+std::set<std::string> pids_of(const Trace& trace) {
+  std::set<std::string> pids;
+  for (const Track& track : trace.tracks()) pids.emplace(trace.string(track.pid));
+  for (const Counter& counter : trace.counters()) pids.emplace(trace.string(counter.pid));
+  TextCursor text(trace);
+  for (const Instant& instant : trace.instants()) {
+    if (instant.track) continue;
+    const RawEvent event = scan_event(text.event_text(instant.text_offset), 0).event;
+    pids.insert(decode_string(unquote(event.pid)));
+  }
+  pids.erase("");  // of an instant of the whole trace
+  return pids;
 }
 
 int64_t base_of(const Trace& trace, int64_t shift_ns) {

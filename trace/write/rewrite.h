@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -45,6 +46,9 @@ class TraceRewriter {
   uint64_t last_flow_id_ = 0;
   uint64_t process_count_ = 0;
 };
+
+/// The pids of all rows and events that have one.
+[[nodiscard]] std::set<std::string> pids_of(const Trace& trace);
 
 /// The header of a file that holds `trace`: its base, and its top-level values as entries, without
 /// those that every file gets anew.

@@ -210,6 +210,8 @@ M "thread_sort_index", "pid": 11, "tid": "-234567890123456789", "ts": 2.000, "ar
 M "process_name", "pid": -5, "tid": "-0", "ts": 2.000, "args": {"name": "p "}},
 M "process_sort_index", "pid": -5, "tid": "-0", "ts": 2.000, "args": {3}},
 M "thread_sort_index", "pid": -5, "tid": "-0", "ts": 2.000, "args": {0}},
+M "process_name", "pid": 4, "tid": 0, "ts": 2.000, "args": {"name": "p "}},
+M "process_name", "pid": "GPU 0", "tid": 0, "ts": 2.000, "args": {"name": "p "}},
 X "", "name": "pair", "pid": "a", "tid": "stream 9", "ts": 2.000, "dur": 1.001, "args": {}},
 X "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 6.004, "dur": 1.001, "args": {"x": 1, "correlation": 109}},
 X "cuda_runtime", "name": "launch", "pid": 11, "tid": 1, "ts": 3.101, "dur": 0.100, "args": {"correlation": 109}},

@@ -309,16 +309,17 @@ void Export::add_slices(const Trace& trace, const HostTree& tree) {
 
 // Arrays are stored as they stand in the file: "[32, 1, 1]".
 void Export::add_kernel_facts(std::string_view args) {
-  std::string_view grid, block, registers, shared_memory, occupancy;
+  std::string grid, block;
+  std::string_view registers, shared_memory, occupancy;
   for_each_member(args, [&](std::string_view key, std::string_view json) {
-    if (key == "grid") grid = json;
-    if (key == "block") block = json;
+    if (key == "grid") grid = repaired(json);
+    if (key == "block") block = repaired(json);
     if (key == "registers per thread") registers = json;
     if (key == "shared memory") shared_memory = json;
     if (key == "est. achieved occupancy %") occupancy = json;
     return true;
   });
-  const auto text = [&](std::string_view json) {
+  const auto text = [&](const std::string& json) {
     if (json.empty()) return static_cast<void>(kernels_.null());
     kernels_.add(json);
   };

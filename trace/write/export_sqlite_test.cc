@@ -138,6 +138,12 @@ class ExportSqlite : public ::testing::Test {
 TEST_F(ExportSqlite, WhatIsNoTextIsReplacedAndTheRestStays) {
   ASSERT_TRUE(export_sqlite(Traces{with_bytes_of_no_text()}, path(), {.args = true}));
   EXPECT_THAT(query("SELECT args FROM slices"), ElementsAre("{\"a\\n\": \"b\xEF\xBF\xBDä\"}"));
+  const std::string args = "\"grid\": [\"\xFF\"], \"block\": [\"\xFE\", 2]";
+  const auto kernel =
+      parse_trace("kernel", TraceText().slice("kernel", "gemm", 0, 10, {.args = args}).str());
+  ASSERT_TRUE(export_sqlite(Traces{*kernel}, path()));
+  EXPECT_THAT(query("SELECT grid, block FROM kernels"),
+              ElementsAre("[\"\xEF\xBF\xBD\"]|[\"\xEF\xBF\xBD\", 2]"));
 }
 
 TEST_F(ExportSqlite, EveryTableHoldsWhatTheTracesSay) {

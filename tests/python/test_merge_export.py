@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pathlib
 import signal
 import sqlite3
 
@@ -222,3 +223,16 @@ def test_two_at_once_both_write_the_file_whole(command, option, name, program, r
     else:
         with sqlite3.connect(target) as db:
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_an_interrupt_of_summarize_says_that_nothing_was_written(program, start, big, tmp_path):
+    target = tmp_path / "a.summary.jsonl"
+    with start([program("redline"), "summarize", big, "-o", target]) as process:
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        caught = 1 << (signal.SIGINT - 1)
+        while not int(status.read_text().split("SigCgt:")[1].split()[0], 16) & caught:  # until it reads
+            pass
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (1, "redline: interrupted: nothing was written\n")
+    assert not target.exists()

@@ -134,6 +134,7 @@ void add_summaries(std::istream& lines, const std::string& name, Summaries& summ
   const auto names = std::make_shared<StringTable>();
   std::string text;
   for (size_t number = 1; std::getline(lines, text); ++number) {
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;  // where files were joined
     auto line = read_summary_line(text, names);
     if (!line) {
       summaries.unreadable.push_back(

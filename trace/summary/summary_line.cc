@@ -229,10 +229,18 @@ std::string unreadable_line(const ReadError& error) {
 tl::expected<SummaryLine, std::string> read_summary_line(
     std::string_view line, const std::shared_ptr<StringTable>& names) {
   const json object = json::parse(line, nullptr, false);
-  if (!object.is_object() || object.value("schema", "") != kSummarySchema) {
+  const auto text_of = [&](const char* key) {
+    const bool is_text = object.is_object() && object.contains(key) && object[key].is_string();
+    return is_text ? object[key].get<std::string>() : std::string();
+  };
+  const std::string schema = text_of("schema"), version = text_of("version");
+  if (!schema.starts_with(kSummarySchema.substr(0, kSummarySchema.find('/') + 1))) {
     return tl::unexpected(std::string("is no summary of a rank"));
   }
-  const std::string version = object.value("version", "");
+  if (schema != kSummarySchema) {
+    return tl::unexpected("has the form " + schema + ", this Redline reads " +
+                          std::string(kSummarySchema) + ": summarize the traces anew");
+  }
   if (version != REDLINE_VERSION) {
     return tl::unexpected("is of Redline " + version +
                           ", this is " REDLINE_VERSION ": summarize the traces anew");

@@ -160,14 +160,25 @@ TEST_F(SummaryFiles, ThatAreDamagedAreLeftOutAndNamed) {
   const size_t second = lines.find('\n') + 1;
   const std::string other = "{\"schema\":\"redline.summary/1\",\"version\":\"0.0.1\"}\n";
   Summaries all;
-  std::istringstream damaged(lines.substr(0, second + second / 2) + "\n" + other +
-                             unreadable_line({"x: no trace", "x"}));
+  std::istringstream damaged(
+      lines.substr(0, second + second / 2) + "\n" + other + unreadable_line({"x: no trace", "x"}) +
+      "{\"schema\":\"redline.summary/2\",\"version\":\"0.2.0\"}\n" + "{\"schema\":5}\n");
   add_summaries(damaged, "a.jsonl", all);
   EXPECT_EQ(all.ranks.size(), 1U);
-  ASSERT_EQ(all.unreadable.size(), 3U);
+  ASSERT_EQ(all.unreadable.size(), 5U);
+  EXPECT_THAT(all.unreadable[3].message, HasSubstr("line 5 has the form redline.summary/2, this"));
+  EXPECT_EQ(all.unreadable[4].message, "a.jsonl: line 6 is no summary of a rank");
   EXPECT_EQ(all.unreadable[0].message, "a.jsonl: line 2 is no summary of a rank");
   EXPECT_THAT(all.unreadable[1].message, HasSubstr("line 3 is of Redline 0.0.1"));
   EXPECT_EQ(all.unreadable[2].message, "x: no trace");
+}
+
+TEST_F(SummaryFiles, MayBeJoinedWithEmptyLinesBetween) {
+  std::istringstream joined(lines_of({0}) + "\n" + lines_of({1}) + " \r\n");
+  Summaries all;
+  add_summaries(joined, "a.jsonl", all);
+  EXPECT_EQ(all.ranks.size(), 2U);
+  EXPECT_THAT(all.unreadable, ::testing::IsEmpty());
 }
 
 TEST_F(SummaryFiles, ThatCannotBeReadToTheirEndAreNamed) {

@@ -334,9 +334,12 @@ class Knobs:
 
 def _limit_device_memory(limit):
     """Makes the allocator raise a real OutOfMemoryError beyond `limit` bytes on a device."""
+    current = torch.cuda.current_device()
     for device in range(torch.cuda.device_count()):
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, limit / total), device)
+    if torch.cuda.current_device() != current:  # older torch makes each device the current one
+        torch.cuda.set_device(current)
 
 
 def install():

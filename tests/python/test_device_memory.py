@@ -58,3 +58,41 @@ def test_what_is_held_between_steps_is_the_least_that_a_check_saw(run, python, r
     assert done.returncode == 0, done.stderr
     ((sent, _),) = json.loads(done.stdout)
     assert (sent["device"], sent["memory"], sent["resting"]) == (1, 30 * GIB, 3 * GIB)
+
+
+LIMIT = """
+import json, types, torch
+from redline._knobs import _limit_device_memory
+
+def limit(moves):
+    state = {"current": 1, "fractions": [], "set": []}
+
+    def fraction(share, device):
+        state["fractions"].append([device, share])
+        state["current"] = device if moves else state["current"]
+
+    def set_device(device):
+        state["set"].append(device)
+        state["current"] = device
+
+    torch.cuda.device_count = lambda: 4
+    torch.cuda.current_device = lambda: state["current"]
+    torch.cuda.set_device = set_device
+    torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(total_memory=80)
+    torch.cuda.set_per_process_memory_fraction = fraction
+    _limit_device_memory(20)
+    return state
+
+print(json.dumps([limit(moves) for moves in (True, False)]))
+"""
+
+
+def test_a_memory_limit_leaves_the_current_gpu(run, python, repo_root):
+    """In older torch, setting the fraction of a GPU makes it the current one."""
+    done = run([python, "-c", LIMIT], environment={"PYTHONPATH": str(repo_root / "python")})
+    assert done.returncode == 0, done.stderr
+    older, newer = json.loads(done.stdout)
+    for state in (older, newer):
+        assert state["current"] == 1
+        assert state["fractions"] == [[device, 0.25] for device in range(4)]
+    assert newer["set"] == [], "this would begin a context"

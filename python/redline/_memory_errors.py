@@ -19,7 +19,12 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from redline._library import RecorderError, libraries
 
 # outcome.cc of the tuner looks for the same texts on stderr.
-_DEVICE = re.compile(r"(CUDA|HIP|XPU|MPS)( error:)? (backend )?out of memory|CU(BLAS|DNN)_STATUS_ALLOC_FAILED")
+_DEVICE = re.compile(
+    r"(CUDA|HIP|XPU|MPS)( error:)? (backend )?out of memory"
+    r"|((Triton Error \[(CUDA|HIP)\]|(CUDA|HIP) driver error):|[Cc]uda failure).*out of memory"
+    r"|((CU|HIP)BLAS|CUDNN)_STATUS_ALLOC_FAILED|miopenStatusAllocFailed"
+    r"|^Out of memory allocating|RESOURCE_EXHAUSTED: Out of memory while"
+)
 _HOST = re.compile(r"DefaultCPUAllocator: (can't allocate|not enough) memory|could not create a primitive$")
 _COMPILERS = ("torch._inductor", "torch._dynamo", "triton")
 _SEEN = ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_char_p)
@@ -29,14 +34,12 @@ def outcome_of(error):
     """gpu_oom, host_oom, or None for any other exception."""
     if isinstance(error, torch.OutOfMemoryError):
         return "gpu_oom"
-    if isinstance(error, MemoryError):
-        return "host_oom"
-    if not isinstance(error, RuntimeError):
+    if not isinstance(error, (RuntimeError, MemoryError)):
         return None
     text = str(error)
-    if _DEVICE.search(text):
+    if _DEVICE.search(text):  # CuPy's is a MemoryError
         return "gpu_oom"
-    return "host_oom" if _HOST.search(text) else None
+    return "host_oom" if isinstance(error, MemoryError) or _HOST.search(text) else None
 
 
 class MemoryErrors:

@@ -39,9 +39,15 @@ struct Pattern {
 constexpr Pattern kPatterns[] = {
     {R"(torch\.(cuda\.)?OutOfMemoryError)", Outcome::kGpuOom},
     {R"((CUDA|HIP|XPU|MPS)( error:)? (backend )?out of memory)", Outcome::kGpuOom},
-    {R"(cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED)",
+    // Of Triton, of CUDA's driver (symmetric memory, expandable segments) and of NCCL.
+    {R"(((Triton Error \[(CUDA|HIP)\]|(CUDA|HIP) driver error):|[Cc]uda failure).*out of memory)",
      Outcome::kGpuOom},
-    {R"(Failed to CUDA (c|m)alloc|ncclUnhandledCudaError.*out of memory)", Outcome::kGpuOom},
+    {R"(cudaErrorMemoryAllocation|(CU|HIP)BLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED)",
+     Outcome::kGpuOom},
+    {R"(miopenStatusAllocFailed|Failed to CUDA (c|m)alloc)", Outcome::kGpuOom},
+    // CuPy's and JAX's.
+    {R"(OutOfMemoryError: Out of memory allocating|RESOURCE_EXHAUSTED: Out of memory while)",
+     Outcome::kGpuOom},
     {R"(insufficient shared memory \(shm\)|unable to (allocate|open|mmap) .*shared memory)",
      Outcome::kShmFull},
     {R"(unable to write to file </torch_|/dev/shm.*No space left on device)", Outcome::kShmFull},

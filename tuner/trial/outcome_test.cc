@@ -41,6 +41,23 @@ constexpr TextCase kTexts[] = {
      Outcome::kGpuOom},
     {"RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", Outcome::kGpuOom},
     {"host:7:99 [0] NCCL WARN Failed to CUDA calloc async 608 bytes", Outcome::kGpuOom},
+    {"RuntimeError: Triton Error [CUDA]: out of memory", Outcome::kGpuOom},
+    {"RuntimeError: Triton Error [HIP]:  Code: 2, Message: out of memory", Outcome::kGpuOom},
+    {"RuntimeError: CUDA driver error: out of memory", Outcome::kGpuOom},
+    {"torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1, unhandled cuda "
+     "error, NCCL version 2.21.5\nncclUnhandledCudaError: Call to CUDA function failed.\n"
+     "Last error:\nCuda failure 2 'out of memory'",
+     Outcome::kGpuOom},
+    {"RuntimeError: CUDA error: HIPBLAS_STATUS_ALLOC_FAILED when calling `hipblasCreate(handle)`",
+     Outcome::kGpuOom},
+    {"RuntimeError: miopenStatusAllocFailed", Outcome::kGpuOom},
+    {"cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,000,000,000 bytes (allocated "
+     "so "
+     "far: 0 bytes).",
+     Outcome::kGpuOom},
+    {"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
+     "allocate 17179869184 bytes.",
+     Outcome::kGpuOom},
     {"RuntimeError: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
      "allocate memory: you tried to allocate 4294967296 bytes. Error code 12 (Cannot allocate "
      "memory)",

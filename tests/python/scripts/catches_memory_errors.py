@@ -39,10 +39,20 @@ class Model(nn.Linear):
         return Grows.apply(outputs) if WHERE == "backward" else outputs
 
 
+class CupyError(MemoryError):
+    """As cupy.cuda.memory.OutOfMemoryError is."""
+
+
 class Loss(nn.Module):
     def forward(self, outputs):
         if WHERE == "loss":
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        if WHERE == "triton":
+            raise RuntimeError("Triton Error [CUDA]: out of memory")
+        if WHERE == "nccl":
+            raise RuntimeError("Call to CUDA function failed.\nLast error:\nCuda failure 2 'out of memory'")
+        if WHERE == "cupy":
+            raise CupyError("Out of memory allocating 8,000,000,000 bytes (allocated so far: 0 bytes).")
         return outputs.square().mean()
 
 

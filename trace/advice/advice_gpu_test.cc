@@ -476,5 +476,17 @@ TEST(AdviceGpu, AWaitForABusyGpuIsNoStartUp) {
   }
 }
 
+TEST(AdviceGpu, TheSmallTuringsHaveNoTensorCores) {
+  const auto advice = [](const char* name) {
+    return advice_on(gpu_step(60 * kMs, "turing_sgemm_128x64_nn", gpu(name, 7, 5)));
+  };
+  for (const char* name : {"NVIDIA GeForce GTX 1660 Ti", "NVIDIA GeForce MX450", "NVIDIA T600"}) {
+    EXPECT_THAT(advice(name), Not(HasRule("tensor_cores_unused"))) << name;
+  }
+  for (const char* name : {"NVIDIA GeForce RTX 2080", "Tesla T4"}) {
+    EXPECT_THAT(advice(name), HasRule("tensor_cores_unused")) << name;
+  }
+}
+
 }  // namespace
 }  // namespace redline::trace

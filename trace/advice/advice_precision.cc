@@ -51,11 +51,20 @@ Rates rates_of(const DeviceProperties& device) {
           rates.half / 2};
 }
 
+// The small GPUs of the Turing generation have none (TU116, TU117), although their capability
+// is 7.5.
+bool has_tensor_cores(const DeviceProperties& device) {
+  constexpr auto kSmallTuring = std::to_array<std::string_view>(
+      {"GTX 16", "MX450", "MX550", "T400", "T500", "T550", "T600", "T1000", "T1200", "T2000"});
+  const auto is_named = [&](std::string_view name) { return contains(device.name, name); };
+  return device.compute_major >= kFirstTensorCores && !std::ranges::any_of(kSmallTuring, is_named);
+}
+
 const DeviceProperties* tensor_core_device(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
   if (analysis.gpus.empty()) return nullptr;
   const DeviceProperties* device = properties_of(analysis, analysis.gpus.front().device);
-  return device != nullptr && device->compute_major >= kFirstTensorCores ? device : nullptr;
+  return device != nullptr && has_tensor_cores(*device) ? device : nullptr;
 }
 
 // The time in which kernels of this kind run and no other device work does.

@@ -21,13 +21,15 @@ class Queue {
  public:
   void begin_at(int64_t time_ns) { at_ns_ = time_ns; }
 
-  void change(int64_t time_ns, int by) {
+  /// `launches`: as `by`, but a graph counts as one, however many kernels it has.
+  void change(int64_t time_ns, int by, int launches) {
     const int64_t passed_ns = time_ns - at_ns_;
     at_ns_ = time_ns;
     span_ns_ += passed_ns;
     area_ += static_cast<double>(length_) * static_cast<double>(passed_ns);
-    if (length_ >= static_cast<int64_t>(kFullQueue)) full_ns_ += passed_ns;
+    if (launched_ >= static_cast<int64_t>(kFullQueue)) full_ns_ += passed_ns;
     length_ += by;
+    launched_ += launches;
     const auto index = static_cast<size_t>(std::max<int64_t>(0, length_));
     if (index >= samples_.size()) samples_.resize(index + 1);
     ++samples_[index];
@@ -43,37 +45,50 @@ class Queue {
   int64_t span_ns_ = 0;
   int64_t full_ns_ = 0;
   int64_t length_ = 0;
+  int64_t launched_ = 0;
   double area_ = 0;
   std::vector<int64_t> samples_;  // by length
 };
 
-constexpr auto kBefore = [](int64_t left, int64_t right) { return left < right; };
+struct QueueTime {
+  int64_t ns;
+  int launches;  // 0: a graph's work behind its first
+};
+
+constexpr auto kBefore = [](const QueueTime& left, const QueueTime& right) {
+  return left.ns < right.ns;
+};
 
 // When work was launched and when it began, each by time.
 struct QueueTimes {
-  std::vector<int64_t> launches;
-  std::vector<int64_t> begins;
+  std::vector<QueueTime> launches;
+  std::vector<QueueTime> begins;
 
   void clear() {
     launches.clear();
     begins.clear();
   }
   void add(const Trace& trace, std::span<const DeviceWork> rows) {
+    SliceId last = SliceId::none();
     for (const DeviceWork& work : rows) {
       if (!work.launch) continue;
-      launches.push_back(trace.slices().begin_ns[work.launch.value]);
-      begins.push_back(work.interval.begin_ns);
+      const int is_first = work.launch == last ? 0 : 1;
+      last = work.launch;
+      launches.push_back({trace.slices().begin_ns[work.launch.value], is_first});
+      begins.push_back({work.interval.begin_ns, is_first});
     }
   }
   // Work that begins at the moment of a launch was launched earlier.
   template <typename Change>
   void for_each_change(const Change& change) const {
     auto begin = begins.begin();
-    for (const int64_t launch : launches) {
-      for (; begin != begins.end() && *begin < launch; ++begin) change(*begin, -1);
-      change(launch, 1);
+    for (const QueueTime& launch : launches) {
+      for (; begin != begins.end() && begin->ns < launch.ns; ++begin) {
+        change(begin->ns, -1, -begin->launches);
+      }
+      change(launch.ns, 1, launch.launches);
     }
-    for (; begin != begins.end(); ++begin) change(*begin, -1);
+    for (; begin != begins.end(); ++begin) change(begin->ns, -1, -begin->launches);
   }
 };
 
@@ -116,8 +131,9 @@ std::vector<QueueLength> queue_lengths(const Trace& trace, const DeviceWorkTable
     if (times.launches.empty()) continue;
     natural_sort(std::span(times.launches), kBefore);
     Queue queue;
-    queue.begin_at(std::min(times.launches.front(), times.begins.front()));
-    times.for_each_change([&](int64_t time_ns, int by) { queue.change(time_ns, by); });
+    queue.begin_at(std::min(times.launches.front().ns, times.begins.front().ns));
+    times.for_each_change(
+        [&](int64_t time_ns, int by, int launched) { queue.change(time_ns, by, launched); });
     queues.push_back(queue.summary(stream));
   }
   return queues;
@@ -134,7 +150,7 @@ std::vector<QueuePoint> queue_changes(const Trace& trace, const DeviceWorkTable&
   std::vector<QueuePoint> points;
   points.reserve(2 * times.launches.size());
   int64_t length = 0;
-  times.for_each_change([&](int64_t time_ns, int by) {
+  times.for_each_change([&](int64_t time_ns, int by, int) {
     length += by;
     points.push_back({time_ns, std::max<int64_t>(0, length)});
   });

@@ -95,6 +95,22 @@ TEST(Queues, AreFullFromTheTwentyFourthAboveAThousand) {
   EXPECT_EQ(queues[0].full_ns, (20'000 + 70) - 10'240);
 }
 
+// A graph waits in the queue as one launch.
+TEST(Queues, OfGraphsAreNotFullByTheirKernels) {
+  const auto full_ns = [](int graphs, int kernels) {
+    TraceText text;
+    for (int i = 0; i < graphs * kernels; ++i) {
+      const auto id = static_cast<uint32_t>(1 + i / kernels);
+      if (i % kernels == 0) text.runtime("cudaGraphLaunch", id * 10, id * 10 + 5, id);
+      text.kernel("k", 20'000 + i * 10, 20'000 + i * 10 + 5, on_stream(7, id));
+    }
+    return analysis_of(text).queues.at(0).full_ns;
+  };
+  EXPECT_EQ(full_ns(4, 1500), 0);
+  // 1030 graphs of two kernels: full from the 1024th launch to the first kernel of the 7th graph.
+  EXPECT_EQ(full_ns(1030, 2), (20'000 + 120) - 10'240);
+}
+
 TEST(Idle, GapsByReasonAndStream) {
   const Analysis analysis = analysis_of(TraceText()
                                             .runtime("cudaLaunchKernel", 0, 1, 1)

@@ -13,6 +13,7 @@ namespace {
 constexpr double kLacking = 0;
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kAnyMemory = INT64_MAX;
+constexpr double kLeastOfAModule = 0.6;
 
 struct Datasheet {
   std::string_view name;  ///< the device's name contains it
@@ -97,7 +98,7 @@ constexpr std::array kDatasheets = {
 // Other devices whose names contain that of a device of the table; slices of one (MIG), too.
 bool is_a_variant(std::string_view name) {
   constexpr auto kMarks =
-      std::to_array<std::string_view>({"MIG", "Laptop", "Max-Q", " Ti", " SUPER"});
+      std::to_array<std::string_view>({"MIG", "Laptop", "Max-Q", " Ti", " SUPER", " D "});
   const auto has = [&](std::string_view mark) { return name.find(mark) != std::string_view::npos; };
   return std::any_of(kMarks.begin(), kMarks.end(), has) || name.ends_with(" D");
 }
@@ -134,6 +135,8 @@ DevicePeaks device_peaks(const DeviceProperties& device) {
   const double scale = device.multiprocessors > 0
                            ? static_cast<double>(device.multiprocessors) / sheet->multiprocessors
                            : 1;
+  // A partition of a module (DPX, QPX, CPX), of whose memory and links it has a share.
+  if (sheet->name.starts_with("MI300") && scale < kLeastOfAModule) return {};
   for (size_t i = 0; i < kPeakTypeCount; ++i) peaks.tflops[i] = known(scale * figures[i]);
   peaks.gb_per_s = known(sheet->gb_per_s);
   peaks.link_gb_per_s = known(sheet->link_gb_per_s);

@@ -1,8 +1,8 @@
 // What a device could do at most: a GPU as its vendor's datasheet has it (dense, without sparsity,
 // at boost clock), a CPU as `redline doctor --measure` found.
 //
-// A device is known by its name. One that the table lacks has no peaks, and neither has a slice of
-// one (MIG), because a guess would be worse than nothing.
+// A device is known by its name. One that the table lacks has no peaks, and neither has a part of
+// one (MIG, an MI300X in CPX mode), because a guess would be worse than nothing.
 #pragma once
 
 #include <array>

@@ -212,7 +212,8 @@ TEST(DevicePeaks, AreKnownByTheWholeName) {
   for (const char* other :
        {"NVIDIA A10G", "NVIDIA GH200 480GB", "NVIDIA GB200", "NVIDIA A30",
         "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA GeForce RTX 3090 Ti",
-        "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D", ""}) {
+        "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D",
+        "NVIDIA GeForce RTX 5090 D v2", ""}) {
     EXPECT_TRUE(peaks_of(other, 24 * kGb, 80).source.empty()) << other;
   }
 }
@@ -233,6 +234,15 @@ TEST(DevicePeaks, MayBeGiven) {
   for (const char* wrong : {"", "bf17=3", "bf16", "bf16=", "bf16=0", "-3", "bf16=1,,"}) {
     EXPECT_FALSE(read_peak_tflops(wrong, given)) << wrong;
   }
+}
+
+TEST(DevicePeaks, APartOfAModuleHasNone) {
+  EXPECT_EQ(peaks_of("AMD Instinct MI300X VF", 0, 304).gb_per_s, 5300);
+  for (const int units : {38, 76, 152}) {  // CPX, QPX, DPX
+    const DevicePeaks part = peaks_of("AMD Instinct MI300X", 0, units);
+    EXPECT_FALSE(part.gb_per_s || part.link_gb_per_s || part.of(PeakType::kBf16)) << units;
+  }
+  EXPECT_FALSE(peaks_of("AMD Instinct MI300A", 0, 76).gb_per_s);
 }
 
 }  // namespace

@@ -15,13 +15,15 @@ bool has_one_of(std::string_view name, std::span<const std::string_view> parts) 
 }
 
 // Products of FP32 run on ordinary units or, rounded to TF32, on Tensor Cores: only the kernels'
-// names tell which.
+// names tell which. AMD's have a word for the types of a product: S_B is FP32, S_MX_B rounded.
 std::optional<PeakType> type_of_fp32_product(const StringTable& names, const OperatorShape& row,
                                              const DevicePeaks& peaks) {
   if (!peaks.of(PeakType::kTf32)) return PeakType::kFp32;
-  constexpr auto kRounded = std::to_array<std::string_view>({"tf32", "s1688"});
-  constexpr auto kExact = std::to_array<std::string_view>(
-      {"sgemm", "_ffma_", "f32f32_f32f32_f32", "scudnn", "simt", "gemv"});
+  constexpr auto kRounded =
+      std::to_array<std::string_view>({"tf32", "s1688", "xf32", "_S_MX_B_", "_SX_B_"});
+  constexpr auto kExact =
+      std::to_array<std::string_view>({"sgemm", "_ffma_", "f32f32_f32f32_f32", "scudnn", "simt",
+                                       "gemv", "_SB_", "_S_B_", "_fp32_"});
   for (const ShapeKernel& kernel : row.kernels) {
     const std::string_view name = names.at(kernel.name);
     if (has_one_of(name, kRounded)) return PeakType::kTf32;

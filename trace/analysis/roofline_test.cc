@@ -245,5 +245,29 @@ TEST(DevicePeaks, APartOfAModuleHasNone) {
   EXPECT_FALSE(peaks_of("AMD Instinct MI300A", 0, 76).gb_per_s);
 }
 
+// Tensile's, hipBLASLt's and MIOpen's names.
+TEST(Roofline, TypesOfFp32ProductsOnAmd) {
+  const std::pair<const char*, std::optional<PeakType>> rows[] = {
+      {"Cijk_Ailk_Bljk_SB_MT64x64x16_SE", PeakType::kFp32},
+      {"Cijk_Alik_Bljk_S_B_Bias_HA_S_SAV_UserArgs_MT16x16x32", PeakType::kFp32},
+      {"igemm_fwd_gtcx3_nhwc_fp32_bx0_ex1_bt64x64x16", PeakType::kFp32},
+      {"Cijk_Alik_Bljk_S_MX_B_Bias_HA_S_SAV_UserArgs_MT16x16x32", PeakType::kTf32},
+      {"Cijk_Alik_Bljk_SX_B_UserArgs_MT16x16x32", PeakType::kTf32},
+      {"ck_gemm_xf32", PeakType::kTf32},
+      {"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT16x16x32", std::nullopt}};
+  for (const auto& [kernel, type] : rows) {
+    TraceText text;
+    text.top(R"("deviceProperties": [{"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}])");
+    text.cpu_op(
+        "aten::mm", 0, 1'000,
+        {.args = R"("Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"])"});
+    text.runtime("hipLaunchKernel", 100, 200, 1).kernel(kernel, 300, 900, on_stream(7, 1));
+    const Analysis analysis = analysis_of(text);
+    ASSERT_EQ(analysis.shapes.rows.size(), 1U);
+    EXPECT_EQ(roofline_point(*analysis.names, analysis.shapes.rows[0], analysis.peaks).type, type)
+        << kernel;
+  }
+}
+
 }  // namespace
 }  // namespace redline::trace

@@ -488,5 +488,15 @@ TEST(AdviceGpu, TheSmallTuringsHaveNoTensorCores) {
   }
 }
 
+// A single rank's NCCL launches no kernel.
+TEST(AdviceGpu, WhatTheHostTakesToEnqueueACollectiveIsNoCommunication) {
+  const auto advice = [](const char* collective) {
+    return advice_on(gpu_step(50 * kMs).rank(0, 1).slice("user_annotation", collective, 60 * kMs,
+                                                         90 * kMs, {.tid = "2"}));
+  };
+  EXPECT_THAT(advice("nccl:all_reduce"), Not(HasRule("communication")));
+  EXPECT_THAT(advice("gloo:all_reduce"), HasRule("communication"));
+}
+
 }  // namespace
 }  // namespace redline::trace

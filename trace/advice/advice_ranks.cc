@@ -30,9 +30,10 @@ bool shards_parameters(const Analysis& analysis) {
   }
   int64_t gather_ns = 0, scatter_ns = 0, all_ns = 0;
   for (const Collective& row : analysis.communication.table) {
-    all_ns += row.total_ns;
-    if (row.kind == CollectiveKind::kAllGather) gather_ns += row.total_ns;
-    if (row.kind == CollectiveKind::kReduceScatter) scatter_ns += row.total_ns;
+    const int64_t row_ns = row.total_ns.value_or(0);
+    all_ns += row_ns;
+    if (row.kind == CollectiveKind::kAllGather) gather_ns += row_ns;
+    if (row.kind == CollectiveKind::kReduceScatter) scatter_ns += row_ns;
   }
   return gather_ns > 0 && scatter_ns > 0 && 2 * (gather_ns + scatter_ns) > all_ns;
 }
@@ -44,8 +45,9 @@ bool sends_and_receives(const RankSummary& rank) {
   if (!rank.names->find("c10d::send") && !rank.names->find("c10d::recv_")) return false;
   int64_t between_two_ns = 0, all_ns = 0;
   for (const Collective& row : rank.collectives) {
-    all_ns += row.total_ns;
-    if (row.kind == CollectiveKind::kSendReceive) between_two_ns += row.total_ns;
+    const int64_t row_ns = row.total_ns.value_or(0);
+    all_ns += row_ns;
+    if (row.kind == CollectiveKind::kSendReceive) between_two_ns += row_ns;
   }
   return 2 * between_two_ns > all_ns;
 }
@@ -208,7 +210,7 @@ std::optional<Finding> communication(const Activity& activity) {
   if (part.share <= kExposedShare) return std::nullopt;
   int64_t count = 0, time_ns = 0;
   for (const CollectiveCall& call : analysis.communication.collectives.calls) {
-    if (!is_within_steps(activity, call)) continue;
+    if (!call.is_timed || !is_within_steps(activity, call)) continue;
     ++count;
     time_ns += interval_of(activity.trace(), call.slice).length_ns();
   }
@@ -284,11 +286,11 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   for (size_t i = 0; i < comparison.times.size(); ++i) {
     step_ns = std::max(step_ns, comparison.times[i].step_ns);
     if (i == late) continue;
-    waiting_ns = std::max(waiting_ns, comparison.times[i].exposed_communication_ns);
+    waiting_ns = std::max(waiting_ns, comparison.times[i].exposed_communication_ns.value_or(0));
   }
   // Ranks wait for each other only in collectives. A difference in their work without such waits
   // costs nothing.
-  const int64_t late_ns = std::min(comparison.skew_ns, waiting_ns);
+  const int64_t late_ns = std::min(*comparison.skew_ns, waiting_ns);
   const double late_share = static_cast<double>(late_ns) / static_cast<double>(step_ns);
   if (late_share <= kSkewShare) return std::nullopt;
   Finding finding;
@@ -300,7 +302,7 @@ std::optional<Finding> straggler(const RankComparison& comparison,
                                why_late(comparison.late_in, ranks));
   finding.evidence = {{"rank", static_cast<double>(number)},
                       {"removable_ns", static_cast<double>(late_ns)},
-                      {"skew_ns", static_cast<double>(comparison.skew_ns)},
+                      {"skew_ns", static_cast<double>(*comparison.skew_ns)},
                       {"step_share", late_share}};
   finding.events = ranks[late]->longest_steps;
   finding.trace = late;

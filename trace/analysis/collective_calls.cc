@@ -154,6 +154,8 @@ class Finder {
       call.device = track_of(trace_, slice).device;
       call.launch = device_.launch_of(slice);
       around = call.launch ? tree_.parent[call.launch.value] : SliceId::none();
+    } else {
+      call.is_timed = is_host_collective(name_of(trace_, slice));
     }
     std::string_view op = read_around(around, facts);
     if (op.empty()) op = name_of(trace_, slice);

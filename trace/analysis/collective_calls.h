@@ -4,6 +4,10 @@
 // annotation (Gloo), else "record_param_comms". Newer traces write message size, group and sequence
 // number on the kernel. Older ones have them, if at all, on the operators around the launch, so
 // these are searched, too.
+//
+// NCCL's annotations and "record_param_comms" end once the kernel is launched. Where a trace has
+// nothing else (no GPU was recorded, or a group of one rank needs no kernel), it does not tell how
+// long collectives take.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +36,7 @@ struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::kOther;
   uint32_t group = 0;            ///< index into CollectiveCalls::groups
   int32_t device = kHostDevice;  ///< the GPU that the kernel ran on
+  bool is_timed = true;          ///< whether the slice is as long as the collective
   int ranks = 0;                 ///< size of the group; 0: unknown
   /// Size of the message as nccl-tests counts it: for an all-gather all that a rank receives, for a
   /// reduce-scatter all that it sends. -1: the trace does not say.

@@ -183,5 +183,38 @@ TEST(Collectives, OperatorsThatWaitForThemHideNothing) {
   EXPECT_EQ(total_ns(found.communication.exposed), 300);
 }
 
+// NCCL's annotations end once the kernel is launched, and here the GPU is not recorded.
+TEST(Collectives, WhatOnlyTheEnqueueingTellsHasNoTimes) {
+  TraceText text;
+  text.rank(0, 2).step(0, 0, 1000);
+  const auto call = [&](const std::string& name, int64_t begin_ns, int64_t end_ns) {
+    text.slice("user_annotation", name, begin_ns, end_ns,
+               {.tid = "2", .args = R"("Input Dims": [[1000]], "Input type": ["float"])"});
+  };
+  call("nccl:all_reduce", 0, 40), call("nccl:all_reduce", 100, 140), call("xccl:barrier", 200, 210);
+  const Communication nccl = find(text).communication;
+  ASSERT_EQ(nccl.table.size(), 2U);
+  for (const Collective& row : nccl.table) {
+    EXPECT_EQ(row.total_ns, std::nullopt) << row.name;
+    EXPECT_EQ(row.exposed_ns, std::nullopt);
+    EXPECT_EQ(row.algorithm_bandwidth, std::nullopt);
+    EXPECT_EQ(row.bus_bandwidth, std::nullopt);
+  }
+  EXPECT_EQ(nccl.table[0].count, 2);
+  EXPECT_EQ(nccl.table[0].bytes, 8000);
+  EXPECT_EQ(nccl.table[0].kind, CollectiveKind::kAllReduce);
+  EXPECT_FALSE(nccl.is_timed);
+  EXPECT_EQ(total_ns(nccl.exposed), 0);
+  EXPECT_EQ(redline::testing::analysis_of(text).exposed_communication_ns, std::nullopt);
+
+  call("gloo:all_reduce", 300, 310);
+  const Communication both = find(text).communication;
+  EXPECT_EQ(both.table.front().name, "gloo:all_reduce") << "those of known length first";
+  EXPECT_EQ(both.table.front().total_ns, 10);
+  EXPECT_TRUE(both.table.front().bus_bandwidth);
+  EXPECT_EQ(total_ns(both.exposed), 10);
+  EXPECT_FALSE(both.is_timed);
+}
+
 }  // namespace
 }  // namespace redline::trace

@@ -77,7 +77,7 @@ using IntervalsByDevice = std::map<int32_t, Intervals>;
 IntervalsByDevice time_of(const Trace& trace, const std::vector<CollectiveCall>& calls) {
   IntervalsByDevice by_device;
   for (const CollectiveCall& call : calls) {
-    by_device[call.device].push_back(interval_of(trace, call.slice));
+    if (call.is_timed) by_device[call.device].push_back(interval_of(trace, call.slice));
   }
   for (auto& [device, intervals] : by_device) intervals = merge(std::move(intervals));
   return by_device;
@@ -100,21 +100,24 @@ Intervals exposed_time(const IntervalsByDevice& calls, const IntervalsByDevice& 
   return exposed;
 }
 
-void add_call(Collective& row, const CollectiveCall& call, Interval interval, int64_t exposed_ns) {
+void add_call(Collective& row, const CollectiveCall& call) {
   if (row.count == 0) row.first_seq = call.seq;
   row.last_seq = call.seq;
   row.seq_recorded = call.seq_recorded;
   row.ranks = std::max(row.ranks, call.ranks);
   if (call.bytes >= 0) row.bytes = saturating_sum(row.bytes.value_or(0), call.bytes);
   ++row.count;
-  row.total_ns += interval.length_ns();
-  row.exposed_ns += exposed_ns;
+}
+
+void add_time(Collective& row, int64_t length_ns, int64_t hidden_ns) {
+  row.total_ns = row.total_ns.value_or(0) + length_ns;
+  row.exposed_ns = row.exposed_ns.value_or(0) + length_ns - hidden_ns;
 }
 
 void add_bandwidths(Collective& row, CollectiveKind kind) {
-  if (row.bytes.value_or(0) <= 0 || row.total_ns <= 0) return;
+  if (row.bytes.value_or(0) <= 0 || row.total_ns.value_or(0) <= 0) return;
   row.algorithm_bandwidth =
-      static_cast<double>(*row.bytes) * 1e9 / static_cast<double>(row.total_ns);
+      static_cast<double>(*row.bytes) * 1e9 / static_cast<double>(*row.total_ns);
   if (row.ranks > 1) row.bus_bandwidth = *row.algorithm_bandwidth * bus_factor(kind, row.ranks);
 }
 
@@ -123,10 +126,11 @@ std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& co
   std::map<std::tuple<StringId, uint32_t, CollectiveKind, int64_t>, Collective> rows;
   for (const CollectiveCall& call : collectives.calls) {
     const StringId name = trace.slices().name[call.slice.value];
+    Collective& row = rows[{name, call.group, call.kind, call.bytes}];
+    add_call(row, call);
+    if (!call.is_timed) continue;
     const Interval interval = interval_of(trace, call.slice);
-    const int64_t hidden_ns = total_within_ns(busy.at(call.device), interval);
-    add_call(rows[{name, call.group, call.kind, call.bytes}], call, interval,
-             interval.length_ns() - hidden_ns);
+    add_time(row, interval.length_ns(), total_within_ns(busy.at(call.device), interval));
   }
   std::vector<Collective> table;
   for (auto& [key, row] : rows) {
@@ -140,8 +144,9 @@ std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& co
     table.push_back(std::move(row));
   }
   std::sort(table.begin(), table.end(), [](const Collective& left, const Collective& right) {
-    return std::tuple(-left.total_ns, std::string_view(left.name), left.bytes, left.group) <
-           std::tuple(-right.total_ns, std::string_view(right.name), right.bytes, right.group);
+    // The longest first, those of unknown length last.
+    return std::tuple(right.total_ns, std::string_view(left.name), left.bytes, left.group) <
+           std::tuple(left.total_ns, std::string_view(right.name), right.bytes, right.group);
   });
   return table;
 }
@@ -156,6 +161,7 @@ Communication communication_of(const Trace& trace, CollectiveCalls collectives,
   const IntervalsByDevice busy = computation_beside(trace, tree, in_calls);
   communication.table = make_table(trace, communication.collectives, busy);
   communication.exposed = exposed_time(in_calls, busy);
+  communication.is_timed = std::ranges::all_of(calls, &CollectiveCall::is_timed);
   return communication;
 }
 

@@ -27,8 +27,8 @@ struct Collective {
   int64_t last_seq = 0;
   bool seq_recorded = false;  ///< false: the two are ordinals, not the process group's numbers
   int64_t count = 0;
-  int64_t total_ns = 0;
-  int64_t exposed_ns = 0;  ///< the part in which the same process computes nothing
+  std::optional<int64_t> total_ns;    ///< nullopt if the calls are not timed
+  std::optional<int64_t> exposed_ns;  ///< the part in which the same process computes nothing
   std::optional<double> algorithm_bandwidth;  ///< bytes/s, as nccl-tests define the two
   std::optional<double> bus_bandwidth;
 };
@@ -40,6 +40,7 @@ struct Communication {
   /// When collectives were under way and no computation was. Computation means kernels of the same
   /// device or, for collectives on the host, operators of the same process.
   Intervals exposed;
+  bool is_timed = true;  ///< false: `exposed` lacks calls of which nobody knows how long they took
 };
 
 [[nodiscard]] Communication find_communication(const Trace& trace, const NameKinds& names,

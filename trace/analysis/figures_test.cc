@@ -130,7 +130,9 @@ void add_merged(Sums& sums, const std::vector<RankSummary>& ranks) {
     sums.add("merged.copies", of(row) + static_cast<double>(row.bytes));
     sums.add("merged.copies.bandwidth", row.bandwidth().value_or(-1));
   }
-  for (const Collective& row : merged_collectives(ranks)) sums.add("merged.collectives", of(row));
+  for (const Collective& row : merged_collectives(ranks)) {
+    sums.add("merged.collectives", static_cast<double>(row.total_ns.value_or(-1) + row.count));
+  }
   for (const double weight : rank_weights(ranks)) sums.add("rank_weights", weight);
   const ModuleRows modules = module_rows(ranks);
   sums.add("module_rows", modules.has_gpu + 2.0 * modules.has_names + 4.0 * modules.has_memory +
@@ -184,7 +186,7 @@ void add_rank(Sums& sums, const Analysis& analysis) {
   const Communication within = communication_within(
       *analysis.trace, analysis.communication.collectives, analysis.host_tree, half);
   for (const Collective& row : within.table) {
-    sums.add("collectives within", static_cast<double>(row.total_ns + row.count));
+    sums.add("collectives within", static_cast<double>(row.total_ns.value_or(-1) + row.count));
   }
   for (const KernelRow& row : kernel_table_within(*analysis.trace, analysis.device_work, half)) {
     sums.add("kernels within", static_cast<double>(row.total_ns + row.count));

@@ -31,11 +31,6 @@ std::vector<Step> numbered_steps(const Trace& trace) {
   return steps;
 }
 
-bool is_timed(const Trace& trace, const CollectiveCall& call) {
-  if (call.device != kHostDevice) return true;
-  return is_host_collective(name_of(trace, call.slice));
-}
-
 }  // namespace
 
 HostClock host_clock(const Metadata& metadata) {
@@ -65,7 +60,7 @@ RankCollectives rank_collectives(const Trace& trace, const CollectiveCalls& coll
   all.has_numbered_steps = !steps.empty();
   for (const CollectiveCall& call : collectives.calls) {
     all.has_seqs = all.has_seqs && call.seq_recorded;
-    if (!holds_all_ranks(call.kind) || !is_timed(trace, call)) continue;
+    if (!holds_all_ranks(call.kind) || !call.is_timed) continue;
     const SliceId host = call.launch ? call.launch : call.slice;
     const Step* step = step_at(steps, &Step::host, trace.slices().begin_ns[host.value]);
     const Interval interval = interval_of(trace, call.slice);

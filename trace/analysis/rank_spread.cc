@@ -53,7 +53,7 @@ std::vector<RankGroup> groups_of(std::span<const RankSummary* const> ranks) {
 RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummary* const> ranks) {
   std::vector<int64_t> own_ns;
   std::set<std::string_view> hosts;
-  for (const RankTime& time : times) own_ns.push_back(time.own_work_ns);
+  for (const RankTime& time : times) own_ns.push_back(*time.own_work_ns);
   for (const RankSummary* rank : ranks) hosts.insert(rank->facts.host);
   hosts.erase("");
   RankSpread spread;

@@ -35,7 +35,7 @@ struct RankSpread {
   std::vector<size_t> outliers;        ///< ranks beyond it in no such group, slowest first
 };
 
-/// `times` are those of `ranks`, in the same order; at least one.
+/// `times` are those of `ranks`, in the same order; at least one, and each own work is known.
 [[nodiscard]] RankSpread spread_of(std::span<const RankTime> times,
                                    std::span<const RankSummary* const> ranks);
 

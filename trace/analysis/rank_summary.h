@@ -82,7 +82,8 @@ struct RankSummary {
   std::vector<CopyRow> copies;
   std::vector<Collective> collectives;  ///< longest total first
   /// Mean time a step in which collectives and no computation are under way.
-  int64_t exposed_communication_ns = 0;
+  /// nullopt if the trace does not tell how long collectives took.
+  std::optional<int64_t> exposed_communication_ns = 0;
   OwnWork own_work{};
   RankCollectives timed_collectives;  ///< for the comparison with other ranks
   std::optional<LaunchStatistics> launches;

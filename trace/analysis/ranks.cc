@@ -14,7 +14,10 @@ RankTime measure(const RankSummary& summary, int number) {
   time.step_count = summary.step_times.count;
   time.step_ns = summary.step_times.mean_ns;
   time.exposed_communication_ns = summary.exposed_communication_ns;
-  time.own_work_ns = time.step_ns - time.exposed_communication_ns;
+  time.own_work_ns.reset();
+  if (time.exposed_communication_ns) {
+    time.own_work_ns = time.step_ns - *time.exposed_communication_ns;
+  }
   return time;
 }
 
@@ -175,7 +178,11 @@ std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> 
   const auto lacks_gpu = [](const RankSummary* rank) { return rank->unrecorded_gpu.has_value(); };
   const bool are_alike =
       std::ranges::all_of(ranks, lacks_gpu) || std::ranges::none_of(ranks, lacks_gpu);
-  if (are_alike) comparison.skew_ns = longest->own_work_ns - shortest->own_work_ns;
+  if (!shortest->own_work_ns) {
+    comparison.skew_ns.reset();
+  } else if (are_alike) {
+    comparison.skew_ns = *longest->own_work_ns - *shortest->own_work_ns;
+  }
   if (comparison.skew_ns > 0) {
     comparison.straggler = static_cast<size_t>(longest - comparison.times.begin());
     const auto own_work_of = [&](auto time) {

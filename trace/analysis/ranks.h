@@ -17,13 +17,14 @@ namespace redline::trace {
 
 /// One rank's mean step, split into its own work and the time in which nothing but communication
 /// went on. Ranks of a synchronous job have equal steps; the one that the others wait for is the
-/// one with the longest own work.
+/// one with the longest own work. Both parts are nullopt where the trace does not tell how long
+/// collectives took.
 struct RankTime {
   int rank = 0;
   int64_t step_count = 0;
   int64_t step_ns = 0;
-  int64_t own_work_ns = 0;
-  int64_t exposed_communication_ns = 0;
+  std::optional<int64_t> own_work_ns = 0;
+  std::optional<int64_t> exposed_communication_ns = 0;
 };
 
 /// Who waits for whom: in each collective that the ranks did together, everyone waits from its own
@@ -43,9 +44,10 @@ struct RankWaits {
 
 struct RankComparison {
   std::vector<RankTime> times;  ///< in the order of the ranks that were given
-  /// The index of the rank with the longest own work; nullopt if all are equal.
+  /// The index of the rank with the longest own work; nullopt if all are equal, or not known.
   std::optional<size_t> straggler;
-  int64_t skew_ns = 0;  ///< longest minus shortest own work of a step
+  /// Longest minus shortest own work of a step; nullopt if that of a rank is not known.
+  std::optional<int64_t> skew_ns = 0;
   /// Where the straggler takes that time; kHost if it is slower in all that it does, too. nullopt
   /// without a straggler, or if nobody knows what it does.
   std::optional<WorkPart> late_in;

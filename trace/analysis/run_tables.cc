@@ -44,6 +44,11 @@ std::optional<double> weighted_mean(std::optional<double> left, int64_t left_ns,
 
 }  // namespace
 
+std::optional<int64_t> sum_if_known(std::optional<int64_t> left, std::optional<int64_t> right) {
+  if (!left || !right) return std::nullopt;
+  return saturating_sum(*left, *right);
+}
+
 std::vector<std::vector<size_t>> recordings_of_ranks(std::span<const RankSummary* const> traces) {
   const std::vector<int> numbers = rank_numbers(traces);
   std::vector<std::vector<size_t>> ranks;
@@ -126,14 +131,14 @@ std::vector<Collective> merged_collectives(const std::vector<RankSummary>& trace
                           row.bytes ? *row.bytes / std::max<int64_t>(1, row.count) : -1);
       },
       [](Collective& sum, const Collective& row) {
-        sum.bus_bandwidth =
-            weighted_mean(sum.bus_bandwidth, sum.total_ns, row.bus_bandwidth, row.total_ns);
-        sum.algorithm_bandwidth = weighted_mean(sum.algorithm_bandwidth, sum.total_ns,
-                                                row.algorithm_bandwidth, row.total_ns);
+        const int64_t sum_ns = sum.total_ns.value_or(0), row_ns = row.total_ns.value_or(0);
+        sum.bus_bandwidth = weighted_mean(sum.bus_bandwidth, sum_ns, row.bus_bandwidth, row_ns);
+        sum.algorithm_bandwidth =
+            weighted_mean(sum.algorithm_bandwidth, sum_ns, row.algorithm_bandwidth, row_ns);
         if (sum.bytes) sum.bytes = saturating_sum(*sum.bytes, row.bytes.value_or(0));
         sum.count += row.count;
-        sum.total_ns = saturating_sum(sum.total_ns, row.total_ns);
-        sum.exposed_ns = saturating_sum(sum.exposed_ns, row.exposed_ns);
+        sum.total_ns = sum_if_known(sum.total_ns, row.total_ns);
+        sum.exposed_ns = sum_if_known(sum.exposed_ns, row.exposed_ns);
       },
       [](const Collective& row) { return row.total_ns; });
 }

@@ -32,6 +32,10 @@ namespace redline::trace {
 /// Sums rows of the same name, group, kind and message size.
 [[nodiscard]] std::vector<Collective> merged_collectives(const std::vector<RankSummary>& traces);
 
+/// nullopt if one of them is not known.
+[[nodiscard]] std::optional<int64_t> sum_if_known(std::optional<int64_t> left,
+                                                  std::optional<int64_t> right);
+
 /// `ns` has one entry a step, each a mean over the ranks. `mean_ns` and `mean_count` are means over
 /// all steps.
 struct NameSamples {

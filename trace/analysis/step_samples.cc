@@ -102,7 +102,7 @@ class Sampler {
     for (const CollectiveCall& call : analysis_.communication.collectives.calls) {
       const Interval interval = interval_of(trace_, call.slice);
       const auto step = step_at(interval.begin_ns);
-      if (!step) continue;
+      if (!step || !call.is_timed) continue;
       add(samples_of(samples_.collectives, kind_name(call.kind)), *step, interval.length_ns());
     }
   }

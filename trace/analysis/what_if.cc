@@ -79,6 +79,10 @@ tl::expected<void, std::string> change_collectives(const Analysis& analysis, con
                                                    Prediction& said) {
   const auto& calls = analysis.communication.collectives.calls;
   if (calls.empty()) return Error("the trace has no collectives");
+  if (!analysis.communication.is_timed) {
+    return Error(
+        "the trace does not tell how long collectives take: NCCL's need the GPU in the trace");
+  }
   const double least = is_one_of_many ? 1 : 1 / knob.times;
   for (const CollectiveCall& call : calls) {
     changes.scale(call.slice, {least, 1 / knob.times, 1 / knob.times});

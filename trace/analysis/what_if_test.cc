@@ -98,6 +98,10 @@ TEST(WhatIf, SaysWhatCannotBeKnown) {
             "kernels:conv=2x: no operator's name matches conv");
   EXPECT_EQ(predicted(three_steps(), {"collectives=2x"}).error(),
             "collectives=2x: the trace has no collectives");
+  TraceText enqueued = three_steps();
+  enqueued.slice("user_annotation", "nccl:all_reduce", 0, 100, {.tid = "2"});
+  EXPECT_THAT(predicted(enqueued, {"collectives=2x"}).error(),
+              HasSubstr("does not tell how long collectives take"));
   EXPECT_THAT(predicted(three_steps(), {"amp=bf16"}).error(), HasSubstr("no shapes"));
   EXPECT_THAT(predicted(three_steps(), {"batch_size=2x"}).error(), HasSubstr("no shapes"));
   EXPECT_THAT(predicted(three_steps(), {"straggler=cured"}).error(), HasSubstr("all ranks"));

@@ -49,8 +49,9 @@ std::string number_cell(double value, std::string_view shown) {
   return fmt::format("<td class=number data-v=\"{}\">{}</td>", value, escape(shown));
 }
 
-std::string time_cell(int64_t ns) {
-  return number_cell(static_cast<double>(ns), ns == 0 ? "–" : format_ns(ns));
+std::string time_cell(std::optional<int64_t> ns) {
+  if (!ns) return "<td class=number>–</td>";
+  return number_cell(static_cast<double>(*ns), *ns == 0 ? "–" : format_ns(*ns));
 }
 
 std::string count_cell(int64_t count) {

@@ -15,7 +15,7 @@ namespace redline::trace::html {
 
 /// A table cell that sorts by `value`, which the reader sees as `shown`.
 [[nodiscard]] std::string number_cell(double value, std::string_view shown);
-[[nodiscard]] std::string time_cell(int64_t ns);
+[[nodiscard]] std::string time_cell(std::optional<int64_t> ns);
 [[nodiscard]] std::string count_cell(int64_t count);
 [[nodiscard]] std::string bytes_cell(std::optional<int64_t> bytes);
 [[nodiscard]] std::string share_cell(std::optional<double> share);

@@ -85,7 +85,9 @@ void compare(Report& report, const std::atomic<bool>* cancel) {
     const std::vector<int> of_all = rank_numbers(pointers_to(report.traces));
     for (const size_t trace : report.compared) numbers.push_back(of_all[trace]);
     report.comparison = compare_ranks(ranks, numbers);
-    if (ranks.size() > kManyRanks) report.spread = spread_of(report.comparison->times, ranks);
+    if (ranks.size() > kManyRanks && report.comparison->skew_ns) {
+      report.spread = spread_of(report.comparison->times, ranks);
+    }
   });
   watch.run("findings", [&] {
     report.findings = advise(ranks, report.comparison);
@@ -310,8 +312,8 @@ std::vector<std::string> spread_lines(const Report& report) {
   }
   for (size_t i = 0; i < std::min(kMostNamed, spread.outliers.size()); ++i) {
     const RankTime& time = report.comparison->times[spread.outliers[i]];
-    lines.push_back(fmt::format("slow: rank {}: {}, {}", time.rank, format_ns(time.own_work_ns),
-                                more(time.own_work_ns)));
+    lines.push_back(fmt::format("slow: rank {}: {}, {}", time.rank, format_ns(*time.own_work_ns),
+                                more(*time.own_work_ns)));
   }
   const size_t unnamed = std::max(spread.slow_groups.size(), kMostNamed) +
                          std::max(spread.outliers.size(), kMostNamed) - 2 * kMostNamed;

@@ -75,11 +75,12 @@ std::string collectives_html(const Report& report) {
   for (const Collective& row : merged_collectives(report.traces)) {
     const auto message =
         row.bytes && row.count > 0 ? std::optional(*row.bytes / row.count) : std::nullopt;
+    const auto exposed_share =
+        row.total_ns ? std::optional(html::share(*row.exposed_ns, *row.total_ns)) : std::nullopt;
     rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
                    html::text_cell(row.group) + html::count_cell(row.count) +
                    html::bytes_cell(message) + html::time_cell(row.total_ns) +
-                   html::time_cell(row.exposed_ns) +
-                   html::share_cell(html::share(row.exposed_ns, row.total_ns)) +
+                   html::time_cell(row.exposed_ns) + html::share_cell(exposed_share) +
                    html::rate_cell(row.bus_bandwidth));
     if (!link_gb_per_s) continue;
     const auto of_link = percent_of_link(row, link_gb_per_s);
@@ -133,8 +134,8 @@ std::string ranks_html(const Report& report) {
         fmt::format("<td class=drawn style=\"width:30%\" aria-hidden=true><span class=bar "
                     "style=\"width:{:.2f}%\"></span><span class=bar "
                     "style=\"width:{:.2f}%;background:var(--communication)\"></span></td>",
-                    95 * html::share(time.own_work_ns, longest_ns),
-                    95 * html::share(time.exposed_communication_ns, longest_ns)) +
+                    95 * html::share(time.own_work_ns.value_or(0), longest_ns),
+                    95 * html::share(time.exposed_communication_ns.value_or(0), longest_ns)) +
         html::time_cell(time.step_ns) + html::time_cell(time.own_work_ns) +
         html::time_cell(time.exposed_communication_ns) +
         (ranks.waits && i < ranks.times.size() ? html::time_cell(ranks.waits->awaited_ns(i))
@@ -142,8 +143,11 @@ std::string ranks_html(const Report& report) {
         (clock ? html::number_cell(static_cast<double>(clock->offset_ns), offset_text(*clock))
                : "<td class=number>unknown</td>"));
   }
-  std::string note = fmt::format("own work differs by {}{}", format_ns(ranks.skew_ns),
-                                 report.traces.front().a_step());
+  std::string note = "own work is not known: the traces do not tell how long collectives took";
+  if (ranks.skew_ns) {
+    note = fmt::format("own work differs by {}{}", format_ns(*ranks.skew_ns),
+                       report.traces.front().a_step());
+  }
   for (const std::string& line : spread_lines(report)) note += " · " + line;
   return html::table("Ranks", note,
                      {{"rank", false},

@@ -16,8 +16,8 @@ json collective_json(const Collective& row, std::optional<double> link_gb_per_s)
           {"seq_from", row.seq_recorded ? "process_group" : "ordinal"},
           {"bytes", or_null(row.bytes)},
           {"count", row.count},
-          {"total_ns", row.total_ns},
-          {"exposed_ns", row.exposed_ns},
+          {"total_ns", or_null(row.total_ns)},
+          {"exposed_ns", or_null(row.exposed_ns)},
           {"algorithm_bandwidth", or_null(row.algorithm_bandwidth)},
           {"bus_bandwidth", or_null(row.bus_bandwidth)},
           {"percent_of_link", or_null(percent_of_link(row, link_gb_per_s))},
@@ -77,8 +77,8 @@ json ranks_json(const RankComparison& comparison) {
   for (const RankTime& time : comparison.times) {
     times.push_back({{"rank", time.rank},
                      {"step_ns", time.step_ns},
-                     {"own_work_ns", time.own_work_ns},
-                     {"exposed_communication_ns", time.exposed_communication_ns}});
+                     {"own_work_ns", or_null(time.own_work_ns)},
+                     {"exposed_communication_ns", or_null(time.exposed_communication_ns)}});
   }
   for (const auto& clock : comparison.clocks) {
     offsets.push_back(clock ? json(clock->offset_ns) : json());
@@ -90,7 +90,7 @@ json ranks_json(const RankComparison& comparison) {
           {"clocks", clocks},
           {"matched_by", name_of(comparison.matched.by)},
           {"straggler", straggler_json(comparison)},
-          {"skew_ns", comparison.skew_ns},
+          {"skew_ns", or_null(comparison.skew_ns)},
           {"gpus", comparison.gpu_sharing.gpus ? json(*comparison.gpu_sharing.gpus) : json()},
           {"waits", waits_json(comparison)},
           {"times", times}};

@@ -24,6 +24,8 @@ std::string share_text(int64_t part_ns, int64_t whole_ns) {
   return format_percent(static_cast<double>(part_ns) / static_cast<double>(whole_ns));
 }
 
+std::string time_text(std::optional<int64_t> ns) { return ns ? format_ns(*ns) : "-"; }
+
 std::string of_ranks(const Report& report) {
   if (report.traces.size() == 1) return "";
   return " of " + (report.rank_count > 1 ? format_plural(report.rank_count, "rank")

@@ -2,6 +2,8 @@
 // 80 columns. A new section is one function in a file of its own, named in report_text.cc.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +32,9 @@ constexpr size_t kNameColumns = 38;
 
 /// "14.9 %"; empty if `whole_ns` is 0.
 [[nodiscard]] std::string share_text(int64_t part_ns, int64_t whole_ns);
+
+/// "-" if it is not known.
+[[nodiscard]] std::string time_text(std::optional<int64_t> ns);
 
 /// " of 2 ranks" if there are several, else empty.
 [[nodiscard]] std::string of_ranks(const Report& report);

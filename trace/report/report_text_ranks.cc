@@ -44,12 +44,13 @@ void write_ranks(TextPage& page) {
   for (const size_t i : shown_ranks(page, ranks.times)) {
     const RankTime& time = ranks.times[i];
     const bool late = ranks.straggler == i;
+    const auto exposed_ns = time.exposed_communication_ns;
     canvas.left("  ")
         .left(fmt::format("rank {}", time.rank), 8, late ? Hue::kRed : Hue::kNone)
         .right(format_ns(time.step_ns), 11)
-        .right(format_ns(time.own_work_ns), 11)
-        .right(format_ns(time.exposed_communication_ns), 12)
-        .right(share_text(time.exposed_communication_ns, time.step_ns), 9)
+        .right(time_text(time.own_work_ns), 11)
+        .right(time_text(exposed_ns), 12)
+        .right(exposed_ns ? share_text(*exposed_ns, time.step_ns) : "-", 9)
         .right(i < ranks.clocks.size() ? clock_text(ranks.clocks[i]) : "", 25)
         .end_line();
   }
@@ -66,7 +67,7 @@ void write_ranks(TextPage& page) {
   if (ranks.straggler) {
     canvas
         .left(fmt::format("  rank {} has the longest own work, {}{} more than the shortest",
-                          ranks.times[*ranks.straggler].rank, format_ns(ranks.skew_ns),
+                          ranks.times[*ranks.straggler].rank, format_ns(*ranks.skew_ns),
                           page.report.traces.front().a_step()),
               0, Hue::kDim)
         .end_line();

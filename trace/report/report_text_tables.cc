@@ -64,8 +64,8 @@ void write_collectives(TextPage& page) {
         .left(short_kernel_name(row.name, name_width - 1), name_width)
         .right(format_count(row.count), 7)
         .right(row.bytes && row.count > 0 ? format_bytes(*row.bytes / row.count) : "-", 11)
-        .right(format_ns(row.total_ns), 10)
-        .right(share_text(row.exposed_ns, row.total_ns), 9)
+        .right(time_text(row.total_ns), 10)
+        .right(row.total_ns ? share_text(*row.exposed_ns, *row.total_ns) : "-", 9)
         .right(row.bus_bandwidth ? format_bandwidth(*row.bus_bandwidth) : "-", 11);
     if (link_gb_per_s) {
       const auto of_link = percent_of_link(row, link_gb_per_s);

@@ -225,6 +225,36 @@ TEST(TextReport, FiguresOfAStepAreOfTheRanksWhoseGpuIsRecorded) {
   EXPECT_THAT(report_html(report), HasSubstr("GPU work was not recorded of rank 0"));
 }
 
+// A profile of the CPU alone: NCCL's annotations end before the collectives do.
+TEST(Reports, ShowNoTimesOfCollectivesThatTheTraceDoesNotTell) {
+  std::vector<std::shared_ptr<const Trace>> traces;
+  for (const int rank : {0, 1}) {
+    TraceText text;
+    text.rank(rank, 2, "nccl").step(0, 0, 1'000'000 + rank * 300'000);
+    text.slice("user_annotation", "nccl:all_reduce", 100'000, 400'000,
+               {.tid = "2", .args = R"("Input Dims": [[1000]], "Input type": ["float"])"});
+    traces.push_back(*parse_trace("rank.json", text.str()));
+  }
+  const Report report = make_report(traces);
+  const std::string text = report_text(report, {});
+  EXPECT_THAT(text,
+              HasSubstr("nccl:all_reduce                     2     3.9 KiB         -        -"));
+  EXPECT_THAT(text, HasSubstr("  rank 1       1.3 ms          -           -        -"));
+  EXPECT_THAT(text, Not(HasSubstr("longest own work")));
+  const auto json = nlohmann::json::parse(report_json(report));
+  const auto& row = json["traces"][0]["collectives"][0];
+  for (const char* key : {"total_ns", "exposed_ns", "algorithm_bandwidth", "bus_bandwidth"}) {
+    EXPECT_TRUE(row.at(key).is_null()) << key;
+  }
+  EXPECT_EQ(row["bytes"], 4000);
+  EXPECT_TRUE(json["ranks"]["skew_ns"].is_null());
+  EXPECT_TRUE(json["ranks"]["times"][0]["own_work_ns"].is_null());
+  EXPECT_TRUE(json["ranks"]["times"][0]["exposed_communication_ns"].is_null());
+  const std::string html = report_html(report);
+  EXPECT_THAT(html, HasSubstr("own work is not known"));
+  EXPECT_THAT(html, Not(HasSubstr("own work differs")));
+}
+
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {
   Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
   Hang& hang = report.hang.emplace();

@@ -361,7 +361,8 @@ void Export::add_collectives(const Trace& trace, const CollectiveCalls& found) {
     collectives_.add(call.ranks > 0 ? std::optional(int64_t{call.ranks}) : std::nullopt);
     collectives_.add(call.seq).add(int64_t{call.seq_recorded}).add(positive(call.bytes));
     collectives_.add(positive(call.device)).add(trace.slices().begin_ns[call.slice.value]);
-    collectives_.add(duration_ns(trace, call.slice)).row();
+    collectives_.add(call.is_timed ? std::optional(duration_ns(trace, call.slice)) : std::nullopt);
+    collectives_.row();
   }
 }
 

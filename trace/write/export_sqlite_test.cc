@@ -272,6 +272,14 @@ counters 1|0|15|1000|250.5
 )sql");
 }
 
+TEST_F(ExportSqlite, HasNoLengthOfACollectiveThatTheTraceDoesNotTell) {
+  TraceText text;
+  text.slice("user_annotation", "nccl:all_reduce", 100, 200)
+      .slice("user_annotation", "gloo:all_reduce", 300, 500);
+  ASSERT_TRUE(export_sqlite(Traces{*parse_trace("t", text.str())}, path()));
+  EXPECT_THAT(query("SELECT begin_ns, dur_ns FROM collectives"), ElementsAre("0|null", "200|200"));
+}
+
 TEST_F(ExportSqlite, TellsItsProgressAndStopsWhenItIsCancelled) {
   std::vector<std::pair<uint64_t, uint64_t>> seen;
   std::atomic<bool> cancel = false;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "trace/analysis/link_use.h"
+#include "trace/analysis/run_tables.h"
 #include "trace/emit/collective_names.h"
 #include "viewer/models/report_tables.h"
 
@@ -47,30 +48,32 @@ std::optional<double> share_of_link(const trace::Collective& row,
   return percent ? std::optional(*percent / 100) : std::nullopt;
 }
 
+std::optional<int64_t> mean_of(std::optional<int64_t> total_ns, int64_t count) {
+  return total_ns ? std::optional(mean_ns(*total_ns, count)) : std::nullopt;
+}
+
 /// The collectives of one kind and group, whatever their sizes.
 struct AllSizes {
   size_t rows = 0;
   int64_t count = 0;
-  int64_t total_ns = 0;
-  int64_t exposed_ns = 0;
-  std::optional<int64_t> bytes = 0;
+  std::optional<int64_t> total_ns = 0, exposed_ns = 0, bytes = 0;
   std::optional<double> on_bus = 0;  ///< bytes
 
   void add(const trace::Collective& row) {
     ++rows;
     count += row.count;
-    total_ns = saturating_sum(total_ns, row.total_ns);
-    exposed_ns = saturating_sum(exposed_ns, row.exposed_ns);
-    bytes = bytes && row.bytes ? std::optional(saturating_sum(*bytes, *row.bytes)) : std::nullopt;
+    total_ns = trace::sum_if_known(total_ns, row.total_ns);
+    exposed_ns = trace::sum_if_known(exposed_ns, row.exposed_ns);
+    bytes = trace::sum_if_known(bytes, row.bytes);
     if (on_bus && row.bus_bandwidth) {
-      *on_bus += *row.bus_bandwidth * static_cast<double>(row.total_ns) * 1e-9;
+      *on_bus += *row.bus_bandwidth * static_cast<double>(*row.total_ns) * 1e-9;
     } else {
       on_bus.reset();
     }
   }
   [[nodiscard]] std::optional<double> bus_bandwidth() const {
-    if (!on_bus || total_ns <= 0) return std::nullopt;
-    return *on_bus * 1e9 / static_cast<double>(total_ns);
+    if (!on_bus || total_ns.value_or(0) <= 0) return std::nullopt;
+    return *on_bus * 1e9 / static_cast<double>(*total_ns);
   }
 };
 
@@ -85,8 +88,8 @@ void add_sums(Table& table, const Analysis& analysis, const std::string& rank) {
     table.rows.push_back(
         {{fmt::format("(all {} together)", trace::kind_name(key.first)),
           std::string(trace::kind_name(key.first)), rank, key.second, std::string(), sum.count,
-          sum.bytes ? TableValue(*sum.bytes) : TableValue(), sum.total_ns,
-          mean_ns(sum.total_ns, sum.count), sum.exposed_ns, sum.bus_bandwidth(), TableValue()},
+          sum.bytes, sum.total_ns, mean_of(sum.total_ns, sum.count), sum.exposed_ns,
+          sum.bus_bandwidth(), TableValue()},
          {},
          {}});
   }
@@ -117,13 +120,12 @@ Table collective_rows(const Session& session, const trace::Report& report) {
     for (const trace::Collective& row : analysis.communication.table) {
       const std::string algorithm =
           fmt::format("{}{}{}", row.algorithm, row.protocol.empty() ? "" : " ", row.protocol);
-      table.rows.push_back(
-          {{row.name, std::string(trace::kind_name(row.kind)), rank_name(session, analysis),
-            row.group, algorithm, row.count, row.bytes ? TableValue(*row.bytes) : TableValue(),
-            row.total_ns, mean_ns(row.total_ns, row.count), row.exposed_ns, row.bus_bandwidth,
-            share_of_link(row, link_gb_per_s)},
-           longest[key_of(row)],
-           {}});
+      table.rows.push_back({{row.name, std::string(trace::kind_name(row.kind)),
+                             rank_name(session, analysis), row.group, algorithm, row.count,
+                             row.bytes, row.total_ns, mean_of(row.total_ns, row.count),
+                             row.exposed_ns, row.bus_bandwidth, share_of_link(row, link_gb_per_s)},
+                            longest[key_of(row)],
+                            {}});
     }
     add_sums(table, analysis, rank_name(session, analysis));
   }

@@ -1,5 +1,6 @@
 #include "viewer/models/collectives_table.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "viewer/models/analyse.h"
@@ -36,6 +37,23 @@ TEST(CollectiveRows, NameARecordingAsItsTracksDo) {
   const Table of_step = tables_of_step(session, *report, {}, time).collectives;
   ASSERT_EQ(of_step.rows.size(), 1U);
   EXPECT_EQ(of_step.rows[0].values[2].text(), "rank 0 · 2");
+}
+
+TEST(CollectiveRows, HaveNoTimesWhereTheTraceTellsNone) {
+  TestTrace trace(0);
+  for (const int size : {10, 20}) {
+    trace.slice("user_annotation", "nccl:all_reduce", 1, 1, size, 5,
+                fmt::format(R"({{"Input Dims":[[{}]],"Input type":["float"]}})", size));
+  }
+  const Session session({trace.read()});
+  const Table table = collective_rows(session, *analyse_session(session).report);
+  ASSERT_EQ(table.rows.size(), 3U) << "one a size, and their sum";
+  for (const TableRow& row : table.rows) {
+    EXPECT_EQ(row.values[6].kind(), TableValue::Kind::kWhole) << "bytes are known";
+    for (const size_t column : {7U, 8U, 9U, 10U}) {
+      EXPECT_EQ(row.values[column].kind(), TableValue::Kind::kNone) << column;
+    }
+  }
 }
 
 TEST(CollectiveRows, LeadToACallOfTheirOwnSize) {

@@ -41,6 +41,8 @@ class TableValue {
   TableValue(std::string text) : kind_(Kind::kText), text_(std::move(text)) {}
   TableValue(int64_t whole) : kind_(Kind::kWhole), whole_(whole) {}
   TableValue(double real) : kind_(Kind::kReal), real_(real) {}
+  TableValue(const std::optional<int64_t>& whole)
+      : TableValue(whole ? TableValue(*whole) : TableValue()) {}
   TableValue(const std::optional<double>& real)
       : TableValue(real ? TableValue(*real) : TableValue()) {}
 

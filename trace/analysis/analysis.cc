@@ -100,9 +100,9 @@ bool launches_work(const Trace& trace) {
 // What the comparison with other ranks needs.
 void set_rank_figures(Analysis& all) {
   all.collectives = all.communication.table;
-  all.exposed_communication_ns =
-      all.communication.is_timed ? std::optional(mean_exposed_ns(all.communication, all.steps))
-                                 : std::nullopt;
+  all.exposed_communication_ns = all.communication.is_timed
+                                     ? std::optional(mean_exposed_ns(all.communication, all.steps))
+                                     : std::nullopt;
   all.own_work =
       own_work(*all.trace, all.device_work, all.host_tree, all.steps, all.communication.exposed);
   all.timed_collectives = rank_collectives(*all.trace, all.communication.collectives);

@@ -209,11 +209,10 @@ TEST(DevicePeaks, AreKnownByTheWholeName) {
   EXPECT_EQ(peaks_of("NVIDIA L4", 24 * kGb, 58).gb_per_s, 300);
   EXPECT_EQ(peaks_of("AMD Instinct MI300X VF", 192 * kGb, 304).of(PeakType::kFp8), 2614.9);
   EXPECT_FALSE(peaks_of("Tesla V100-SXM2-32GB", 32 * kGb, 80).of(PeakType::kBf16));
-  for (const char* other :
-       {"NVIDIA A10G", "NVIDIA GH200 480GB", "NVIDIA GB200", "NVIDIA A30",
-        "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA GeForce RTX 3090 Ti",
-        "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D",
-        "NVIDIA GeForce RTX 5090 D v2", ""}) {
+  for (const char* other : {"NVIDIA A10G", "NVIDIA GH200 480GB", "NVIDIA GB200", "NVIDIA A30",
+                            "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA GeForce RTX 3090 Ti",
+                            "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D",
+                            "NVIDIA GeForce RTX 5090 D v2", ""}) {
     EXPECT_TRUE(peaks_of(other, 24 * kGb, 80).source.empty()) << other;
   }
 }

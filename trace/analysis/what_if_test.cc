@@ -66,10 +66,35 @@ TEST(WhatIf, TheLoaderTakesNoTime) {
   EXPECT_EQ(said->step_ns, 10e6);
   EXPECT_EQ(said->new_ns, 6e6);
   EXPECT_NEAR(said->speedup(said->new_ns), 10 / 6.0, 1e-9);
-  // All steps are alike: only the model's own error is left.
-  EXPECT_NEAR(said->low_ns, 6e6 - 0.15 * 4e6, 1);
+  // All steps are alike: only the model's own error is left, and no more than all can be taken
+  // away.
+  EXPECT_EQ(said->low_ns, 6e6);
   EXPECT_NEAR(said->high_ns, 6e6 + 0.15 * 4e6, 1);
-  EXPECT_EQ(predicted(three_steps(), {"loader=2x"})->new_ns, 8e6);
+  const auto half = predicted(three_steps(), {"loader=2x"});
+  EXPECT_EQ(half->new_ns, 8e6);
+  EXPECT_NEAR(half->low_ns, 8e6 - 0.15 * 2e6, 1);
+}
+
+// However much steps differ, the loader takes what it takes.
+TEST(WhatIf, TheGainIsThatOfTheSameSteps) {
+  TraceText text;
+  int64_t at = 0;
+  for (const auto& [length_ms, loader_ms] : {std::pair(100, 4), {700, 6}, {1400, 20}}) {
+    const int64_t end = at + length_ms * kMs;
+    text.step(length_ms, at, end)
+        .annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
+                    at + loader_ms * kMs);
+    text.cpu_op("aten::mm", at + loader_ms * kMs, end);
+    at = end;
+  }
+  const auto free = predicted(text, {"loader=free"});
+  ASSERT_TRUE(free) << free.error();
+  EXPECT_NEAR(free->step_ns - free->new_ns, 10e6, 1);
+  EXPECT_NEAR(free->step_ns - free->low_ns, 10e6, 1) << "it has no more than that";
+  EXPECT_EQ(free->high_ns, free->step_ns) << "4, 6 and 20 ms do not show that it is not 0";
+  const auto half = predicted(text, {"loader=2x"});
+  EXPECT_NEAR(half->step_ns - half->low_ns, 10e6, 1);
+  EXPECT_EQ(half->high_ns, half->step_ns);
 }
 
 // The workers' batches are what the whole step waits for: 1.4 ms, of which a ready one takes 0.05.

@@ -11,6 +11,7 @@
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
+#include "trace/report/what_if_report.h"
 
 namespace redline::trace {
 namespace {
@@ -509,6 +510,14 @@ TEST(JsonReport, EvidenceHasPlacesToJumpTo) {
   EXPECT_EQ(trace->string(trace->slices().name[slice.value]), event["name"]);
   EXPECT_EQ(trace->slices().begin_ns[slice.value], event["begin_ns"]);
   EXPECT_EQ(trace->slices().end_ns[slice.value], event["end_ns"]);
+}
+
+TEST(WhatIfText, OfAStepThatMayBeAllTakenAwayThereIsNoMostGain) {
+  Prediction said;
+  said.step_ns = 1e6, said.new_ns = 1e5, said.high_ns = 5e5;
+  EXPECT_THAT(what_if_text("a", {}, said, {}), HasSubstr("as fast, at least 2.00 x\n"));
+  said.low_ns = 5e4;
+  EXPECT_THAT(what_if_text("a", {}, said, {}), HasSubstr("as fast, between 2.00 x and 20.00 x\n"));
 }
 
 TEST(TextReport, ColoursOnlyWhereAskedFor) {

@@ -12,6 +12,14 @@ namespace {
 
 std::string length_text(double ns) { return format_ns(std::llround(ns)); }
 
+// Where the knob may take all of the step away, there is no most.
+std::string gain_text(const Prediction& prediction) {
+  const double least = prediction.speedup(prediction.high_ns);
+  if (prediction.low_ns <= 0) return fmt::format("  as fast, at least {:.2f} x", least);
+  return fmt::format("  as fast, between {:.2f} x and {:.2f} x", least,
+                     prediction.speedup(prediction.low_ns));
+}
+
 }  // namespace
 
 std::string what_if_text(const std::string& path, std::span<const WhatIfKnob> knobs,
@@ -37,9 +45,7 @@ std::string what_if_text(const std::string& path, std::span<const WhatIfKnob> kn
   }
   canvas.left("  gain", 10)
       .right(fmt::format("{:.2f} x", prediction.speedup(prediction.new_ns)), 12)
-      .left(fmt::format("  as fast, between {:.2f} x and {:.2f} x",
-                        prediction.speedup(prediction.high_ns),
-                        prediction.speedup(prediction.low_ns)))
+      .left(gain_text(prediction))
       .end_line()
       .end_line();
   for (const std::string& note : prediction.notes) {

@@ -75,11 +75,12 @@ const char* severity_name(Severity severity) {
 }
 
 std::string trial_of(const Finding& finding) {
-  if (finding.knob.empty()) return "";
-  const std::string trial = "autotune --knob " + finding.knob;
-  return finding.placeholder.empty()
-             ? trial
-             : fmt::format("{}, with {} in the command", trial, finding.placeholder);
+  return finding.knob.empty() ? "" : "autotune --knob " + finding.knob;
+}
+
+std::string needs_of(const Finding& finding) {
+  return finding.placeholder.empty() ? ""
+                                     : fmt::format("with {} in the command", finding.placeholder);
 }
 
 std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {

@@ -19,6 +19,8 @@ namespace redline::trace {
 
 /// What to try, "autotune --knob amp=off,bf16"; empty if no knob helps.
 [[nodiscard]] std::string trial_of(const Finding& finding);
+/// What that needs besides: "with {batch_size} in the command"; empty if nothing.
+[[nodiscard]] std::string needs_of(const Finding& finding);
 
 /// Findings of one rank, the largest possible gain first.
 [[nodiscard]] std::vector<Finding> advise(const Analysis& analysis, unsigned threads = 2);

@@ -74,8 +74,9 @@ std::string links_html(const Finding& finding, size_t index, bool is_shown) {
     links += fmt::format("<button data-evidence={}>show in the timeline</button>", index);
   }
   if (!finding.knob.empty()) {
-    links += fmt::format("<code>{}</code><button data-copy=\"--knob {}\">copy</button>",
-                         escape(trial_of(finding)), escape(finding.knob));
+    const std::string trial = escape(trial_of(finding));
+    links += fmt::format("<code>{0}</code><button data-copy=\"{0}\">copy</button>", trial);
+    links += "<span class=dim>" + escape(needs_of(finding)) + "</span>";
   }
   return links.empty() ? "" : "<div class=links>" + links + "</div>";
 }

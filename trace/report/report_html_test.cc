@@ -203,6 +203,12 @@ TEST(HtmlReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
   for (const std::string& word : words) EXPECT_THAT(page, Not(HasSubstr(word)));
 }
 
+TEST(HtmlReport, WhatCanBeCopiedIsWhatIsShown) {
+  const std::string page = report_html(report_of({rank_text(0, "k")}));
+  EXPECT_THAT(page, HasSubstr("<code>autotune --knob num_workers=0..4</code>"
+                              "<button data-copy=\"autotune --knob num_workers=0..4\">"));
+}
+
 TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
   const std::string page = report_html(report_of({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("DataLoader: training waits 300.0 us a step"));

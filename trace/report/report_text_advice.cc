@@ -44,6 +44,8 @@ void write_findings(TextPage& page) {
     }
     if (finding.knob.empty()) continue;
     canvas.left("     -> " + trial_of(finding), 0, Hue::kGreen).end_line();
+    if (finding.placeholder.empty()) continue;
+    canvas.left("        " + needs_of(finding)).end_line();
   }
   canvas.end_line();
 }

@@ -92,6 +92,7 @@ SummaryCard card_of(const trace::Finding& finding, const trace::Report& report) 
   card.detail = typeset(finding.detail);
   card.gain = gain_text(finding.estimated_speedup);
   card.trial = trial_of(finding);
+  if (!finding.placeholder.empty()) card.trial += ", " + needs_of(finding);
   card.severity = finding.severity;
   card.trace = finding.trace;
   for (const trace::EvidenceEvent& event : finding.events) {

@@ -11,7 +11,7 @@
 namespace redline::trace {
 namespace {
 
-constexpr uint32_t kMostDepths = 8;  // of a thread
+constexpr size_t kMostDepths = 8;    // of a thread
 constexpr size_t kMostSpans = 3000;  // of a rank's lane
 
 bool overlaps(Interval left, Interval right) {
@@ -87,18 +87,44 @@ std::string note_of(const Trace& trace, const Track& track) {
   return std::string(trimmed(trace.string(track.process_name)));
 }
 
-std::vector<DrawnSlice> slices_within(const Trace& trace, const Lane& lane, Interval window) {
+std::vector<DrawnSlice> slices_within(const Trace& trace, const Track& track,
+                                      PageTimeline& timeline) {
   const auto& begins = trace.slices().begin_ns;
   const auto& ends = trace.slices().end_ns;
   std::vector<DrawnSlice> slices;
-  for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
-    if (begins[i] >= window.end_ns) break;
-    if (ends[i] > window.begin_ns) slices.push_back({SliceId{i}, {begins[i], ends[i]}});
+  for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
+    const Lane& lane = trace.lanes()[track.first_lane.value + depth];
+    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      if (begins[i] >= timeline.window.end_ns) break;
+      if (ends[i] <= timeline.window.begin_ns) continue;
+      if (!timeline.draws_python && trace.slices().category[i] == Category::kPythonFunction) {
+        timeline.lacks_python = true;
+      } else {
+        slices.push_back({SliceId{i}, {begins[i], ends[i]}});
+      }
+    }
   }
   return slices;
 }
 
-void add_lanes(const Trace& trace, Interval window, bool on_device, PageTimeline& timeline) {
+// Each slice one row below the innermost one that is still open when it begins.
+std::vector<std::vector<DrawnSlice>> rows_of(std::vector<DrawnSlice> slices) {
+  std::stable_sort(slices.begin(), slices.end(),
+                   [](const DrawnSlice& left, const DrawnSlice& right) {
+                     return std::pair(left.interval.begin_ns, -left.interval.end_ns) <
+                            std::pair(right.interval.begin_ns, -right.interval.end_ns);
+                   });
+  std::vector<std::vector<DrawnSlice>> rows;
+  for (const DrawnSlice& slice : slices) {
+    size_t depth = rows.size();
+    while (depth > 0 && rows[depth - 1].back().interval.end_ns <= slice.interval.begin_ns) --depth;
+    if (depth == rows.size()) rows.emplace_back();
+    rows[depth].push_back(slice);
+  }
+  return rows;
+}
+
+void add_lanes(const Trace& trace, bool on_device, PageTimeline& timeline) {
   std::vector<const Track*> tracks;
   for (const Track& track : trace.tracks()) {
     if (is_drawn(trace, track) && (track.kind == TrackKind::kGpuStream) == on_device) {
@@ -109,12 +135,13 @@ void add_lanes(const Trace& trace, Interval window, bool on_device, PageTimeline
     return std::pair(left->device, left->sort_index) < std::pair(right->device, right->sort_index);
   });
   for (const Track* track : tracks) {
-    for (uint32_t depth = 0; depth < std::min(track->lane_count, kMostDepths); ++depth) {
-      auto slices = slices_within(trace, trace.lanes()[track->first_lane.value + depth], window);
-      if (slices.empty()) break;
-      timeline.slice_count += slices.size();
-      timeline.lanes.push_back(
-          {title_of(trace, *track), note_of(trace, *track), depth, std::move(slices)});
+    auto rows = rows_of(slices_within(trace, *track, timeline));
+    if (rows.size() > kMostDepths) timeline.lacks_inner = true;
+    rows.resize(std::min(rows.size(), kMostDepths));
+    for (size_t depth = 0; depth < rows.size(); ++depth) {
+      timeline.slice_count += rows[depth].size();
+      timeline.lanes.push_back({title_of(trace, *track), note_of(trace, *track),
+                                static_cast<uint32_t>(depth), std::move(rows[depth])});
     }
   }
 }
@@ -217,8 +244,13 @@ PageTimeline page_timeline(const Report& report, const TraceOf& trace_of) {
   const auto rank = summary.facts.rank;
   if (rank && report.traces.size() > 1) timeline.title += fmt::format(" of rank {}", *rank);
 
-  add_lanes(trace, timeline.window, false, timeline);
-  add_lanes(trace, timeline.window, true, timeline);
+  add_lanes(trace, false, timeline);
+  add_lanes(trace, true, timeline);
+  if (timeline.lanes.empty()) {  // of a program without operators
+    timeline.draws_python = true;
+    timeline.lacks_python = false;
+    add_lanes(trace, false, timeline);
+  }
   thin_out(timeline);
   const std::vector<int> numbers = rank_numbers(pointers_to(report.traces));
   for (size_t i = 0; i < std::min(report.traces.size(), kMostRankLanes); ++i) {

@@ -38,7 +38,10 @@ struct PageTimeline {
   Interval window;
   std::vector<DrawnLane> lanes;
   std::vector<RankLane> ranks;
-  size_t slice_count = 0;  ///< in the window
+  /// Python's functions enclose all else, so they are drawn only where there is nothing else.
+  bool draws_python = false, lacks_python = false;
+  bool lacks_inner = false;  ///< slices inside of as many others as there are lanes of a thread
+  size_t slice_count = 0;    ///< in the lanes
   size_t drawn_count = 0;
   /// For each finding, one of its events inside the window; nullopt if it has none there.
   std::vector<std::optional<EvidenceEvent>> evidence;

@@ -107,7 +107,8 @@ std::string steps_html(const Report& report) {
       "<div class=stack>{}</div><div class=parts>{}</div>{}{}</section>\n",
       marked ? "Average step" : "The whole recording", format_ns(step.mean_ns),
       marked ? fmt::format(
-                   "± {} · {}{}", format_ns(step.deviation_ns),
+                   "{}{}{}",
+                   first.step_times.count < 2 ? "" : "± " + format_ns(step.deviation_ns) + " · ",
                    format_plural(first.step_times.count, "step"),
                    report.rank_count > 1 ? " · " + format_plural(report.rank_count, "rank") : "")
              : "no steps are marked",
@@ -167,11 +168,13 @@ std::string timeline_html(const PageTimeline& timeline) {
     legend += fmt::format("<span><i class=swatch style=\"background:var(--{})\"></i>{}</span>",
                           colour, label);
   }
-  const std::string drawn =
+  std::string drawn =
       timeline.drawn_count < timeline.slice_count
           ? fmt::format("the longest {} of {} slices", format_count(timeline.drawn_count),
                         format_count(timeline.slice_count))
           : fmt::format("{} slices", format_count(timeline.drawn_count));
+  if (timeline.lacks_inner) drawn += ", the outermost of each thread";
+  if (timeline.lacks_python) drawn += ", without Python functions";
   return fmt::format(
       "<section class=card><div class=head><h2>Timeline <span class=dim>{}, {} · {}</span></h2>"
       "<button data-fit>all of it</button></div>"

@@ -209,6 +209,12 @@ TEST(HtmlReport, WhatCanBeCopiedIsWhatIsShown) {
                               "<button data-copy=\"autotune --knob num_workers=0..4\">"));
 }
 
+TEST(HtmlReport, OneStepHasNoDeviation) {
+  EXPECT_THAT(report_html(report_of({rank_text(0, "k")})), Not(HasSubstr("±")));
+  EXPECT_THAT(report_html(report_of({TraceText().step(0, 0, 100).step(1, 100, 300).str()})),
+              HasSubstr("± "));
+}
+
 TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
   const std::string page = report_html(report_of({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("DataLoader: training waits 300.0 us a step"));
@@ -251,6 +257,28 @@ TEST(PageTimeline, DrawsTheLongestSlicesOfALargeStep) {
   EXPECT_LE(timeline.drawn_count, kMostDrawnSlices);
   EXPECT_GE(timeline.drawn_count, 1);
   EXPECT_THAT(report_html(report), HasSubstr("of 20,001 slices"));
+}
+
+TEST(PageTimeline, PythonFunctionsHideNoOperators) {
+  const auto nested = [](const char* category, const std::string& name, bool has_operator) {
+    TraceText text;
+    text.step(0, 0, 1'000);
+    for (int i = 0; i < 10; ++i) text.slice(category, name + std::to_string(i), i, 1'000 - i);
+    if (has_operator) text.cpu_op("aten::mm", 20, 30).cpu_op("aten::add", 30, 40);
+    return report_html(report_of({text.str()}));
+  };
+  const auto names = [](const std::string& page) { return data_of(page)["names"].dump(); };
+  const std::string page = nested("python_function", "train.py: f", true);
+  EXPECT_THAT(page, HasSubstr("3 slices, without Python functions"));
+  EXPECT_THAT(names(page), AllOf(HasSubstr("aten::mm"), Not(HasSubstr("train.py"))));
+  EXPECT_EQ(data_of(page)["lanes"].size(), 2) << "the step, and in it the operators";
+  // Of a program without operators they are all that there is: the step is another.
+  TraceText alone;
+  alone.slice("python_function", "main", 0, 1'000).slice("python_function", "f", 0, 10);
+  EXPECT_THAT(names(report_html(report_of({alone.str()}))), HasSubstr("main"));
+  const std::string deep = nested("cpu_op", "aten::f", true);
+  EXPECT_THAT(deep, HasSubstr("8 slices, the outermost of each thread"));
+  EXPECT_THAT(names(deep), Not(HasSubstr("aten::mm")));
 }
 
 TEST(PageTimeline, ARanksLanePartsComputationFromCommunication) {

@@ -16,6 +16,7 @@
 #include "base/sample_shares.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/report/report_roofline.h"
+#include "trace/report/run_words.h"
 
 namespace redline::trace {
 namespace {
@@ -243,6 +244,12 @@ std::vector<std::string> trace_notes(const Report& report) {
     notes.push_back(format_ranks(ranks) + (ranks.size() == 1 ? " was" : " were") +
                     " recorded by several processes, so these may be several runs: means are of "
                     "all, and the last trace of each rank is compared");
+  }
+  if (!report.run || report.traces.empty()) return notes;
+  for (const RunFinding& finding : report.run->findings) {
+    const bool lacks_cores =
+        finding.cause == RunCause::kOtherProcesses || finding.cause == RunCause::kCrowdedCores;
+    if (lacks_cores) notes.push_back(headline_of(finding) + ": recorded times may be too long");
   }
   return notes;
 }

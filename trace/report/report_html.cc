@@ -63,8 +63,10 @@ std::string traces_html(const Report& report, const TraceOf& trace_of) {
   const PageTimeline timeline = page_timeline(report, trace_of);
   std::string page = "<div class=columns><div>" + steps_html(report) + phases_html(report) +
                      memory_html(report) + "</div>" + findings_html(report, timeline) + "</div>\n";
-  page += timeline_html(timeline) + ranks_html(report) + gpus_html(report) + modules_html(report) +
-          roofline_html(report) + paths_html(report) + tables_html(report) + files_html(report);
+  page += timeline_html(timeline);
+  if (report.run) page += run_html(*report.run);
+  page += ranks_html(report) + gpus_html(report) + modules_html(report) + roofline_html(report) +
+          paths_html(report) + tables_html(report) + files_html(report);
   return page + "<script type=application/json id=data>" + timeline_json(timeline) +
          "</script>\n<script>" + page_script() + "</script>\n";
 }
@@ -88,9 +90,12 @@ std::string report_html(const Report& report, const TraceOf& trace_of) {
       "<div class=top><h1>{}</h1><span class=dim>{}</span></div>\n",
       kPolicy, title, page_style(), title, subtitle);
   page += reasons_html(report);
-  if (report.run) page += run_html(*report.run);
-  return page + (report.traces.empty() ? "" : traces_html(report, trace_of)) +
-         "</main></body></html>\n";
+  if (!report.traces.empty()) {
+    page += traces_html(report, trace_of);
+  } else if (report.run) {
+    page += run_html(*report.run);
+  }
+  return page + "</main></body></html>\n";
 }
 
 }  // namespace redline::trace

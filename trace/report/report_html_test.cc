@@ -215,6 +215,34 @@ TEST(HtmlReport, OneStepHasNoDeviation) {
               HasSubstr("± "));
 }
 
+// The machine first, because all figures rest on it; then the trace, then the whole run.
+TEST(HtmlReport, ARunFollowsTheTraceButItsMachineLeads) {
+  Report report = report_of({rank_text(0, "k")});
+  RunFinding others;
+  others.cause = RunCause::kOtherProcesses;
+  others.taken_cores = 1.7;
+  others.cores = 2;
+  report.run.emplace().findings = {others};
+  report.run->ranks.resize(1);
+  report.run->part_share[static_cast<size_t>(LogPart::kForward)] = 0.9;
+  report.run->part_share[static_cast<size_t>(LogPart::kCompile)] = 0.0001;
+  const std::string page = report_html(report), text = report_text(report, {}, {});
+  const auto are_in_order = [](const std::string& form, std::vector<const char*> parts) {
+    size_t at = 0;
+    for (const char* part : parts) {
+      at = form.find(part, at);
+      EXPECT_NE(at, std::string::npos) << part << "\n" << form;
+    }
+  };
+  const char* busy = "Other processes take 1.7 of the 2 cores: recorded times may be too";
+  are_in_order(page, {busy, "Average step", "What holds it back", "<h2>Timeline", "The whole run",
+                      "What held it back", "Other processes take 1.7", "Where an hour of it goes"});
+  are_in_order(text, {busy, "STEP", "WHAT HOLDS IT BACK", "RUN  ", "\n\nWHAT HELD IT BACK"});
+  EXPECT_THAT(page, AllOf(HasSubstr("54.0 min"), Not(HasSubstr("0.0 min"))));
+  report.traces.clear();
+  EXPECT_THAT(report_html(report), Not(HasSubstr("recorded times"))) << "nothing was recorded";
+}
+
 TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
   const std::string page = report_html(report_of({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("DataLoader: training waits 300.0 us a step"));

@@ -104,7 +104,8 @@ std::string run_findings_html(const RunVerdict& verdict) {
         "<div class=\"finding {}\"><div><h3>{} · {}</h3><p class=dim>{}</p></div>{}</div>\n",
         weight, i + 1, html::escape(headline_of(finding)), html::escape(detail_of(finding)), cost);
   }
-  return out.empty() ? "<p class=dim>The step log shows nothing that held it back.</p>" : out;
+  if (out.empty()) out = "<p class=dim>The step log shows nothing that held it back.</p>";
+  return "<h2 class=ruled>What held it back</h2>" + out;
 }
 
 std::string hour_html(const RunVerdict& verdict) {
@@ -113,6 +114,7 @@ std::string hour_html(const RunVerdict& verdict) {
       "operator",   "memcpy", "overlap", "python"};
   std::string rows;
   const auto add = [&](std::string_view name, double share, const char* colour) {
+    if (share < kLeastShareShown) return;
     rows +=
         fmt::format("<tr><td style=\"width:14em\">{}</td>{}<td class=number>{:.1f} min</td></tr>",
                     name, html::bar_cell(share, colour), 60 * share);

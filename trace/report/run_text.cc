@@ -34,7 +34,6 @@ class RunPage {
 
   std::string write() {
     write_head();
-    canvas_.end_line();
     write_findings(verdict_.findings.size());
     canvas_.end_line();
     write_hour();
@@ -64,6 +63,7 @@ class RunPage {
     if (const std::string earlier = earlier_logs_text(verdict_); !earlier.empty()) {
       line(earlier, Hue::kDim);
     }
+    canvas_.end_line();
   }
 
   // The rate over the steps, from nothing to the fastest.
@@ -114,8 +114,7 @@ class RunPage {
   }
 
   void write_row(std::string_view name, double share, Hue hue) {
-    constexpr double kLeastShown = 0.0005;
-    if (share < kLeastShown) return;
+    if (share < kLeastShareShown) return;
     canvas_.left("  ")
         .left(name, 26)
         .right(fmt::format("{:.1f} min", 60 * share), 9)

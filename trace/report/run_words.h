@@ -17,6 +17,9 @@ namespace redline::trace {
 /// The key of a cause in JSON: "uneven_rank".
 [[nodiscard]] std::string_view run_cause_key(RunCause cause);
 
+/// A smaller share of the run would be 0.0 min of an hour.
+constexpr double kLeastShareShown = 0.05 / 60;
+
 /// What happened at a mark, as people read it: "window recorded".
 [[nodiscard]] std::string_view log_mark_name(LogMarkKind kind);
 

@@ -29,10 +29,11 @@ constexpr const char* kStyle = R"(
 .chart .failed { fill: none; stroke: var(--dataloader); stroke-width: 2; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; }
 .key { display: flex; gap: 6px; align-items: center; }
-.scroll { overflow-x: auto; }
 .scroll table { width: 100%; border-collapse: collapse; }
 .scroll th, .scroll td { padding: 3px 8px; border-bottom: 1px solid var(--line); text-align: left; }
 .scroll .number { text-align: right; }
+@media (max-width: 860px) { .words { min-width: 26em; } }
+.command { white-space: pre-wrap; overflow-wrap: anywhere; }
 tr.best { font-weight: 600; }
 pre { margin: 8px 0 0; padding: 8px; border-radius: 4px; background: var(--hover); overflow-x: auto; }
 )";
@@ -63,7 +64,7 @@ std::string verdict_card(const std::optional<Best>& best, const StudyTerms& term
     if (!line.empty()) text += "<p>" + line + "</p>";
   }
   text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";
-  text += "<pre>" + escape(run_text(terms)) + "</pre>";
+  text += "<pre class=command>" + escape(run_text(terms)) + "</pre>";
   return card("Best", text);
 }
 
@@ -79,7 +80,7 @@ std::string profile_card(const BestProfile& profile) {
   return card("The default against the best", "<pre>" + lines + "</pre>");
 }
 
-std::string effect_rows(const std::vector<KnobEffect>& effects) {
+std::string effect_rows(const std::vector<KnobEffect>& effects, const char* unit) {
   std::string rows;
   for (const KnobEffect& effect : effects) {
     std::string values;
@@ -97,8 +98,8 @@ std::string effect_rows(const std::vector<KnobEffect>& effects) {
          "value "
          "that runs is slower than the best.</p>"
          "<div class=scroll><table><tr><th>knob</th><th class=number>at stake</th>"
-         "<th>rate by value</th></tr>" +
-         rows + "</table></div>";
+         "<th>" +
+         std::string(unit) + " by value</th></tr>" + rows + "</table></div>";
 }
 
 std::string trial_rows(const History& history, const Space& space,
@@ -146,7 +147,7 @@ std::string trial_rows(const History& history, const Space& space,
     if (infers) number(result.latency ? latency_text(*result.latency) : "–");
     rows += fmt::format(
         "<td class=number>{}</td><td class=number>{}</td><td class=number>{}</td>"
-        "<td class=number>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>",
+        "<td class=number>{}</td><td class=words>{}</td><td class=words title=\"{}\">{}</td></tr>",
         result.peak_memory_bytes ? format_bytes(*result.peak_memory_bytes) : "–",
         expected && expected->peak_memory_bytes ? format_bytes(*expected->peak_memory_bytes) : "–",
         result.data_wait_share ? fmt::format("{:.0f} %", 100 * *result.data_wait_share) : "–",
@@ -184,7 +185,7 @@ std::string study_page(const History& history, const Space& space, const std::op
       page += card("Why it wins: what compute, loader and memory allow at other batch sizes",
                    model_chart_svg(history, space, *best, terms));
     }
-    page += card("What mattered", effect_rows(knob_effects(history, space)));
+    page += card("What mattered", effect_rows(knob_effects(history, space), unit));
     page += card("Trials", trial_rows(history, space, best));
   }
   return page + "</main></html>\n";

@@ -47,7 +47,7 @@ double grid_step(double high) {
   return 10 * power;
 }
 
-std::string frame(const Axes& axes, const std::string& x_title) {
+std::string frame(const Axes& axes, const std::string& x_title, const char* y_title) {
   std::string svg =
       fmt::format("<svg class=chart viewBox=\"0 0 {} {}\" role=img>", kChartWidth, kChartHeight);
   const double step = grid_step(axes.high_y);
@@ -58,8 +58,12 @@ std::string frame(const Axes& axes, const std::string& x_title) {
         kLeft, kChartWidth - kRight, axes.y(value), kLeft - 6, axes.y(value) + 4,
         value == 0 ? "0" : format_number(value));
   }
-  return svg + fmt::format("<text x={} y={} text-anchor=middle>{}</text>",
-                           (kLeft + kChartWidth - kRight) / 2, kChartHeight - 2, x_title);
+  return svg + fmt::format(
+                   "<text x={} y={} text-anchor=middle>{}</text>"
+                   "<text transform=\"translate(11 {}) rotate(-90)\" "
+                   "text-anchor=middle>{}</text>",
+                   (kLeft + kChartWidth - kRight) / 2, kChartHeight - 2, x_title,
+                   (kTop + kChartHeight - kBottom) / 2, y_title);
 }
 
 std::string tick(const Axes& axes, double value, const std::string& text) {
@@ -131,7 +135,7 @@ std::string batch_chart_svg(const History& history) {
     axes.high_x = std::max(axes.high_x, series.marks.back().x);
   }
   axes.low_x /= 1.3, axes.high_x *= 1.3;
-  std::string svg = frame(axes, "batch size of a rank");
+  std::string svg = frame(axes, "batch size of a rank", unit_of(history.objective()));
   for (double size = 1; size <= axes.high_x; size *= axes.high_x / axes.low_x > 300 ? 4 : 2) {
     if (size >= axes.low_x) svg += tick(axes, size, fmt::format("{:.0f}", size));
   }
@@ -189,7 +193,7 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
     add(loader, parts.loader);
     if (full == 0 || batch < full) add(both, parts.rate);
   }
-  std::string svg = frame(axes, "batch size of a rank");
+  std::string svg = frame(axes, "batch size of a rank", unit_of(history.objective()));
   for (double tick_at = at / 16; tick_at <= 4 * at; tick_at *= 2) {
     if (tick_at >= axes.low_x) svg += tick(axes, tick_at, fmt::format("{:.0f}", tick_at));
   }
@@ -227,7 +231,7 @@ std::string convergence_chart_svg(const History& history) {
   const std::vector<TrialMark> marks = convergence(history);
   const auto count = static_cast<double>(marks.size());
   const Axes axes{.low_x = 0.5, .high_x = count + 0.5, .high_y = 1.08 * highest_rate(history)};
-  std::string svg = frame(axes, "trial");
+  std::string svg = frame(axes, "trial", unit_of(history.objective()));
   const double every = std::max(1.0, std::ceil(count / 10));
   double best = 0;
   std::string line;

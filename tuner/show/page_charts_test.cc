@@ -22,6 +22,9 @@ TEST(PageCharts, AreScaledByWhatWasSearchedFor) {
     auto found = std::sregex_iterator(svg.begin(), svg.end(), dot);
     ASSERT_EQ(std::distance(found, {}), 2);
     for (; found != std::sregex_iterator(); ++found) EXPECT_GT(std::stod((*found)[1]), 0) << svg;
+    EXPECT_NE(svg.find(std::string(">") + unit_of(Objective::kSamplesPerJoule) + "</text>"),
+              std::string::npos)
+        << "the axis has a unit";
   }
 }
 

@@ -132,10 +132,7 @@ std::string workers_knob(const Activity& activity) {
 }
 
 const DeviceProperties* properties_of(const Analysis& analysis, int32_t device) {
-  const auto found =
-      std::find_if(analysis.devices.begin(), analysis.devices.end(),
-                   [&](const DeviceProperties& known) { return known.device == device; });
-  return found == analysis.devices.end() ? nullptr : &*found;
+  return properties_of(analysis.devices, device, analysis.facts.is_amd);
 }
 
 }  // namespace redline::trace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "base/format.h"
 #include "base/text_search.h"
@@ -68,14 +69,26 @@ int64_t time_above_zero_ns(const Activity& activity, const Counter& counter) {
   return total_ns(intersect(activity.steps(), merge(std::move(above))));
 }
 
-std::string cure_of_throttling(std::string_view gpu, std::string_view reason) {
+// "nvidia-smi -i GPU-8f3a…" for "GPU 0": CUDA's number counts only the GPUs that the process sees,
+// so nvidia-smi's may be another. Without the id all GPUs are shown, and no limit may be raised.
+std::string command_for(const Analysis& analysis, std::string_view gpu) {
+  int32_t number = 0;
+  std::from_chars(gpu.data() + 4, gpu.data() + gpu.size(), number);
+  const DeviceProperties* device = properties_of(analysis, number);
+  const bool is_known =
+      device != nullptr && !device->uuid.empty() && !contains(device->name, "MIG");
+  return is_known ? "nvidia-smi -i " + device->uuid : "nvidia-smi";
+}
+
+std::string cure_of_throttling(const Analysis& analysis, std::string_view gpu,
+                               std::string_view reason) {
+  const std::string command = command_for(analysis, gpu);
   if (reason == "power cap") {
-    return fmt::format("nvidia-smi -i {0} -pl WATTS raises its limit (-q -d POWER shows it)", gpu);
+    const char* raise = contains(command, "-i") ? "-pl WATTS" : "-i ID -pl WATTS";
+    return fmt::format("{} -q -d POWER shows its limit, {} raises it", command, raise);
   }
-  if (reason == "heat") {
-    return fmt::format("cool it (nvidia-smi -i {} -q -d TEMPERATURE)", gpu);
-  }
-  return fmt::format("nvidia-smi -i {} -q -d PERFORMANCE tells more", gpu);
+  if (reason == "heat") return fmt::format("cool it ({} -q -d TEMPERATURE)", command);
+  return fmt::format("{} -q -d PERFORMANCE tells more", command);
 }
 
 }  // namespace
@@ -153,7 +166,7 @@ std::optional<Finding> gpu_throttled(const Activity& activity) {
   finding.detail = fmt::format(
       "for {} of the steps its clocks were lowered: {}; autotune --objective energy finds "
       "what does more per joule",
-      format_percent(part.share), cure_of_throttling(gpu.substr(4), reason));
+      format_percent(part.share), cure_of_throttling(activity.analysis(), gpu, reason));
   finding.evidence = {{"throttled_share", part.share}};
   const auto first = std::find_if(worst->value.begin(), worst->value.end(),
                                   [](double value) { return value > 0; });

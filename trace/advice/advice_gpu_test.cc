@@ -4,6 +4,7 @@
 #include "tests/parsed_trace.h"
 #include "tests/small_steps.h"
 #include "trace/advice/advice.h"
+#include "trace/advice/testing_rules.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
@@ -444,7 +445,7 @@ TEST(AdviceGpu, AGpuThatIsThrottled) {
   EXPECT_EQ(only(heat("0110"), "gpu_throttled").headline, "GPU 0 is slowed by heat");
   EXPECT_THAT(only(heat("0110"), "gpu_throttled").detail, HasSubstr("50.0 % of the steps"));
   EXPECT_THAT(only(heat("0110"), "gpu_throttled").detail,
-              HasSubstr("nvidia-smi -i 0 -q -d TEMPERATURE"));
+              HasSubstr("nvidia-smi -q -d TEMPERATURE"));
   EXPECT_THAT(heat("0000"), Not(HasRule("gpu_throttled")));
 }
 
@@ -476,6 +477,67 @@ TEST(AdviceGpu, AWaitForABusyGpuIsNoStartUp) {
   }
 }
 
+// A single rank's NCCL launches no kernel.
+TEST(AdviceGpu, WhatTheHostTakesToEnqueueACollectiveIsNoCommunication) {
+  const auto advice = [](const char* collective) {
+    return advice_on(gpu_step(50 * kMs).rank(0, 1).slice("user_annotation", collective, 60 * kMs,
+                                                         90 * kMs, {.tid = "2"}));
+  };
+  EXPECT_THAT(advice("nccl:all_reduce"), Not(HasRule("communication")));
+  EXPECT_THAT(advice("gloo:all_reduce"), HasRule("communication"));
+}
+
+// RCCL's kernels are all alike, and NCCL gathers by sending and receiving, too.
+TEST(AdviceGpu, ExchangesAreToldByTheirKind) {
+  const auto advice = [](const char* kernel, const char* kind, int count, int reductions = 0) {
+    TraceText text = gpu_step(50 * kMs);
+    for (int i = 0; i < count + reductions; ++i) {
+      const char* name = i < count ? kind : "allreduce";
+      const int64_t begin_ns = 50 * kMs + i * 2 * kMs;
+      text.kernel(kernel, begin_ns, begin_ns + (i < count ? 1500 : 1600) * kUs,
+                  on_stream(20, 0, fmt::format(R"("Collective name": "{}")", name)));
+    }
+    return advice_on(text);
+  };
+  const auto exchanges = advice("ncclDevKernel_Generic_1", "all_to_allv", 16, 5);
+  const Finding& experts = only(exchanges, "communication");
+  EXPECT_THAT(experts.detail, HasSubstr("16 exchanges a step, as of tokens between experts"));
+  EXPECT_EQ(experts.knob, "");
+  ASSERT_EQ(experts.events.size(), 5U);
+  for (const EvidenceEvent& event : experts.events) {
+    EXPECT_EQ(event.end_ns - event.begin_ns, 1500 * kUs) << "an all-reduce of the same name";
+  }
+  EXPECT_THAT(only(advice("ncclDevKernel_SendRecv", "_allgather_base", 4), "communication").detail,
+              HasSubstr("most in all_gather"));
+}
+
+TEST(AdviceGpu, AThrottledGpuIsNamedByItsIdAndNotByCudasNumber) {
+  const auto advice = [](const std::string& properties, const char* reason) {
+    TraceText text = redline::testing::throttled(40 * kMs, reason);
+    return only(advice_on(text.top(R"("deviceProperties": [{"id": 3, )" + properties + "}]")),
+                "gpu_throttled")
+        .detail;
+  };
+  const std::string known = R"("name": "H100", "uuid": "GPU-8f3a")";
+  EXPECT_THAT(
+      advice(known, "power cap"),
+      HasSubstr(": nvidia-smi -i GPU-8f3a -q -d POWER shows its limit, -pl WATTS raises it"));
+  EXPECT_THAT(advice(known, "heat"), HasSubstr("(nvidia-smi -i GPU-8f3a -q -d TEMPERATURE)"));
+  EXPECT_THAT(advice(R"("name": "H100 MIG 1g.10gb", "uuid": "GPU-8f3a")", "heat"),
+              HasSubstr("(nvidia-smi -q -d TEMPERATURE)"));
+}
+
+// As of a checkpoint that is loaded to the device from which it was saved.
+TEST(AdviceGpu, AGpuWithOneTinyKernelIsNotJudged) {
+  const auto advice = [](int64_t stray_ns, int64_t main_ns) {
+    return advice_on(gpu_step(main_ns).kernel("fill", 0, stray_ns, {.pid = "1", .tid = "9"}));
+  };
+  EXPECT_THAT(advice(kUs, 60 * kMs), Not(HasRule("low_gpu_utilization")));
+  EXPECT_THAT(advice(kMs, 60 * kMs), HasRule("low_gpu_utilization")) << "it works, but little";
+  EXPECT_EQ(only(advice(kUs, 40 * kMs), "low_gpu_utilization").headline,
+            "GPU 0 runs kernels 40.0 % of the time");
+}
+
 TEST(AdviceGpu, TheSmallTuringsHaveNoTensorCores) {
   const auto advice = [](const char* name) {
     return advice_on(gpu_step(60 * kMs, "turing_sgemm_128x64_nn", gpu(name, 7, 5)));
@@ -486,16 +548,6 @@ TEST(AdviceGpu, TheSmallTuringsHaveNoTensorCores) {
   for (const char* name : {"NVIDIA GeForce RTX 2080", "Tesla T4"}) {
     EXPECT_THAT(advice(name), HasRule("tensor_cores_unused")) << name;
   }
-}
-
-// A single rank's NCCL launches no kernel.
-TEST(AdviceGpu, WhatTheHostTakesToEnqueueACollectiveIsNoCommunication) {
-  const auto advice = [](const char* collective) {
-    return advice_on(gpu_step(50 * kMs).rank(0, 1).slice("user_annotation", collective, 60 * kMs,
-                                                         90 * kMs, {.tid = "2"}));
-  };
-  EXPECT_THAT(advice("nccl:all_reduce"), Not(HasRule("communication")));
-  EXPECT_THAT(advice("gloo:all_reduce"), HasRule("communication"));
 }
 
 }  // namespace

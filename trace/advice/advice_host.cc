@@ -239,10 +239,13 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
 // cause.
 std::optional<Finding> low_gpu_utilization(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
-  const auto lowest = std::min_element(
-      analysis.gpus.begin(), analysis.gpus.end(),
-      [](const GpuUse& left, const GpuUse& right) { return left.utilization < right.utilization; });
-  if (lowest == analysis.gpus.end() || lowest->utilization >= kLowUtilization) return std::nullopt;
+  const std::vector<int32_t> working = working_devices(analysis.device_work);
+  const GpuUse* lowest = nullptr;
+  for (const GpuUse& gpu : analysis.gpus) {
+    if (!std::ranges::binary_search(working, gpu.device)) continue;
+    if (lowest == nullptr || gpu.utilization < lowest->utilization) lowest = &gpu;
+  }
+  if (lowest == nullptr || lowest->utilization >= kLowUtilization) return std::nullopt;
   const int64_t unknown_ns = analysis.breakdown.of(BreakdownPart::kOther) * activity.step_count();
   const StepShare part(activity, unknown_ns);
   if (part.share < kUnknownShare) return std::nullopt;

@@ -148,9 +148,11 @@ std::optional<Finding> batch_of_one(const Activity& activity) {
 std::optional<Finding> memory_unused(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
   const auto use = fullest_device(analysis);
-  if (!use || use->share() >= kUnusedMemory || analysis.gpus.size() != 1) return std::nullopt;
-  const auto efficiency = analysis.gpus.front().sm_efficiency;
-  if (!efficiency) return std::nullopt;
+  const std::vector<int32_t> working = working_devices(analysis.device_work);
+  if (!use || use->share() >= kUnusedMemory || working.size() != 1) return std::nullopt;
+  const auto gpu = std::ranges::find(analysis.gpus, working.front(), &GpuUse::device);
+  if (gpu == analysis.gpus.end() || !gpu->sm_efficiency) return std::nullopt;
+  const auto efficiency = gpu->sm_efficiency;
   const StepBreakdown& parts = analysis.breakdown;
   const double growing = *efficiency + static_cast<double>(parts.of(BreakdownPart::kDataLoader) +
                                                            parts.of(BreakdownPart::kMemcpy)) /

@@ -66,24 +66,22 @@ bool is_within_steps(const Activity& activity, const CollectiveCall& call) {
   return begins_in_steps(activity, call.launch ? call.launch : call.slice);
 }
 
-bool is_exchange(const Collective& row) {
-  return contains(row.name, "SendRecv") || contains(row.name, "AllToAll") ||
-         contains(row.name, "all_to_all");
+// Kernels' names do not tell: RCCL's are all alike, and NCCL gathers by "SendRecv", too.
+bool is_exchange(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kSendReceive;
 }
 
 int64_t exchanges_a_step(const Activity& activity) {
   int64_t count = 0;
   for (const CollectiveCall& call : activity.analysis().communication.collectives.calls) {
-    const bool exchanges =
-        call.kind == CollectiveKind::kAllToAll || call.kind == CollectiveKind::kSendReceive;
-    if (exchanges && is_within_steps(activity, call)) ++count;
+    if (is_exchange(call.kind) && is_within_steps(activity, call)) ++count;
   }
   return count / activity.step_count();
 }
 
 // Most in exchanges, so many that they are of what the step itself computes, layer after layer.
 bool exchanges_activations(const Activity& activity) {
-  return is_exchange(activity.analysis().communication.table.front()) &&
+  return is_exchange(activity.analysis().communication.table.front().kind) &&
          exchanges_a_step(activity) > kFewExchanges;
 }
 
@@ -102,7 +100,7 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
         "experts, another microbatch), or spread the experts over fewer ranks",
         exchanges_a_step(activity), activity.a_step());
   }
-  if (is_exchange(longest)) return "exchange the next batch's data while this one is computed";
+  if (is_exchange(longest.kind)) return "exchange the next batch's data while this one is computed";
   const bool gathers = longest.kind == CollectiveKind::kAllGather;
   if ((gathers || longest.kind == CollectiveKind::kReduceScatter) && shards_parameters(analysis)) {
     return "prefetch the next shard (backward_prefetch, forward_prefetch), or shard less";
@@ -161,14 +159,13 @@ std::vector<int64_t> reductions_of(const Activity& activity) {
 // The slices of the collective that lie in the steps.
 std::vector<SliceId> calls_of(const Activity& activity, const Collective& collective) {
   const Trace& trace = activity.trace();
-  const StringId name = trace.find_string(collective.name);
   std::vector<SliceId> calls;
-  for_each_slice(trace, [&](SliceId slice, Category) {
-    if (trace.slices().name[slice.value] == name &&
-        total_within_ns(activity.steps(), interval_of(trace, slice)) > 0) {
-      calls.push_back(slice);
+  for (const CollectiveCall& call : activity.analysis().communication.collectives.calls) {
+    if (call.kind == collective.kind && name_of(trace, call.slice) == collective.name &&
+        total_within_ns(activity.steps(), interval_of(trace, call.slice)) > 0) {
+      calls.push_back(call.slice);
     }
-  });
+  }
   return calls;
 }
 

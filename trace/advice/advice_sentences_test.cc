@@ -354,7 +354,7 @@ GPU 0 alone 0..50000 us
       {"gpu_throttled", throttled(40 * kMs), R"(gpu_throttled medium x ? []
 GPU 3 is slowed by heat
 for 40.0 % of the steps its clocks were lowered:
-  cool it (nvidia-smi -i 3 -q -d TEMPERATURE);
+  cool it (nvidia-smi -q -d TEMPERATURE);
   autotune --objective energy finds what does more per joule
 throttled_share 0.4
 GPU 3 throttled: heat 0..0 us
@@ -362,7 +362,7 @@ GPU 3 throttled: heat 0..0 us
       {"gpu_throttled", throttled(40 * kMs, "power cap"), R"(gpu_throttled medium x ? []
 GPU 3 is slowed by power cap
 for 40.0 % of the steps its clocks were lowered:
-  nvidia-smi -i 3 -pl WATTS raises its limit (-q -d POWER shows it);
+  nvidia-smi -q -d POWER shows its limit, -i ID -pl WATTS raises it;
   autotune --objective energy finds what does more per joule
 throttled_share 0.4
 GPU 3 throttled: power cap 0..0 us
@@ -370,7 +370,7 @@ GPU 3 throttled: power cap 0..0 us
       {"gpu_throttled", throttled(40 * kMs, "a brake"), R"(gpu_throttled medium x ? []
 GPU 3 is slowed by a brake
 for 40.0 % of the steps its clocks were lowered:
-  nvidia-smi -i 3 -q -d PERFORMANCE tells more;
+  nvidia-smi -q -d PERFORMANCE tells more;
   autotune --objective energy finds what does more per joule
 throttled_share 0.4
 GPU 3 throttled: a brake 0..0 us

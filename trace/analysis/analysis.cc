@@ -1,6 +1,7 @@
 #include "trace/analysis/analysis.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -93,6 +94,23 @@ bool launches_work(const Trace& trace) {
     for (const std::string_view what : {"Launch", "Memcpy", "Memset"}) {
       if (name.find(what) != std::string_view::npos) return true;
     }
+  }
+  return false;
+}
+
+// Whether a name is of an operator or a process group that only works on a GPU. A profile of the
+// CPU alone has these and neither launches nor kernels. (aten::cudnn_is_acceptable is asked on
+// CPUs, too, and PyTorch 2.1 had flash attention there by the name of the GPUs'.)
+bool names_a_gpu(const Trace& trace) {
+  constexpr auto kBegins = std::to_array<std::string_view>(
+      {"nccl:", "xccl:", "aten::cudnn_convolution", "aten::cudnn_batch_norm", "aten::_cudnn_rnn",
+       "aten::miopen_convolution", "aten::miopen_batch_norm", "aten::miopen_rnn",
+       "aten::_scaled_dot_product_efficient_attention",
+       "aten::_scaled_dot_product_cudnn_attention"});
+  for (uint32_t i = 0; i < trace.string_count(); ++i) {
+    const std::string_view name = trace.string(StringId{i});
+    const auto begins = [name](std::string_view begin) { return name.starts_with(begin); };
+    if (std::ranges::any_of(kBegins, begins)) return true;
   }
   return false;
 }
@@ -237,7 +255,8 @@ std::optional<std::string> unrecorded_gpu(const Trace& trace, const DeviceWorkTa
       return gpu[key].get<std::string>();
     }
   }
-  const bool is_used = launches_work(trace) || std::ranges::any_of(memory, &MemoryEvent::is_gpu);
+  const bool is_used = launches_work(trace) || std::ranges::any_of(memory, &MemoryEvent::is_gpu) ||
+                       names_a_gpu(trace);
   return is_used ? std::optional(std::string()) : std::nullopt;
 }
 
@@ -246,14 +265,10 @@ DevicePeaks peaks_of(const Trace& trace, const std::vector<DeviceProperties>& de
   if (work.rows.empty()) {
     return measured_cpu_peaks(trace.metadata().host, usable_cores(trace).value_or(0));
   }
-  const int32_t device = work.streams.front().device;
-  for (const DeviceStream& stream : work.streams) {
-    if (stream.device != device) return {};
-  }
-  const auto found =
-      std::find_if(devices.begin(), devices.end(),
-                   [&](const DeviceProperties& known) { return known.device == device; });
-  return found == devices.end() ? DevicePeaks() : device_peaks(*found);
+  const std::vector<int32_t> working = working_devices(work);
+  if (working.size() != 1) return {};
+  const DeviceProperties* device = properties_of(devices, working.front(), is_amd(trace));
+  return device == nullptr ? DevicePeaks() : device_peaks(*device);
 }
 
 std::optional<double> samples_per_step(const Trace& trace) {

@@ -275,5 +275,24 @@ TEST(Memory, PeaksOfEachDevice) {
   EXPECT_EQ(analysis.memory[1].allocated_bytes, 12);
 }
 
+// As torch.profiler leaves it with activities=[CPU].
+TEST(UnrecordedGpu, IsKnownByOperatorsThatOnlyGpusHave) {
+  const auto reason = [](const char* name) {
+    return analysis_of(TraceText().step(0, 0, 1000).cpu_op(name, 0, 100)).unrecorded_gpu;
+  };
+  for (const char* name :
+       {"nccl:all_reduce", "xccl:all_reduce", "aten::cudnn_convolution", "aten::cudnn_batch_norm",
+        "aten::_cudnn_rnn", "aten::miopen_convolution", "aten::miopen_batch_norm",
+        "aten::miopen_rnn", "aten::_scaled_dot_product_efficient_attention",
+        "aten::_scaled_dot_product_cudnn_attention"}) {
+    EXPECT_EQ(reason(name), "") << name;
+  }
+  for (const char* name :
+       {"aten::mm", "gloo:all_reduce", "aten::cudnn_is_acceptable",
+        "aten::_scaled_dot_product_flash_attention", "aten::mkldnn_convolution"}) {
+    EXPECT_EQ(reason(name), std::nullopt) << name;
+  }
+}
+
 }  // namespace
 }  // namespace redline::trace

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "base/natural_sort.h"
 #include "trace/analysis/tables.h"
@@ -231,11 +232,42 @@ std::vector<DeviceProperties> device_properties(const Trace& trace) {
     device.name = text("name");
     device.memory_bytes = number("totalGlobalMem");
     device.multiprocessors = static_cast<int>(number("numSms"));
-    device.uuid = text("uuid");
     device.has_context = item.value("hasContext", json()) == true;
     if (amd) continue;  // ROCm gives its own number (gfx942: 9.4) under the same name
+    device.uuid = text("uuid");
     device.compute_major = static_cast<int>(number("computeMajor"));
     device.compute_minor = static_cast<int>(number("computeMinor"));
+  }
+  return devices;
+}
+
+const DeviceProperties* properties_of(const std::vector<DeviceProperties>& devices, int32_t device,
+                                      bool is_amd) {
+  if (devices.empty()) return nullptr;
+  const auto kind_of = [](const DeviceProperties& known) {
+    return std::tuple(std::string_view(known.name), known.memory_bytes, known.multiprocessors);
+  };
+  const auto found = std::ranges::find_if(devices, [&](const DeviceProperties& known) {
+    return is_amd ? kind_of(known) != kind_of(devices.front()) : known.device == device;
+  });
+  if (is_amd) return found == devices.end() ? &devices.front() : nullptr;
+  return found == devices.end() ? nullptr : &*found;
+}
+
+std::vector<int32_t> working_devices(const DeviceWorkTable& table) {
+  constexpr int64_t kHardly = 100;
+  std::map<int32_t, int64_t> computing_ns;
+  int64_t most_ns = 0;
+  for (const DeviceStream& stream : table.streams) {
+    int64_t& sum_ns = computing_ns[stream.device];
+    for (const DeviceWork& work : table.of(stream)) {
+      if (work.is_kernel() && !work.is_communication) sum_ns += work.interval.length_ns();
+    }
+    most_ns = std::max(most_ns, sum_ns);
+  }
+  std::vector<int32_t> devices;
+  for (const auto& [device, sum_ns] : computing_ns) {
+    if (sum_ns >= most_ns / kHardly) devices.push_back(device);
   }
   return devices;
 }
@@ -250,10 +282,9 @@ std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceWorkTable& table, co
   for (auto& [device, slices] : gather(trace, table, tree, all_steps)) {
     GpuUse use = measure(table, std::move(slices), all_steps, amd);
     use.device = device;
-    for (const DeviceProperties& known : properties) {
-      if (known.device != device) continue;
-      use.properties = known;
-      use.name = known.name;
+    if (const DeviceProperties* known = properties_of(properties, device, amd)) {
+      use.properties = *known;
+      use.name = known->name;
     }
     gpus.push_back(std::move(use));
   }

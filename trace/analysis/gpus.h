@@ -37,12 +37,23 @@ struct DeviceProperties {
   int compute_major = 0;  ///< NVIDIA's compute capability; 0 where the trace gives none, or of AMD
   int compute_minor = 0;
   int multiprocessors = 0;  ///< 0 where the trace gives none
-  /// The same in every process and unlike that of any other GPU; empty where the trace gives none.
+  /// The same in every process and unlike that of any other GPU; empty where the trace gives none,
+  /// or of AMD.
   std::string uuid;
   bool has_context = false;  ///< the process has a CUDA context there; only Redline's traces say so
 };
 
 [[nodiscard]] std::vector<DeviceProperties> device_properties(const Trace& trace);
+
+/// Of the device that a kernel names; nullptr where that is not sure. ROCm numbers a kernel's
+/// device otherwise than the list (before GPUs, CPUs are counted), so where all in the list are of
+/// one kind it is that kind, and else nobody knows.
+[[nodiscard]] const DeviceProperties* properties_of(const std::vector<DeviceProperties>& devices,
+                                                    int32_t device, bool is_amd);
+
+/// The devices that the process works on, in order. It does not where its kernels take less than a
+/// hundredth of those on another device: it has put a tensor there.
+[[nodiscard]] std::vector<int32_t> working_devices(const DeviceWorkTable& table);
 
 /// What ran at an instant: any mix of computation (1), communication (2) and copies (4), except the
 /// empty one.

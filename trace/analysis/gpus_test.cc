@@ -1,6 +1,7 @@
 // What kernels' names tell: Tensor Cores and communication, with the libraries of several years.
 #include "trace/analysis/gpus.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -156,6 +157,50 @@ INSTANTIATE_TEST_SUITE_P(Shared, GpusOfToday,
                                            RealGpu{"bert_small_mi300x", {}, 0},
                                            RealGpu{"resnet_checkpointed_mi300x", {}, 71'516'523}),
                          [](const auto& info) { return std::string(info.param.trace); });
+
+TEST(GpusOfRocm, AreKnownWhereAllOfTheListAreOfOneKind) {
+  const auto gpus = [](const char* second, const char* kernel) {
+    const std::string gpu = R"({"id": 0, "name": "AMD Instinct MI300X", "numSms": 304})";
+    return analysis_of(TraceText()
+                           .top(R"("deviceProperties": [)" + gpu + ", " + second + "]")
+                           .step(0, 0, 1000)
+                           .kernel(kernel, 0, 600, {.pid = "9", .tid = "7"}));
+  };
+  const char* rocm = "Cijk_Ailk_Bljk_SB_MT16x16x16_SE";
+  const char* same = R"({"id": 1, "name": "AMD Instinct MI300X", "numSms": 304})";
+  const char* other = R"({"id": 1, "name": "AMD Radeon Graphics", "numSms": 4})";
+  const Analysis alike = gpus(same, rocm);
+  EXPECT_EQ(alike.gpus.at(0).name, "AMD Instinct MI300X");
+  EXPECT_EQ(alike.peaks.gb_per_s, 5300);
+  const Analysis unlike = gpus(other, rocm);
+  EXPECT_EQ(unlike.gpus.at(0).name, "");
+  EXPECT_FALSE(unlike.peaks.gb_per_s);
+}
+
+TEST(GpusOfRocm, OfTodayHaveNamesAndPeaks) {
+  for (const char* name : {"bert_small_mi300x", "compiled_triton"}) {
+    const std::string path =
+        redline::testing::shared_dir() + "/traces/" + name + ".pt.trace.json.gz";
+    if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
+    const auto trace = read_trace(path);
+    ASSERT_TRUE(trace);
+    const Analysis analysis = analyze(*trace);
+    EXPECT_THAT(analysis.gpus.at(0).name, ::testing::HasSubstr("MI300X")) << name;
+    EXPECT_EQ(analysis.peaks.gb_per_s, 5300) << name;
+  }
+}
+
+TEST(WorkingDevices, DoMoreThanAHundredthOfWhatTheBusiestDoes) {
+  const auto working = [](int64_t stray_ns) {
+    const Analysis analysis =
+        analysis_of(TraceText()
+                        .kernel("gemm", 0, 60'000)
+                        .kernel("fill", 0, stray_ns, {.pid = "1", .tid = "9"}));
+    return working_devices(analysis.device_work);
+  };
+  EXPECT_EQ(working(599), (std::vector<int32_t>{0}));
+  EXPECT_EQ(working(600), (std::vector<int32_t>{0, 1}));
+}
 
 }  // namespace
 }  // namespace redline::trace

@@ -244,6 +244,17 @@ TEST(DevicePeaks, APartOfAModuleHasNone) {
   EXPECT_FALSE(peaks_of("AMD Instinct MI300A", 0, 76).gb_per_s);
 }
 
+TEST(DevicePeaks, AreOfTheDeviceThatTheProcessWorksOn) {
+  const auto peaks = [](int64_t stray_ns) {
+    return analysis_of(on_h100()
+                           .kernel("gemm", 0, 60'000)
+                           .kernel("fill", 0, stray_ns, {.pid = "1", .tid = "9"}))
+        .peaks;
+  };
+  EXPECT_EQ(peaks(10).gb_per_s, 3352);
+  EXPECT_FALSE(peaks(6'000).gb_per_s);
+}
+
 // Tensile's, hipBLASLt's and MIOpen's names.
 TEST(Roofline, TypesOfFp32ProductsOnAmd) {
   const std::pair<const char*, std::optional<PeakType>> rows[] = {

@@ -169,7 +169,7 @@ std::string_view place_of(WorkPart part) {
     case WorkPart::kDataLoader:
       return "in the DataLoader";
     case WorkPart::kForward:
-      return "in forward";
+      return "in forward or the script around it";
     case WorkPart::kBackward:
       return "in backward";
     case WorkPart::kOptimizer:

@@ -21,8 +21,8 @@ std::string gauge(const char* label, std::optional<double> value) {
       label, format_percent(*value), 100 * std::clamp(*value, 0.0, 1.0));
 }
 
-// The mean over all GPUs for which the figure is known. Among several ranks, a GPU on which one of
-// them hardly computes is another's: it has put a tensor there.
+// The mean over all GPUs for which the figure is known. Where a rank hardly computes, it has put a
+// tensor: such a GPU is another's, or idle.
 template <typename Get>
 std::optional<double> mean_of(const Report& report, Get get) {
   constexpr int64_t kHardly = 100;  // a hundredth of what it computes on its own GPU
@@ -32,7 +32,7 @@ std::optional<double> mean_of(const Report& report, Get get) {
     int64_t most_ns = 0;
     for (const GpuUse& gpu : summary.gpus) most_ns = std::max(most_ns, gpu.compute_ns);
     for (const GpuUse& gpu : summary.gpus) {
-      if (report.rank_count > 1 && gpu.compute_ns < most_ns / kHardly) continue;
+      if (gpu.compute_ns < most_ns / kHardly) continue;
       const std::optional<double> value = get(gpu);
       if (!value) continue;
       sum += *value;

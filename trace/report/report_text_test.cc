@@ -238,8 +238,9 @@ TEST(Reports, ShowNoTimesOfCollectivesThatTheTraceDoesNotTell) {
   }
   const Report report = make_report(traces);
   const std::string text = report_text(report, {});
-  EXPECT_THAT(text,
-              HasSubstr("nccl:all_reduce                     2     3.9 KiB         -        -"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("nccl:all_reduce                     2    3.9 KiB         -        -          -"));
   EXPECT_THAT(text, HasSubstr("  rank 1       1.3 ms          -           -        -"));
   EXPECT_THAT(text, Not(HasSubstr("longest own work")));
   const auto json = nlohmann::json::parse(report_json(report));

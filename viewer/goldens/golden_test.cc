@@ -311,6 +311,7 @@ TEST_F(Golden, Tuning) {
   point.low = 0.5 * *point.y;
   point.high = 1.4 * *point.y;
   point.is_hollow = true;
+  tuning.command = "redline run --config best.json -- python train.py";  // without a folder's name
   window_->show_tuning(tuning);
   expect_golden(part<TuningPage>(), "tuning");
 }

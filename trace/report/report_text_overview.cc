@@ -51,17 +51,17 @@ std::string machine(const Report& report) {
     return (lacks_gpu ? "GPU work not recorded" : "CPU only") +
            (backend.empty() ? "" : " · " + backend);
   }
-  const int32_t first = summary->gpus.front().device;
-  for (const DeviceProperties& device : summary->devices) {
-    if (device.device != first) continue;
-    std::string what = (gpus > 1 ? fmt::format("{} x ", gpus) : "") + device.name;
-    if (device.memory_bytes > 0) what += " · " + format_bytes(device.memory_bytes);
-    if (device.compute_major > 0) {
-      what += fmt::format(" · sm_{}{}", device.compute_major, device.compute_minor);
-    }
-    return what;
+  const GpuUse& first = summary->gpus.front();
+  if (!first.properties) {
+    return gpus > 1 ? fmt::format("{} GPUs", gpus) : fmt::format("GPU {}", first.device);
   }
-  return gpus > 1 ? fmt::format("{} GPUs", gpus) : fmt::format("GPU {}", first);
+  const DeviceProperties& device = *first.properties;
+  std::string what = (gpus > 1 ? fmt::format("{} x ", gpus) : "") + device.name;
+  if (device.memory_bytes > 0) what += " · " + format_bytes(device.memory_bytes);
+  if (device.compute_major > 0) {
+    what += fmt::format(" · sm_{}{}", device.compute_major, device.compute_minor);
+  }
+  return what;
 }
 
 std::string loaded(const Report& report) {

@@ -226,6 +226,14 @@ TEST(TextReport, FiguresOfAStepAreOfTheRanksWhoseGpuIsRecorded) {
   EXPECT_THAT(report_html(report), HasSubstr("GPU work was not recorded of rank 0"));
 }
 
+TEST(Reports, NameAGpuThatRocmNumbersOtherwise) {
+  TraceText text;
+  text.top(R"("deviceProperties": [{"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}])");
+  text.step(0, 0, 1000).kernel("Cijk_Ailk_Bljk_SB_MT16x16x16_SE", 0, 600, {.pid = "9", .tid = "7"});
+  const std::string said = report_text(make_report({*parse_trace("rank.json", text.str())}), {});
+  EXPECT_THAT(said, HasSubstr("\nAMD Instinct MI300X "));
+}
+
 // A profile of the CPU alone: NCCL's annotations end before the collectives do.
 TEST(Reports, ShowNoTimesOfCollectivesThatTheTraceDoesNotTell) {
   std::vector<std::shared_ptr<const Trace>> traces;

@@ -156,16 +156,12 @@ double mean_of(const std::vector<int64_t>& lengths_ns) {
   return sum / static_cast<double>(lengths_ns.size());
 }
 
-// How far the mean change of the replayed steps is from that of all steps, as these differ.
-double noise_of(const std::vector<Step>& steps, const std::vector<int64_t>& new_ns) {
-  if (new_ns.size() < 2) return 0;
-  std::vector<int64_t> changes_ns;
-  for (size_t i = 0; i < new_ns.size(); ++i) {
-    changes_ns.push_back(new_ns[i] - steps[i].window.length_ns());
-  }
-  const auto count = static_cast<double>(new_ns.size());
-  return student_t(count - 1, kTail) * distribution_of(std::move(changes_ns)).deviation /
-         std::sqrt(count);
+// How far the means of two recordings of the same job are apart.
+double noise_of(const StepTimes& times) {
+  if (times.count < 2) return 0;
+  const auto count = static_cast<double>(times.count);
+  return student_t(count - 1, kTail) * static_cast<double>(times.deviation_ns) *
+         std::sqrt(2 / count);
 }
 
 // All that becomes shorter takes no time, and nothing becomes longer: no knob does more.
@@ -178,18 +174,17 @@ Change utmost(Change change) {
 
 void set_interval(const Analysis& analysis, const Meanings& changes, bool may_cost,
                   Prediction& said) {
-  const std::vector<int64_t> new_ns = replay(analysis, changes.expected);
-  said.new_ns = mean_of(new_ns);
+  said.new_ns = mean_of(replay(analysis, changes.expected));
   const double at_least = mean_of(replay(analysis, changes.most));
   const double at_most = mean_of(replay(analysis, changes.least));
-  const double noise_ns = noise_of(analysis.steps, new_ns);
+  const double noise_ns = noise_of(analysis.step_times);
   const double model_ns = kModelError * std::abs(said.new_ns - said.step_ns);
   const double beside_ns = std::sqrt(noise_ns * noise_ns + model_ns * model_ns);
   said.low_ns = std::max(std::min({at_least, at_most, said.new_ns}) - beside_ns,
-                         mean_of(replay(analysis, utmost(changes.most))));
+                         mean_of(replay(analysis, utmost(changes.most))) - model_ns);
   said.high_ns = std::max({at_least, at_most, said.new_ns}) + beside_ns;
   if (!may_cost) said.high_ns = std::min(said.high_ns, std::max(said.step_ns, said.new_ns));
-  if (new_ns.size() < 2) {
+  if (analysis.step_times.count < 2) {
     said.notes.emplace_back("one step does not show how much steps differ: the interval lacks it");
   }
 }

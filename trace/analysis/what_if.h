@@ -2,10 +2,10 @@
 // kernels, 16 bits, another batch size, no straggler. The change is put on the slices that it
 // concerns, and the recording is replayed (replay.h).
 //
-// The interval holds what the recording leaves open: how much the change of its steps differs, and
-// what a change may mean (a collective may have waited for other ranks instead of the network). It
-// also has the error that bench/what_if measured between predictions and runs. It ends where all
-// that becomes shorter would take no time, and where a knob that can only help would not.
+// The interval holds what the recording leaves open: how much its steps differ, and what a change
+// may mean (a collective may have waited for other ranks instead of the network). It also has the
+// error that bench/what_if measured between predictions and runs. It ends where all that becomes
+// shorter would take no time, but for that error, and, for a knob that can only help, at no gain.
 #pragma once
 
 #include <cstdint>

@@ -288,9 +288,19 @@ std::string_view without_findings(const Report& report) {
                    : "Nothing that the rules know of.";
 }
 
-std::string counted_steps(const RankSummary& summary) {
-  if (!summary.has_marked_steps()) return "no marked steps";
-  return format_plural(summary.step_times.count, "step");
+int64_t recorded_steps(const Report& report) {
+  const std::vector<int> ranks = rank_numbers(pointers_to(report.traces));
+  std::map<int, int64_t> of_rank;
+  int64_t most = 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    most = std::max(most, of_rank[ranks[i]] += report.traces[i].step_times.count);
+  }
+  return most;
+}
+
+std::string counted_steps(const Report& report) {
+  if (!report.traces.front().has_marked_steps()) return "no marked steps";
+  return format_plural(recorded_steps(report), "step");
 }
 
 std::vector<std::string> spread_lines(const Report& report) {

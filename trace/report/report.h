@@ -105,7 +105,9 @@ struct MeanStep {
 [[nodiscard]] std::string_view without_findings(const Report& report);
 
 /// "6 steps", or "no marked steps".
-[[nodiscard]] std::string counted_steps(const RankSummary& summary);
+[[nodiscard]] std::string counted_steps(const Report& report);
+/// Of the rank that has most, in all its recordings.
+[[nodiscard]] int64_t recorded_steps(const Report& report);
 
 /// Why flight recorders wrote the traces, a line for each rank: "rank 1: step 40 has not ended …".
 [[nodiscard]] std::vector<std::string> reason_lines(const Report& report);

@@ -24,7 +24,7 @@ std::string subtitle_of(const Report& report) {
     events += static_cast<int64_t>(summary.facts.events);
   }
   std::string text = fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
-                                 counted_steps(first), format_plural(events, "event"));
+                                 counted_steps(report), format_plural(events, "event"));
   const RankSummary* with_gpus = first_with_gpus(report.traces);
   if (with_gpus != nullptr && !with_gpus->gpus.front().name.empty()) {
     text = with_gpus->gpus.front().name + " · " + text;

@@ -108,8 +108,8 @@ std::string steps_html(const Report& report) {
       marked ? "Average step" : "The whole recording", format_ns(step.mean_ns),
       marked ? fmt::format(
                    "{}{}{}",
-                   first.step_times.count < 2 ? "" : "± " + format_ns(step.deviation_ns) + " · ",
-                   format_plural(first.step_times.count, "step"),
+                   recorded_steps(report) < 2 ? "" : "± " + format_ns(step.deviation_ns) + " · ",
+                   format_plural(recorded_steps(report), "step"),
                    report.rank_count > 1 ? " · " + format_plural(report.rank_count, "rank") : "")
              : "no steps are marked",
       stack, parts, rates, gauges_html(report));

@@ -207,7 +207,7 @@ void write_header(TextPage& page) {
   }
   const std::string what = title_of(report);
   const std::string counts = fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
-                                         counted_steps(first), format_plural(events, "event"));
+                                         counted_steps(report), format_plural(events, "event"));
   page.canvas.left(what, 80 - columns(counts) - 2, Hue::kBold).left("  ").left(counts).end_line();
   page.canvas.left(machine(report), 45).left(" ").right(loaded(report), 34).end_line();
   write_reasons(page);
@@ -221,7 +221,7 @@ void write_steps(TextPage& page) {
   const MeanStep step = mean_step(report);
   const bool marked = first.has_marked_steps();
   page.canvas.left(marked ? "STEP  " : "TRACE  ", 0, Hue::kBold)
-      .left(with_deviation(step, first.step_times.count), 36 - (marked ? 6 : 7))
+      .left(with_deviation(step, recorded_steps(report)), 36 - (marked ? 6 : 7))
       .left(marked                    ? "where an average step" + of_ranks(report) + " goes"
             : first.facts.slices == 0 ? "the file holds no slices"
                                       : "no marked steps: the trace counts as one",

@@ -226,6 +226,21 @@ TEST(TextReport, FiguresOfAStepAreOfTheRanksWhoseGpuIsRecorded) {
   EXPECT_THAT(report_html(report), HasSubstr("GPU work was not recorded of rank 0"));
 }
 
+TEST(Reports, CountTheStepsOfAllWindowsOfARank) {
+  std::vector<std::shared_ptr<const Trace>> windows;
+  for (const int64_t begin_ns : {0, 1'000'000}) {
+    TraceText text;
+    text.rank(0, 1, "gloo");
+    for (int step = 0; step < 3; ++step) {
+      text.step(step, begin_ns + step * 1000, begin_ns + (step + 1) * 1000);
+    }
+    windows.push_back(*parse_trace("window.json", text.str()));
+  }
+  const Report report = make_report(windows);
+  EXPECT_THAT(report_text(report, {}), HasSubstr("1 rank · 6 steps"));
+  EXPECT_THAT(report_html(report), HasSubstr("1 rank · 6 steps"));
+}
+
 TEST(Reports, NameAGpuThatRocmNumbersOtherwise) {
   TraceText text;
   text.top(R"("deviceProperties": [{"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}])");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "viewer/models/format.h"
@@ -125,12 +124,7 @@ std::string straggler_of(const trace::RankComparison& ranks, bool is_marked) {
 
 Summary summarize(const trace::Report& report) {
   Summary summary;
-  const std::vector<int> numbers = trace::rank_numbers(trace::pointers_to(report.traces));
-  std::map<int, int64_t> counts;  // by rank, in all its recordings
-  int64_t count = 0;
-  for (size_t t = 0; t < numbers.size(); ++t) {
-    count = std::max(count, counts[numbers[t]] += report.traces[t].step_times.count);
-  }
+  const int64_t count = trace::recorded_steps(report);
   if (count == 0) return summary;
   const trace::MeanStep step = trace::mean_step(report);
   summary.step = format_duration(step.mean_ns);

@@ -200,7 +200,6 @@ void write_hang(TextPage& page) {
 
 void write_header(TextPage& page) {
   const Report& report = page.report;
-  const RankSummary& first = report.traces.front();
   int64_t events = 0;
   for (const RankSummary& summary : report.traces) {
     events += static_cast<int64_t>(summary.facts.events);

@@ -168,7 +168,7 @@ TEST(TextReport, TheWindowsOfOneProcessAreOneRank) {
   EXPECT_EQ(one.compared, std::vector<size_t>{1});
   EXPECT_EQ(mean_step(one).mean_ns, 2'000'000) << "each step counts the same";
   EXPECT_EQ(mean_step(one).deviation_ns, 1'732'051) << "the windows differ, not their steps";
-  EXPECT_THAT(report_text(one, {}), HasSubstr("1 rank · 3 steps"));
+  EXPECT_THAT(report_text(one, {}), HasSubstr("1 rank · 4 steps"));
   EXPECT_EQ(make_report({first, window_of("9", 1, 9'000'000, 5'000'000)}).rank_count, 2);
 }
 

@@ -277,7 +277,8 @@ TEST_F(ExportSqlite, HasNoLengthOfACollectiveThatTheTraceDoesNotTell) {
   text.slice("user_annotation", "nccl:all_reduce", 100, 200)
       .slice("user_annotation", "gloo:all_reduce", 300, 500);
   ASSERT_TRUE(export_sqlite(Traces{*parse_trace("t", text.str())}, path()));
-  EXPECT_THAT(query("SELECT begin_ns, dur_ns FROM collectives"), ElementsAre("100|null", "300|200"));
+  EXPECT_THAT(query("SELECT begin_ns, dur_ns FROM collectives"),
+              ElementsAre("100|null", "300|200"));
 }
 
 TEST_F(ExportSqlite, TellsItsProgressAndStopsWhenItIsCancelled) {

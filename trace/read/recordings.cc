@@ -93,7 +93,7 @@ namespace {
 bool is_merged(const std::string& file) {
   ReadOptions head;
   head.threads = 1;
-  for (const uint64_t bytes : {64 << 10, 8 << 20}) {
+  for (const uint64_t bytes : {uint64_t{64} << 10, uint64_t{8} << 20}) {
     head.most_text_bytes = bytes;
     if (const auto trace = read_trace(file, head)) return recorded_trace(**trace).is_merged;
   }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/format.h"
+#include "base/integer.h"
 #include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/model/slice_view.h"
@@ -69,26 +69,25 @@ int64_t time_above_zero_ns(const Activity& activity, const Counter& counter) {
   return total_ns(intersect(activity.steps(), merge(std::move(above))));
 }
 
-// "nvidia-smi -i GPU-8f3a…" for "GPU 0": CUDA's number counts only the GPUs that the process sees,
-// so nvidia-smi's may be another. Without the id all GPUs are shown, and no limit may be raised.
-std::string command_for(const Analysis& analysis, std::string_view gpu) {
-  int32_t number = 0;
-  std::from_chars(gpu.data() + 4, gpu.data() + gpu.size(), number);
-  const DeviceProperties* device = properties_of(analysis, number);
+// " -i GPU-8f3a…" for "GPU 0": CUDA's number counts only the GPUs that the process sees, so
+// nvidia-smi's may be another. Without the id nvidia-smi shows all GPUs.
+std::string option_for(const Analysis& analysis, std::string_view gpu) {
+  const auto number = parse_integer<int32_t>(gpu.substr(4));
+  const DeviceProperties* device = number ? properties_of(analysis, *number) : nullptr;
   const bool is_known =
       device != nullptr && !device->uuid.empty() && !contains(device->name, "MIG");
-  return is_known ? "nvidia-smi -i " + device->uuid : "nvidia-smi";
+  return is_known ? " -i " + device->uuid : "";
 }
 
 std::string cure_of_throttling(const Analysis& analysis, std::string_view gpu,
                                std::string_view reason) {
-  const std::string command = command_for(analysis, gpu);
+  const std::string option = option_for(analysis, gpu);
   if (reason == "power cap") {
-    const char* raise = contains(command, "-i") ? "-pl WATTS" : "-i ID -pl WATTS";
-    return fmt::format("{} -q -d POWER shows its limit, {} raises it", command, raise);
+    return fmt::format("nvidia-smi{} -q -d POWER shows its limit, {}-pl WATTS raises it", option,
+                       option.empty() ? "-i ID " : "");
   }
-  if (reason == "heat") return fmt::format("cool it ({} -q -d TEMPERATURE)", command);
-  return fmt::format("{} -q -d PERFORMANCE tells more", command);
+  if (reason == "heat") return fmt::format("cool it (nvidia-smi{} -q -d TEMPERATURE)", option);
+  return fmt::format("nvidia-smi{} -q -d PERFORMANCE tells more", option);
 }
 
 }  // namespace

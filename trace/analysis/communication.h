@@ -40,7 +40,7 @@ struct Communication {
   /// When collectives were under way and no computation was. Computation means kernels of the same
   /// device or, for collectives on the host, operators of the same process.
   Intervals exposed;
-  bool is_timed = true;  ///< false: `exposed` lacks calls of which nobody knows how long they took
+  bool is_timed = true;  ///< false: the trace does not tell how long some calls took
 };
 
 [[nodiscard]] Communication find_communication(const Trace& trace, const NameKinds& names,

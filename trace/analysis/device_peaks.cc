@@ -135,7 +135,7 @@ DevicePeaks device_peaks(const DeviceProperties& device) {
   const double scale = device.multiprocessors > 0
                            ? static_cast<double>(device.multiprocessors) / sheet->multiprocessors
                            : 1;
-  // A partition of a module (DPX, QPX, CPX), of whose memory and links it has a share.
+  // A partition of a module (DPX, QPX, CPX) has only a share of its memory and links.
   if (sheet->name.starts_with("MI300") && scale < kLeastOfAModule) return {};
   for (size_t i = 0; i < kPeakTypeCount; ++i) peaks.tflops[i] = known(scale * figures[i]);
   peaks.gb_per_s = known(sheet->gb_per_s);

@@ -297,7 +297,7 @@ TEST(Change, IsForEqualWork) {
   EXPECT_NEAR(change_between({figures_of({})}, {unknown}).step().ratio.value, 2, 1e-6);
 }
 
-// A job of two ranks, of which there are these logs.
+// A job of two ranks. Only these logs of it are there.
 RunFigures with_logs_of(const std::vector<int>& numbers, double step_ms = 20) {
   std::vector<RankRun> ranks;
   for (const int rank : numbers) {

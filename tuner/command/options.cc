@@ -40,8 +40,7 @@ CLI::Option* add_parsed(CLI::App& app, const char* name, Value& value, Parse par
   return app.add_option_function<std::string>(name, take, help);
 }
 
-/// Adds an option with two words, of which the first is the default. `take` is given whether it is
-/// the second.
+/// Adds an option whose value is `usual`, the default, or `other`. Calls take(true) for `other`.
 template <typename Take>
 CLI::Option* add_choice(CLI::App& app, const char* name, const char* usual, const char* other,
                         Take take, const char* help) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -80,13 +79,6 @@ std::string reason_not_for_hook(const Knob& knob, const HookKnob& hook) {
 }
 
 }  // namespace
-
-std::optional<int64_t> parse_integer(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::optional<int64_t> plain_number(const std::string& text) {
   const std::optional<int64_t> number = parse_integer(text);

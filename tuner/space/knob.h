@@ -12,6 +12,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/integer.h"
+
 namespace redline::tuner {
 
 /// A range of integers (`values` empty) or a list of choices in the order given.
@@ -38,11 +40,8 @@ struct Knob {
 /// Reads NAME=LOW..HIGH or NAME=A,B,C. Knobs that the start-up hook sets are checked for values it
 /// understands. The error is a whole sentence: what, why, and an example.
 [[nodiscard]] tl::expected<Knob, std::string> parse_knob(const std::string& text);
-
-/// The integer that all of `text` is, in decimal; nullopt if it is none.
-[[nodiscard]] std::optional<int64_t> parse_integer(std::string_view text);
-/// The same where the integer is written as `text` again, which "010" is not: such a text must stay
-/// one, because it stands for itself in the command.
+/// parse_integer() where the integer is written as `text` again, which "010" is not: such a text
+/// must stay one, because it stands for itself in the command.
 [[nodiscard]] std::optional<int64_t> plain_number(const std::string& text);
 
 }  // namespace redline::tuner

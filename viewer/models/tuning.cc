@@ -81,7 +81,7 @@ std::vector<KnobShare> knob_shares(const History& history, const tuner::Space& s
 TableValue knob_value(const tuner::Config& config, const std::string& knob) {
   const auto found = config.find(knob);
   if (found == config.end()) return {};
-  const auto number = tuner::parse_integer(found->second);
+  const auto number = parse_integer(found->second);
   return number ? TableValue(*number) : TableValue(found->second);
 }
 

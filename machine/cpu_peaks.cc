@@ -8,10 +8,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/file.h"
+#include "base/json_values.h"
 #include "base/parallel.h"
 #include "machine/processor.h"
 #include "machine/resources.h"
@@ -181,14 +181,13 @@ std::string save_cpu_peaks(const CpuPeaks& peaks, const std::string& file) {
   if (!is_ours(all)) {
     all = {{"schema", "redline.cpu-peaks/1"}, {"hosts", nlohmann::ordered_json::object()}};
   }
-  all["hosts"][peaks.host] = {
-      {"model", peaks.model},
-      {"cores", peaks.cores},
-      {"fp32_tflops", peaks.fp32},
-      {"fp64_tflops", peaks.fp64},
-      {"bf16_tflops", peaks.bf16 ? nlohmann::ordered_json(*peaks.bf16) : nlohmann::ordered_json()},
-      {"gb_per_s", peaks.gb_per_s},
-      {"measured_s", peaks.measured_s}};
+  all["hosts"][peaks.host] = {{"model", peaks.model},
+                              {"cores", peaks.cores},
+                              {"fp32_tflops", peaks.fp32},
+                              {"fp64_tflops", peaks.fp64},
+                              {"bf16_tflops", or_null(peaks.bf16)},
+                              {"gb_per_s", peaks.gb_per_s},
+                              {"measured_s", peaks.measured_s}};
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
   const auto written = write_file(file, all.dump(2) + "\n");
@@ -213,7 +212,7 @@ std::optional<CpuPeaks> load_cpu_peaks(const std::string& file, const std::strin
   }
   CpuPeaks peaks;
   peaks.host = host;
-  peaks.model = found.value("model", json("")).is_string() ? found.value("model", "") : "";
+  peaks.model = text_in(found, "model");
   peaks.cores = static_cast<int>(cores);
   peaks.fp32 = *fp32;
   peaks.fp64 = *fp64;

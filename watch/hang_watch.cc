@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json_values.h"
 #include "base/printable.h"
 #include "base/quiet_thread.h"
 #include "machine/launch/process_tree.h"
@@ -429,7 +429,7 @@ std::string HangWatch::seen_text(const HangTable& table, int64_t written_ns) con
   object["phase"] = table.phase;
   object["moving"] = table.is_moving;
   object["memory_error"] = table.memory_error;
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(object);
 }
 
 void HangWatch::write_seen(int rank, const std::string& text) {

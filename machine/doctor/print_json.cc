@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/json_values.h"
 #include "machine/doctor/judge.h"
 
@@ -46,29 +44,21 @@ Json describe_gpu(const GpuFacts& gpu) {
 }
 
 Json describe_gpus(const Facts& facts) {
-  Json gpus = Json::array();
-  if (facts.driver) {
-    for (const GpuFacts& gpu : facts.driver->gpus) gpus.push_back(describe_gpu(gpu));
-  }
-  return gpus;
+  return facts.driver ? list_json(facts.driver->gpus, describe_gpu) : Json::array();
 }
 
 Json describe_unusable(const Facts& facts) {
-  Json gpus = Json::array();
-  if (!facts.driver) return gpus;
-  for (const UnusableGpu& gpu : facts.driver->unusable) {
-    gpus.push_back({{"index", gpu.index}, {"failure", gpu.failure}});
-  }
-  return gpus;
+  if (!facts.driver) return Json::array();
+  return list_json(facts.driver->unusable, [](const UnusableGpu& gpu) {
+    return Json{{"index", gpu.index}, {"failure", gpu.failure}};
+  });
 }
 
 Json describe_pairs(const Facts& facts) {
-  Json pairs = Json::array();
-  if (!facts.driver) return pairs;
-  for (const GpuPair& pair : facts.driver->pairs) {
-    pairs.push_back({{"gpus", {pair.first, pair.second}}, {"level", pair.level}});
-  }
-  return pairs;
+  if (!facts.driver) return Json::array();
+  return list_json(facts.driver->pairs, [](const GpuPair& pair) {
+    return Json{{"gpus", {pair.first, pair.second}}, {"level", pair.level}};
+  });
 }
 
 Json describe_data(const DataFolder& data) {
@@ -81,17 +71,15 @@ Json describe_data(const DataFolder& data) {
 }
 
 Json describe_network(const Network& network) {
-  Json interfaces = Json::array();
-  for (const NetworkInterface& interface : network.interfaces) {
-    interfaces.push_back({{"name", interface.name},
-                          {"up", interface.up},
-                          {"megabits_per_s", or_null(interface.megabits)}});
-  }
-  Json ports = Json::array();
-  for (const InfinibandPort& port : network.infiniband) {
-    ports.push_back(
-        {{"name", port.name}, {"active", port.active}, {"rate", text_or_null(port.rate)}});
-  }
+  const Json interfaces =
+      list_json(network.interfaces, [](const NetworkInterface& interface) -> Json {
+        return {{"name", interface.name},
+                {"up", interface.up},
+                {"megabits_per_s", or_null(interface.megabits)}};
+      });
+  const Json ports = list_json(network.infiniband, [](const InfinibandPort& port) -> Json {
+    return {{"name", port.name}, {"active", port.active}, {"rate", text_or_null(port.rate)}};
+  });
   return {{"interfaces", interfaces},
           {"infiniband", ports},
           {"nccl_socket_ifname", or_null(network.nccl_interfaces)},
@@ -196,10 +184,8 @@ std::string as_json(const Facts& facts, const std::vector<Check>& checks) {
             {"data", describe_or_null(facts.data, describe_data)},
             {"network", describe_network(facts.network)},
             {"clock", describe_or_null(facts.clock, describe_clock)},
-            {"checks", Json::array()}};
-  for (const Check& check : checks) json["checks"].push_back(describe_check(check));
-  // Names and paths come from outside and need not be UTF-8.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+            {"checks", list_json(checks, describe_check)}};
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace redline::doctor

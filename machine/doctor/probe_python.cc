@@ -1,6 +1,6 @@
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json_values.h"
 #include "machine/doctor/probe.h"
 #include "machine/launch/command.h"
 
@@ -61,23 +61,18 @@ std::string cudnn_version(int number) {
          "." + std::to_string(number % 100);
 }
 
-std::string text_or_empty(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 Torch parse_torch(const nlohmann::json& answer) {
   Torch torch;
-  torch.version = text_or_empty(answer, "version");
-  std::istringstream cuda(text_or_empty(answer, "cuda"));
+  torch.version = text_in(answer, "version");
+  std::istringstream cuda(text_in(answer, "cuda"));
   char dot = 0;
   CudaVersion version;
   if (cuda >> version.major >> dot >> version.minor) torch.cuda = version;
   if (answer["cudnn"].is_number_integer()) torch.cudnn = cudnn_version(answer["cudnn"]);
-  torch.nccl = text_or_empty(answer, "nccl");
+  torch.nccl = text_in(answer, "nccl");
   torch.architectures = answer["architectures"].get<std::vector<std::string>>();
   torch.cxx11_abi = answer["cxx11_abi"].get<bool>();
-  torch.folder = text_or_empty(answer, "folder");
+  torch.folder = text_in(answer, "folder");
   return torch;
 }
 
@@ -101,10 +96,10 @@ std::optional<Python> probe_python(const Sources& sources) {
   }
   auto answer = nlohmann::json::parse(output->substr(line), nullptr, false);
   if (answer.is_discarded()) return std::nullopt;
-  python.executable = text_or_empty(answer, "executable");
-  python.version = text_or_empty(answer, "version");
-  python.cupti_distribution = text_or_empty(answer, "cupti");
-  python.failure = text_or_empty(answer, "failure");
+  python.executable = text_in(answer, "executable");
+  python.version = text_in(answer, "version");
+  python.cupti_distribution = text_in(answer, "cupti");
+  python.failure = text_in(answer, "failure");
   python.torch_missing = answer.value("missing", false);
   if (answer.contains("torch")) python.torch = parse_torch(answer["torch"]);
   return python;

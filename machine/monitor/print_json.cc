@@ -1,5 +1,3 @@
-#include <nlohmann/json.hpp>
-
 #include "base/json_values.h"
 #include "machine/monitor/snapshot.h"
 
@@ -67,7 +65,7 @@ std::string as_json(const Snapshot& snapshot, const Json& jobs) {
                      {"driver_error", text_or_null(snapshot.driver_error)},
                      {"gpus", gpus},
                      {"jobs", jobs}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace redline::monitor

@@ -1,8 +1,8 @@
 #include "profiler/cupti/collective_notes.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "trace/emit/collective_names.h"
 
 namespace redline::cupti {
@@ -71,8 +71,7 @@ std::string collective_args(std::string_view name, const CollectiveNote& note) {
   // dump() of the whole object would write no space behind the colons, unlike the rest of a trace.
   std::string members;
   for (const auto& [key, value] : args.items()) {
-    members +=
-        ", " + Json(key).dump() + ": " + value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    members += ", " + Json(key).dump() + ": " + json_text(value);
   }
   return members;
 }

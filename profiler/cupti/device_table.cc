@@ -4,8 +4,8 @@
 
 #include <array>
 #include <atomic>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "profiler/source/gpu_work.h"
 
 namespace redline::cupti {
@@ -123,7 +123,7 @@ std::string DeviceTable::to_json() {
   for (uint32_t id = 0; id < devices; ++id) {
     if (const DeviceProperties* device = find(id)) list.push_back(to_kineto(*device));
   }
-  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(list);
 }
 
 std::optional<int> cuda_driver_version() {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/json_values.h"
 #include "profiler/source/run_metadata.h"
 
 namespace redline::nccl {
@@ -93,8 +93,7 @@ void EnteredList::tell(profiler::TakeText take, void* context) noexcept {
         }
       }
     }
-    const std::string text = json{{"groups", groups}, {"collectives", collectives}}.dump(
-        -1, ' ', false, json::error_handler_t::replace);
+    const std::string text = json_text(json{{"groups", groups}, {"collectives", collectives}});
     take(text.data(), text.size(), context);
   } catch (...) {  // no memory: the table lacks them
   }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "base/json_values.h"
 #include "base/launched_rank.h"
 
 namespace redline::profiler {
@@ -35,7 +35,7 @@ Error read_option(const std::string& key, const Json& json, RecorderOptions& opt
     auto& value = options.*member;
     if (key != row.key) return;
     error.reset();
-    const std::string given = ", not " + json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string given = ", not " + json_text(json);
     if (!has_type_of(value, json)) {
       error = "option " + key + ": must be " + type_name_of(value) + given;
     } else if (row.is_allowed != nullptr && !row.is_allowed(json.get<double>())) {
@@ -114,7 +114,7 @@ std::string to_json(const RecordRequest& request) {
   if (!request.ranks.empty()) json["ranks"] = request.ranks;
   if (!request.step_marker.empty()) json["step_marker"] = request.step_marker;
   if (request.only_on_request) json["only_on_request"] = true;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 tl::expected<RecordRequest, std::string> record_request_from_environment() {
@@ -132,7 +132,7 @@ std::string problem_of_step_marker(const std::string& name) {
 }
 
 std::string problem_of_directory(const std::string& directory) {
-  const std::string text = Json(directory).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_text(Json(directory));
   return Json::parse(text) == directory ? "" : "the name of the folder is not UTF-8";
 }
 

@@ -10,10 +10,10 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/integer.h"
+#include "base/json_values.h"
 #include "base/launched_rank.h"
 #include "profiler/request/run_name.h"
 #include "profiler/request/trigger.h"
@@ -168,10 +168,8 @@ std::vector<RecordNotes::Note> RecordNotes::read() const {
   if (!file) notes.push_back({"gone", ""});
   for (std::string line; std::getline(file, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("what") || !json["what"].is_string()) continue;
-    const auto text = json.find("text");
-    const bool has_text = text != json.end() && text->is_string();
-    notes.push_back({json["what"], has_text ? text->get<std::string>() : ""});
+    const std::string what = text_in(json, "what");
+    if (!what.empty()) notes.push_back({what, text_in(json, "text")});
   }
   return notes;
 }

@@ -10,10 +10,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/file.h"
+#include "base/json_values.h"
 
 namespace redline::launch {
 namespace {
@@ -79,7 +79,7 @@ class Conversation {
       : process_(process), file_(connect_to(process)) {
     Json json = {{"steps", request.steps}, {"gpu", request.with_gpu}};
     if (!request.directory.empty()) json["directory"] = request.directory;
-    const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string line = json_text(json) + "\n";
     if (file_ >= 0 && send(file_, line.data(), line.size(), MSG_NOSIGNAL) < 0) hang_up();
   }
   ~Conversation() { hang_up(); }
@@ -112,11 +112,8 @@ class Conversation {
   std::optional<TriggerReport> parse(const std::string& line) {
     const Json json = Json::parse(line, nullptr, false);
     if (!json.is_object()) return std::nullopt;
-    const auto text = [&](const char* key) {
-      const auto found = json.find(key);
-      return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-    };
-    TriggerReport report = {process_, text("progress"), text("path"), text("error")};
+    TriggerReport report = {process_, text_in(json, "progress"), text_in(json, "path"),
+                            text_in(json, "error")};
     is_done_ = is_done_ || !report.path.empty() || !report.error.empty();
     ++heard_;
     return report;

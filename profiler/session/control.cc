@@ -16,8 +16,8 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "base/quiet_thread.h"
 #include "profiler/request/trigger.h"
 #include "profiler/session/capture.h"
@@ -82,7 +82,7 @@ std::string read_line(int file) {
 
 void say(int file, const char* key, const std::string& text) {
   if (file < 0) return;
-  const std::string line = Json{{key, text}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string line = json_text(Json{{key, text}});
   // Does not wait for a client that is gone or does not read.
   static_cast<void>(send(file, (line + "\n").data(), line.size() + 1, MSG_NOSIGNAL | MSG_DONTWAIT));
 }

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_values.h"
 #include "base/quiet_thread.h"
 #include "machine/resources.h"
 #include "machine/thread_times.h"
@@ -273,7 +273,7 @@ void HangReport::write(json table) {
   path_ = folder_ + "/rank" + std::to_string(rank_.rank) + ".hang.redline";
   // Opened each time: other machines see what was written once it is closed.
   const FileDescriptor file(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-  const std::string text = table.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::string text = json_text(table) + "\n";
   static_cast<void>(write_all(file.get(), text));
 }
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_values.h"
 #include "base/secrets.h"
 #include "machine/processor.h"
 #include "machine/resources.h"
@@ -95,7 +95,7 @@ std::string run_metadata(const std::string& root, const char* const* environment
                   {"environment_not_shown", others},
                   {"machine", machine_json(root)}};
   if (!recording.empty()) run["recording"] = recording;
-  return run.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return json_text(run);
 }
 
 const std::string& run_metadata() {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <initializer_list>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <tuple>
 
+#include "base/json_values.h"
 #include "base/natural_sort.h"
 #include "trace/analysis/tables.h"
 
@@ -219,24 +219,16 @@ std::vector<DeviceProperties> device_properties(const Trace& trace) {
   const bool amd = is_amd(trace);
   for (const json& item : list) {
     if (!item.is_object()) continue;
-    const auto number = [&](const char* key) {
-      const auto found = item.find(key);
-      return found != item.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
-    };
-    const auto text = [&](const char* key) {
-      const auto found = item.find(key);
-      return found != item.end() && found->is_string() ? found->get<std::string>() : "";
-    };
     DeviceProperties& device = devices.emplace_back();
-    device.device = static_cast<int32_t>(number("id"));
-    device.name = text("name");
-    device.memory_bytes = number("totalGlobalMem");
-    device.multiprocessors = static_cast<int>(number("numSms"));
-    device.has_context = item.value("hasContext", json()) == true;
+    device.device = static_cast<int32_t>(whole_in(item, "id"));
+    device.name = text_in(item, "name");
+    device.memory_bytes = whole_in(item, "totalGlobalMem");
+    device.multiprocessors = static_cast<int>(whole_in(item, "numSms"));
+    device.has_context = flag_in(item, "hasContext");
     if (amd) continue;  // ROCm gives its own number (gfx942: 9.4) under the same name
-    device.uuid = text("uuid");
-    device.compute_major = static_cast<int>(number("computeMajor"));
-    device.compute_minor = static_cast<int>(number("computeMinor"));
+    device.uuid = text_in(item, "uuid");
+    device.compute_major = static_cast<int>(whole_in(item, "computeMajor"));
+    device.compute_minor = static_cast<int>(whole_in(item, "computeMinor"));
   }
   return devices;
 }

@@ -1,8 +1,8 @@
 #include "trace/read/document.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_values.h"
 #include "trace/emit/json_scan.h"
 
 namespace redline::trace {
@@ -162,16 +162,11 @@ std::optional<int> integer(const Json& object, const char* key) {
   return found->get<int>();
 }
 
-std::string text(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 void read_distributed_info(const Json& info, Metadata& metadata) {
   if (!info.is_object()) return;
   metadata.rank = integer(info, "rank");
   metadata.world_size = integer(info, "world_size");
-  metadata.backend = text(info, "backend");
+  metadata.backend = text_in(info, "backend");
 }
 
 }  // namespace
@@ -214,7 +209,7 @@ Metadata read_metadata(std::span<const TopLevelValue> values, IssueLog& issues) 
       others[value.key] = std::move(parsed);
     }
   }
-  metadata.top_level_json = others.dump(-1, ' ', false, Json::error_handler_t::replace);
+  metadata.top_level_json = json_text(others);
   return metadata;
 }
 

@@ -7,12 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "base/file.h"
+#include "base/json_values.h"
 #include "base/parallel.h"
+#include "trace/emit/json_scan.h"
 
 namespace redline::trace {
 namespace {
@@ -52,11 +53,6 @@ std::optional<int> rank_of_name(const std::string& path) {
 
 std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
-int64_t number_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
-}
-
 // "ranks" is a list, or the text of one.
 void read_groups(const json& dump, HangTable& table) {
   const json groups = dump.value("pg_config", json::object());
@@ -66,7 +62,7 @@ void read_groups(const json& dump, HangTable& table) {
     const json listed = group.value("ranks", json());
     const json ranks =
         listed.is_string() ? json::parse(listed.get<std::string>(), nullptr, false) : listed;
-    CollectiveGroup known{text_of(group.value("name", json())), {}, 0};
+    CollectiveGroup known{text_in(group, "name"), {}, 0};
     if (known.name.empty()) known.name = key;
     for (const json& rank : ranks.is_array() ? ranks : json::array()) {
       if (rank.is_number_integer()) known.ranks.push_back(rank.get<int>());
@@ -109,24 +105,23 @@ tl::expected<std::vector<std::string>, ReadError> dumps_in(const std::string& fo
 }  // namespace
 
 std::optional<EnteredCollective> collective_of_torch(const json& entry) {
-  if (!entry.is_object() || entry.value("is_p2p", json()) == true) return std::nullopt;
+  if (!entry.is_object() || flag_in(entry, "is_p2p")) return std::nullopt;
   const json group = entry.value("process_group", json::array());
-  const std::string name = text_of(entry.value("profiling_name", json()));
+  const std::string name = text_in(entry, "profiling_name");
   if (!group.is_array() || group.empty() || name.empty()) return std::nullopt;
   EnteredCollective collective;
   collective.group = text_of(group.front());
   if (collective.group.empty()) {  // one that a program in C++ made
-    collective.group = std::to_string(number_of(entry, "pg_id"));
+    collective.group = std::to_string(whole_in(entry, "pg_id"));
   }
-  collective.sequence = number_of(entry, "collective_seq_id");
+  collective.sequence = whole_in(entry, "collective_seq_id");
   collective.operation = name.substr(name.find(':') + 1);  // "gloo:all_reduce"
   collective.sizes = entry.value("input_sizes", json::array()).dump();
   for (const json& type : entry.value("input_dtypes", json::array())) {
     collective.types += (collective.types.empty() ? "" : ", ") + text_of(type);
   }
-  collective.is_done = entry.value("retired", json()) == true ||
-                       text_of(entry.value("state", json())) == "completed";
-  collective.entered_ns = number_of(entry, "time_created_ns");
+  collective.is_done = flag_in(entry, "retired") || text_in(entry, "state") == "completed";
+  collective.entered_ns = whole_in(entry, "time_created_ns");
   return collective;
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/file.h"
+#include "base/json_values.h"
 #include "base/parallel.h"
 #include "trace/read/flight_dumps.h"
 #include "trace/read/rank_files.h"
@@ -22,21 +22,6 @@ constexpr int kMoreTries = 3;
 constexpr std::string_view kStateNames[] = {
     "", "runs", "sleeps", "lock", "io", "stopped", "gone"};  // in the order of ThreadState
 
-std::string text_in(const json& object, const char* key) {
-  const auto value = object.find(key);
-  return value != object.end() && value->is_string() ? value->get<std::string>() : "";
-}
-
-int64_t integer_in(const json& object, const char* key) {
-  const auto value = object.find(key);
-  return value != object.end() && value->is_number_integer() ? value->get<int64_t>() : 0;
-}
-
-bool flag_in(const json& object, const char* key) {
-  const auto value = object.find(key);
-  return value != object.end() && value->is_boolean() && value->get<bool>();
-}
-
 const json& list_in(const json& object, const char* key) {
   static const json none = json::array();
   const auto value = object.find(key);
@@ -46,7 +31,7 @@ const json& list_in(const json& object, const char* key) {
 void read_lists(const json& object, HangTable& table) {
   for (const json& row : list_in(object, "groups")) {
     if (!row.is_object()) continue;
-    CollectiveGroup group{text_in(row, "name"), {}, integer_in(row, "entered")};
+    CollectiveGroup group{text_in(row, "name"), {}, whole_in(row, "entered")};
     for (const json& rank : list_in(row, "ranks")) {
       if (rank.is_number_integer()) group.ranks.push_back(rank.get<int>());
     }
@@ -54,10 +39,10 @@ void read_lists(const json& object, HangTable& table) {
   }
   for (const json& row : list_in(object, "collectives")) {
     if (!row.is_object()) continue;
-    table.collectives.push_back({text_in(row, "group"), integer_in(row, "sequence"),
+    table.collectives.push_back({text_in(row, "group"), whole_in(row, "sequence"),
                                  text_in(row, "operation"), text_in(row, "sizes"),
                                  text_in(row, "types"), flag_in(row, "done"),
-                                 integer_in(row, "entered_ns")});
+                                 whole_in(row, "entered_ns")});
   }
   for (const json& row : list_in(object, "entries")) {
     if (auto entry = collective_of_torch(row)) table.collectives.push_back(*std::move(entry));
@@ -84,27 +69,27 @@ std::optional<HangTable> parse_hang_table(const std::string& text) {
   const json object = json::parse(text.substr(0, text.find('\n')), nullptr, false);
   if (!object.is_object() || text_in(object, "schema") != "redline.hang/1") return std::nullopt;
   const bool is_sealed = object.contains("sealed_ns");
-  if (is_sealed && integer_in(object, "sealed_ns") != integer_in(object, "written_ns")) {
+  if (is_sealed && whole_in(object, "sealed_ns") != whole_in(object, "written_ns")) {
     return std::nullopt;  // it was read while it was written
   }
   HangTable table;
   table.run = text_in(object, "run");
   table.job = text_in(object, "job");
-  table.rank = static_cast<int>(integer_in(object, "rank"));
-  table.world_size = static_cast<int>(integer_in(object, "world_size"));
+  table.rank = static_cast<int>(whole_in(object, "rank"));
+  table.world_size = static_cast<int>(whole_in(object, "world_size"));
   table.host = text_in(object, "host");
-  table.process = integer_in(object, "process");
-  table.thread = integer_in(object, "thread");
-  table.answer = {static_cast<int>(integer_in(object, "stack_signal")),
-                  static_cast<int>(integer_in(object, "stack_file")),
-                  integer_in(object, "stack_thread"), integer_in(object, "thread_ident")};
-  table.written_ns = integer_in(object, "written_ns");
+  table.process = whole_in(object, "process");
+  table.thread = whole_in(object, "thread");
+  table.answer = {static_cast<int>(whole_in(object, "stack_signal")),
+                  static_cast<int>(whole_in(object, "stack_file")),
+                  whole_in(object, "stack_thread"), whole_in(object, "thread_ident")};
+  table.written_ns = whole_in(object, "written_ns");
   table.is_overdue = flag_in(object, "overdue");
   if (object.contains("step") && object["step"].is_number_integer()) {
     table.step = object["step"].get<int64_t>();
   }
-  table.step_began_ns = integer_in(object, "step_began_ns");
-  table.usual_step_ns = integer_in(object, "usual_step_ns");
+  table.step_began_ns = whole_in(object, "step_began_ns");
+  table.usual_step_ns = whole_in(object, "usual_step_ns");
   table.phase = text_in(object, "phase");
   table.is_met = flag_in(object, "met");
   table.is_moving = flag_in(object, "moving");

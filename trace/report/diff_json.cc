@@ -1,5 +1,4 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
 #include "trace/report/diff.h"
@@ -43,19 +42,13 @@ json step_json(const std::optional<MeanDifference>& step) {
                                                           : Verdict::kSlower)}};
 }
 
-json rows_json(const std::vector<DiffRow>& rows) {
-  json list = json::array();
-  for (const DiffRow& row : rows) list.push_back(row_json(row));
-  return list;
-}
-
 }  // namespace
 
 std::string diff_json(const Diff* diff, const RunDiff* run, const TreeDiff* tree) {
   json object;
   object["schema"] = "redline.diff/1";
   object["run"] = run == nullptr ? json() : run_diff_json(*run);
-  if (diff == nullptr) return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  if (diff == nullptr) return json_text(object, 2) + "\n";
   object["before"] = side_json(diff->before);
   object["after"] = side_json(diff->after);
   object["speedup"] = or_null(diff->speedup());
@@ -66,12 +59,12 @@ std::string diff_json(const Diff* diff, const RunDiff* run, const TreeDiff* tree
     parts[row.name] = {
         {"before", row.before_ns}, {"after", row.after_ns}, {"delta", row.delta_ns()}};
   }
-  object["operators"] = rows_json(diff->operators);
-  object["kernels"] = rows_json(diff->kernels);
-  object["collectives"] = rows_json(diff->collectives);
-  object["copies"] = rows_json(diff->copies);
+  object["operators"] = list_json(diff->operators, row_json);
+  object["kernels"] = list_json(diff->kernels, row_json);
+  object["collectives"] = list_json(diff->collectives, row_json);
+  object["copies"] = list_json(diff->copies, row_json);
   object["tree"] = tree == nullptr ? json() : tree_diff_json(*tree);
-  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(object, 2) + "\n";
 }
 
 }  // namespace redline::trace

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
 #include "trace/report/jobs.h"
@@ -32,16 +31,12 @@ json job_json(const RunningJob& job) {
   object["tokens_per_s"] = or_null(run.tokens_per_s);
   object["data_wait_share"] = or_null(run.data_wait_share);
   object["slowest_rank"] = run.slowest ? json(run.ranks[*run.slowest].rank) : json();
-  for (const RecentRank& rank : run.ranks) object["ranks"].push_back(recent_rank_json(rank));
+  object["ranks"] = list_json(run.ranks, recent_rank_json);
   return object;
 }
 
 }  // namespace
 
-json jobs_json(const std::vector<RunningJob>& jobs) {
-  json list = json::array();
-  for (const RunningJob& job : jobs) list.push_back(job_json(job));
-  return list;
-}
+json jobs_json(const std::vector<RunningJob>& jobs) { return list_json(jobs, job_json); }
 
 }  // namespace redline::trace

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "trace/analysis/link_use.h"
 #include "trace/report/report.h"
@@ -49,15 +48,14 @@ json phases_json(const std::optional<PhaseTimes>& phases) {
 
 json steps_json(const RankSummary& summary) {
   const StepTimes& times = summary.step_times;
-  json durations = json::array();
-  for (const Step& step : summary.steps) durations.push_back(step.window.length_ns());
   return {{"count", times.count},
           {"mean_ns", times.mean_ns},
           {"deviation_ns", times.deviation_ns},
           {"min_ns", times.min_ns},
           {"median_ns", times.median_ns},
           {"max_ns", times.max_ns},
-          {"durations_ns", durations}};
+          {"durations_ns",
+           list_json(summary.steps, [](const Step& step) { return step.window.length_ns(); })}};
 }
 
 // Times in whole nanoseconds.
@@ -91,7 +89,7 @@ json gpu_json(const GpuUse& gpu) {
                  std::to_string(gpu.properties->compute_minor);
   }
   return {{"device", gpu.device},
-          {"name", gpu.name.empty() ? json() : json(gpu.name)},
+          {"name", text_or_null(gpu.name)},
           {"memory_bytes", memory},
           {"compute_capability", capability},
           {"span_ns", gpu.span_ns},
@@ -192,15 +190,13 @@ json idle_json(const RankSummary& summary) {
 }
 
 json memory_device_json(const MemoryPeak& peak, int64_t begin_ns) {
-  json timeline = json::array(), holders = json::array();
-  for (const MemoryPoint& point : peak.timeline) {
-    timeline.push_back({point.time_ns - begin_ns, point.allocated_bytes, point.reserved_bytes});
-  }
-  for (const MemoryHolder& holder : peak.holders) {
-    holders.push_back({{"operator", holder.name.empty() ? json() : json(holder.name)},
-                       {"bytes", holder.bytes},
-                       {"count", holder.count}});
-  }
+  const json timeline = list_json(peak.timeline, [&](const MemoryPoint& point) {
+    return json{point.time_ns - begin_ns, point.allocated_bytes, point.reserved_bytes};
+  });
+  const json holders = list_json(peak.holders, [](const MemoryHolder& holder) {
+    return json{
+        {"operator", text_or_null(holder.name)}, {"bytes", holder.bytes}, {"count", holder.count}};
+  });
   return {{"device", peak.is_gpu ? json(peak.device) : json()},
           {"peak_allocated", peak.allocated_bytes},
           {"peak_reserved", peak.reserved_bytes},
@@ -240,26 +236,15 @@ json advice_json(const std::vector<Finding>& findings, size_t first_trace = 0) {
     json evidence = json::object();
     for (const auto& [name, value] : finding.evidence) evidence[name] = value;
     evidence["trace"] = first_trace + finding.trace;
-    evidence["events"] = json::array();
-    for (const EvidenceEvent& event : finding.events) {
-      evidence["events"].push_back(event_json(event));
-    }
-    list.push_back(
-        {{"rule", finding.rule},
-         {"severity", severity_name(finding.severity)},
-         {"message", finding.headline + ": " + finding.detail},
-         {"evidence", evidence},
-         {"estimated_speedup", or_null(finding.estimated_speedup)},
-         {"knob", finding.knob.empty() ? json() : json(finding.knob)},
-         {"placeholder", finding.placeholder.empty() ? json() : json(finding.placeholder)}});
+    evidence["events"] = list_json(finding.events, event_json);
+    list.push_back({{"rule", finding.rule},
+                    {"severity", severity_name(finding.severity)},
+                    {"message", finding.headline + ": " + finding.detail},
+                    {"evidence", evidence},
+                    {"estimated_speedup", or_null(finding.estimated_speedup)},
+                    {"knob", text_or_null(finding.knob)},
+                    {"placeholder", text_or_null(finding.placeholder)}});
   }
-  return list;
-}
-
-template <typename Rows, typename ToJson>
-json list_json(const Rows& rows, ToJson to_json) {
-  json list = json::array();
-  for (const auto& row : rows) list.push_back(to_json(row));
   return list;
 }
 
@@ -270,13 +255,12 @@ json trace_json(const RankSummary& summary, size_t index, std::optional<double> 
   object["rank"] = or_null(facts.rank);
   object["world_size"] = or_null(facts.world_size);
   object["events"] = facts.events;
-  object["issues"] = json::array();
-  for (const LoadIssue& issue : facts.issues) {
-    object["issues"].push_back({{"name", issue.info().name},
-                                {"count", issue.count},
-                                {"first_offset", issue.first_offset},
-                                {"lost", issue.info().lost_data}});
-  }
+  object["issues"] = list_json(facts.issues, [](const LoadIssue& issue) {
+    return json{{"name", issue.info().name},
+                {"count", issue.count},
+                {"first_offset", issue.first_offset},
+                {"lost", issue.info().lost_data}};
+  });
   object["events_by_phase"] = events_by_phase_json(facts);
   object["skipped"] = issues_json(facts, true);
   object["repaired"] = issues_json(facts, false);
@@ -318,14 +302,14 @@ json hang_json(const std::optional<Hang>& hang) {
   if (!hang) return nullptr;
   return {{"kind", hang_kind_name(hang->kind)},
           {"ranks", hang->ranks},
-          {"host", hang->host.empty() ? json() : json(hang->host)},
-          {"group", hang->group.empty() ? json() : json(hang->group)},
+          {"host", text_or_null(hang->host)},
+          {"group", text_or_null(hang->group)},
           {"sequence", or_null(hang->sequence)},
-          {"operation", hang->operation.empty() ? json() : json(hang->operation)},
+          {"operation", text_or_null(hang->operation)},
           {"step", or_null(hang->step)},
           {"waiting_ranks", hang->waiting_ranks},
           {"stack", hang->stack},
-          {"error", hang->error.empty() ? json() : json(hang->error)}};
+          {"error", text_or_null(hang->error)}};
 }
 
 }  // namespace
@@ -344,7 +328,7 @@ std::string report_json(const Report& report) {
   object["ranks"] = report.comparison ? ranks_json(*report.comparison) : json();
   object["advice"] = advice_json(report.findings);
   object["run"] = report.run ? run_json(*report.run) : json();
-  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(object, 2) + "\n";
 }
 
 }  // namespace redline::trace

@@ -66,20 +66,18 @@ json straggler_json(const RankComparison& comparison) {
 
 json collectives_json(std::span<const Collective> collectives,
                       std::optional<double> link_gb_per_s) {
-  json list = json::array();
-  for (const Collective& row : collectives) list.push_back(collective_json(row, link_gb_per_s));
-  return list;
+  return list_json(collectives,
+                   [&](const Collective& row) { return collective_json(row, link_gb_per_s); });
 }
 
 json ranks_json(const RankComparison& comparison) {
-  json times = json::array(), offsets = json::array(), uncertainties = json::array(),
-       clocks = json::array();
-  for (const RankTime& time : comparison.times) {
-    times.push_back({{"rank", time.rank},
-                     {"step_ns", time.step_ns},
-                     {"own_work_ns", or_null(time.own_work_ns)},
-                     {"exposed_communication_ns", or_null(time.exposed_communication_ns)}});
-  }
+  json offsets = json::array(), uncertainties = json::array(), clocks = json::array();
+  const json times = list_json(comparison.times, [](const RankTime& time) {
+    return json{{"rank", time.rank},
+                {"step_ns", time.step_ns},
+                {"own_work_ns", or_null(time.own_work_ns)},
+                {"exposed_communication_ns", or_null(time.exposed_communication_ns)}};
+  });
   for (const auto& clock : comparison.clocks) {
     offsets.push_back(clock ? json(clock->offset_ns) : json());
     uncertainties.push_back(clock ? json(clock->uncertainty_ns) : json());
@@ -91,7 +89,7 @@ json ranks_json(const RankComparison& comparison) {
           {"matched_by", name_of(comparison.matched.by)},
           {"straggler", straggler_json(comparison)},
           {"skew_ns", or_null(comparison.skew_ns)},
-          {"gpus", comparison.gpu_sharing.gpus ? json(*comparison.gpu_sharing.gpus) : json()},
+          {"gpus", or_null(comparison.gpu_sharing.gpus)},
           {"waits", waits_json(comparison)},
           {"times", times}};
 }

@@ -51,19 +51,14 @@ json peaks_json(const DevicePeaks& peaks) {
 }  // namespace
 
 json shape_kernels_json(const StringTable& strings, std::span<const ShapeKernel> kernels) {
-  json list = json::array();
-  for (const ShapeKernel& kernel : kernels) {
-    list.push_back({{"name", strings.at(kernel.name)},
-                    {"count", kernel.count},
-                    {"total_ns", kernel.total_ns}});
-  }
-  return list;
+  return list_json(kernels, [&](const ShapeKernel& kernel) {
+    return json{
+        {"name", strings.at(kernel.name)}, {"count", kernel.count}, {"total_ns", kernel.total_ns}};
+  });
 }
 
 json operators_by_shape_json(const RankSummary& summary) {
-  json list = json::array();
-  for (const RooflineRow& row : roofline_rows({&summary, 1})) list.push_back(shape_json(row));
-  return list;
+  return list_json(roofline_rows({&summary, 1}), shape_json);
 }
 
 json roofline_json(const RankSummary& summary) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/json_values.h"
 #include "base/printable.h"
 #include "trace/report/diff_words.h"
 #include "trace/report/run_diff.h"
@@ -100,7 +100,7 @@ std::string run_diff_benchmark(const RunDiff& diff) {
   };
   memory("memory of the GPUs", runs.device_memory);
   memory("memory of a process", runs.host_memory);
-  return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(list, 2) + "\n";
 }
 
 }  // namespace redline::trace

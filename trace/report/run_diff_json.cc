@@ -1,6 +1,6 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "trace/report/diff_words.h"
 #include "trace/report/run_diff.h"
 #include "trace/report/run_words.h"
@@ -15,17 +15,15 @@ json interval_json(const ValueInterval& interval) {
 }
 
 json run_side_json(const std::vector<RunFigures>& runs) {
-  json list = json::array();
-  for (const RunFigures& run : runs) {
-    list.push_back({{"path", run.path},
-                    {"ranks", run.ranks},
-                    {"world_size", run.world_size > 0 ? json(run.world_size) : json()},
-                    {"steps", run.steps},
-                    {"step_ns", std::llround(run.all_steps.step.ns)},
-                    {"error_ns", std::llround(run.all_steps.step.error_ns)},
-                    {"samples_per_step", run.samples ? json(*run.samples) : json()}});
-  }
-  return list;
+  return list_json(runs, [](const RunFigures& run) {
+    return json{{"path", run.path},
+                {"ranks", run.ranks},
+                {"world_size", run.world_size > 0 ? json(run.world_size) : json()},
+                {"steps", run.steps},
+                {"step_ns", std::llround(run.all_steps.step.ns)},
+                {"error_ns", std::llround(run.all_steps.step.error_ns)},
+                {"samples_per_step", or_null(run.samples)}};
+  });
 }
 
 json memory_change_json(const std::optional<MemoryChange>& memory) {
@@ -48,21 +46,17 @@ std::string part_key(const PartChange& part) {
 json run_diff_json(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
   const StepChange& step = runs.step();
-  json parts = json::array();
-  for (const PartChange& part : step.parts) {
-    parts.push_back({{"part", part_key(part)},
-                     {"before_ns", std::llround(part.before_ns)},
-                     {"after_ns", std::llround(part.after_ns)},
-                     {"delta_ns", interval_json(part.delta_ns)},
-                     {"clear", part.is_clear()}});
-  }
+  const json parts = list_json(step.parts, [](const PartChange& part) {
+    return json{{"part", part_key(part)},
+                {"before_ns", std::llround(part.before_ns)},
+                {"after_ns", std::llround(part.after_ns)},
+                {"delta_ns", interval_json(part.delta_ns)},
+                {"clear", part.is_clear()}};
+  });
   const DiffRow* row = changed_operator(diff);
-  const auto limit = [](const std::optional<double>& value) {
-    return value ? json(*value) : json();
-  };
   return {{"before", run_side_json(runs.before)},
           {"after", run_side_json(runs.after)},
-          {"basis_samples", runs.basis_samples ? json(*runs.basis_samples) : json()},
+          {"basis_samples", or_null(runs.basis_samples)},
           {"by", runs.is_by_undisturbed() ? "undisturbed_steps" : "all_steps"},
           {"before_ns", std::llround(step.before_ns)},
           {"after_ns", std::llround(step.after_ns)},
@@ -80,11 +74,11 @@ json run_diff_json(const RunDiff& diff) {
                                              {"before_ns", row->before_ns},
                                              {"after_ns", row->after_ns}}},
           {"gate",
-           {{"fail_slower", limit(diff.limits.slower)},
-            {"fail_memory", limit(diff.limits.memory)},
+           {{"fail_slower", or_null(diff.limits.slower)},
+            {"fail_memory", or_null(diff.limits.memory)},
             {"time", outcome_json(diff.gate.time)},
             {"memory", outcome_json(diff.gate.memory)},
-            {"more_runs", diff.gate.more_runs ? json(*diff.gate.more_runs) : json()}}}};
+            {"more_runs", or_null(diff.gate.more_runs)}}}};
 }
 
 }  // namespace redline::trace

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/json_values.h"
 #include "trace/report/run_report.h"
@@ -45,13 +44,6 @@ json rank_row_json(const RankRow& row) {
           {"memory_bytes", or_null(row.memory_bytes)}};
 }
 
-template <typename Row, typename Write>
-json rows_of(const std::vector<Row>& rows, Write write) {
-  json list = json::array();
-  for (const Row& row : rows) list.push_back(write(row));
-  return list;
-}
-
 }  // namespace
 
 json run_json(const RunVerdict& verdict) {
@@ -79,13 +71,13 @@ json run_json(const RunVerdict& verdict) {
   object["part_shares"] = parts;
   object["warm_up"] = {{"steps", verdict.warm_up_steps},
                        {"lost_share", verdict.warm_up_lost_share}};
-  object["findings"] = rows_of(verdict.findings, run_finding_json);
-  object["levels"] = rows_of(verdict.segments, [](const RunSegment& segment) {
+  object["findings"] = list_json(verdict.findings, run_finding_json);
+  object["levels"] = list_json(verdict.segments, [](const RunSegment& segment) {
     return json{{"first_step", segment.first_step},
                 {"end_step", segment.end_step},
                 {"step_ns", std::llround(segment.step_ns)}};
   });
-  object["slow_steps"] = rows_of(verdict.slow, [](const SlowStep& slow) {
+  object["slow_steps"] = list_json(verdict.slow, [](const SlowStep& slow) {
     return json{{"step", slow.step},
                 {"begin_ns", slow.begin_ns},
                 {"length_ns", slow.length_ns},
@@ -93,13 +85,13 @@ json run_json(const RunVerdict& verdict) {
                 {"part", part_json(slow.part)},
                 {"rank", slow.rank}};
   });
-  object["rates"] = rows_of(verdict.points, [](const RunPoint& point) {
+  object["rates"] = list_json(verdict.points, [](const RunPoint& point) {
     return json{{"step", point.step},
                 {"time_ns", point.time_ns},
                 {"steps_per_s", point.steps_per_s},
                 {"samples_per_s", or_null(point.samples_per_s)}};
   });
-  object["ranks"] = rows_of(verdict.ranks, rank_row_json);
+  object["ranks"] = list_json(verdict.ranks, rank_row_json);
   return object;
 }
 

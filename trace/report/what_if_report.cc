@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/json_values.h"
 
 namespace redline::trace {
 namespace {
@@ -59,8 +59,7 @@ std::string what_if_text(const std::string& path, std::span<const WhatIfKnob> kn
 std::string what_if_json(const std::string& path, std::span<const WhatIfKnob> knobs,
                          const Prediction& prediction) {
   nlohmann::ordered_json object = {{"schema", "redline.what-if/1"}, {"path", path}};
-  object["knobs"] = nlohmann::ordered_json::array();
-  for (const WhatIfKnob& knob : knobs) object["knobs"].push_back(knob.text);
+  object["knobs"] = list_json(knobs, &WhatIfKnob::text);
   object["steps"] = prediction.steps;
   object["step_ns"] = std::llround(prediction.step_ns);
   object["predicted"] = {{"step_ns", std::llround(prediction.new_ns)},
@@ -72,7 +71,7 @@ std::string what_if_json(const std::string& path, std::span<const WhatIfKnob> kn
                        {"low", prediction.speedup(prediction.high_ns)},
                        {"high", prediction.speedup(prediction.low_ns)}};
   object["notes"] = prediction.notes;
-  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(object, 2) + "\n";
 }
 
 }  // namespace redline::trace

@@ -1,8 +1,8 @@
 #include "trace/summary/summary_file.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "trace/analysis/analysis.h"
 #include "trace/emit/collective_names.h"
 
@@ -207,7 +207,7 @@ bool has_valid_numbers(const RankSummary& summary) {
 std::string line_of(const char* key, json value) {
   const json line = {
       {"schema", kSummarySchema}, {"version", REDLINE_VERSION}, {key, std::move(value)}};
-  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(line) + "\n";
 }
 
 }  // namespace
@@ -229,11 +229,7 @@ std::string unreadable_line(const ReadError& error) {
 tl::expected<SummaryLine, std::string> read_summary_line(
     std::string_view line, const std::shared_ptr<StringTable>& names) {
   const json object = json::parse(line, nullptr, false);
-  const auto text_of = [&](const char* key) {
-    const bool is_text = object.is_object() && object.contains(key) && object[key].is_string();
-    return is_text ? object[key].get<std::string>() : std::string();
-  };
-  const std::string schema = text_of("schema"), version = text_of("version");
+  const std::string schema = text_in(object, "schema"), version = text_in(object, "version");
   if (!schema.starts_with(kSummarySchema.substr(0, kSummarySchema.find('/') + 1))) {
     return tl::unexpected(std::string("is no summary of a rank"));
   }

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_values.h"
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/matched_collectives.h"
@@ -147,8 +147,7 @@ json ranks_json(RankTraces traces, const std::vector<MergedRank>& ranks) {
     if (top.is_discarded()) top = nullptr;
     json devices = json::parse(metadata.device_properties_json, nullptr, false);
     if (!devices.is_discarded() && top.is_object()) top["deviceProperties"] = std::move(devices);
-    const auto rank = metadata.rank;
-    list.push_back({{"rank", rank ? json(*rank) : json()},
+    list.push_back({{"rank", or_null(metadata.rank)},
                     {"path", ranks[i].path},
                     {"clock", clock_json(ranks[i].clock)},
                     {"metadata", std::move(top)}});
@@ -174,8 +173,7 @@ TraceHeader header_for(RankTraces traces, const std::vector<MergedRank>& ranks) 
     return entry.first == "redline" || entry.first == "redline_merge";
   });
   const json about = {{"clock_of", ranks.front().label}, {"ranks", ranks_json(traces, ranks)}};
-  header.entries.emplace_back("redline_merge",
-                              about.dump(0, ' ', false, json::error_handler_t::replace));
+  header.entries.emplace_back("redline_merge", json_text(about, 0));
   return header;
 }
 

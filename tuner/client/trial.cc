@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/integer.h"
+#include "base/json_values.h"
 #include "base/launched_rank.h"
 
 namespace redline {
@@ -123,8 +123,7 @@ void Trial::memory(uint64_t peak_bytes, uint64_t capacity_bytes) {
 }
 
 void Trial::send_seen() const {
-  (void)send(Json{{"type", "seen"}, {"rank", rank_}, {"knobs", seen_}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace));
+  (void)send(json_text(Json{{"type", "seen"}, {"rank", rank_}, {"knobs", seen_}}));
 }
 
 void Trial::send_step(int64_t now) {
@@ -144,7 +143,7 @@ void Trial::fail(const char* kind, const std::string& message) {
                      {"kind", kind},
                      {"error", ""},
                      {"message", message.substr(0, kLongestMessage)}};
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json_text(line);
   pollfd pipe{.fd = descriptor_, .events = POLLOUT, .revents = 0};
   if (!send(text) && poll(&pipe, 1, kPatience_ms) > 0) (void)send(text);
 }

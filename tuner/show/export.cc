@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/json_values.h"
 #include "base/secrets.h"
 
@@ -69,13 +67,11 @@ std::string tune_json(const History& history, const std::optional<Best>& best,
   json["why_ended"] = text_or_null(terms.why_ended);
   json["oom_trials"] = history.out_of_memory_count();
   json["objective"] = terms.metric_regex.empty() ? unit_of(terms.objective) : "metric";
-  json["trials"] = OrderedJson::array();
-  for (const FinishedTrial& trial : history.trials()) {
-    json["trials"].push_back(trial_json(trial, history));
-  }
+  json["trials"] = list_json(
+      history.trials(), [&](const FinishedTrial& trial) { return trial_json(trial, history); });
   json["best"] =
       best ? OrderedJson::parse(best_json(*best, history, terms.command)) : OrderedJson();
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string study_csv(const History& history, const Space& space) {

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json_values.h"
 #include "tuner/space/knob.h"
 
 namespace redline::tuner {
@@ -74,7 +74,7 @@ nlohmann::ordered_json config_json(const Config& config, const std::set<std::str
 }
 
 std::string knobs_json(const Config& config, const std::set<std::string>& without) {
-  return config_json(config, without).dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(config_json(config, without));
 }
 
 tl::expected<TunedConfig, std::string> parse_config(const std::string& json_text) {

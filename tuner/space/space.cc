@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_values.h"
 #include "tuner/space/hook_knobs.h"
 #include "tuner/space/machine.h"
 
@@ -206,7 +206,7 @@ std::string Space::signature() const {
   if (samples_a_step) json["samples_a_step"] = *samples_a_step;
   // The number of ranks is a guess, see learn_ranks().
   if (global_batch && ranks == 1) json["global_batch"] = *global_batch;
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(json);
 }
 
 tl::expected<Space, std::string> parse_signature(const std::string& text) {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json_values.h"
@@ -141,7 +140,7 @@ std::string best_json(const Best& best, const History& history,
   json["oom_trials"] = history.out_of_memory_count();
   json["command"] = without_secrets(command);
   if (best.profile) json["profile"] = profile_json(*best.profile);
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 Result<void> write_atomically(const std::string& path, const std::string& text,

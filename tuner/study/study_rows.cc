@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/format.h"
@@ -13,10 +12,6 @@ namespace redline::tuner {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 template <typename T>
 std::optional<T> optional_of(const Json& json, const char* key) {
@@ -162,8 +157,7 @@ Objective StudyIdentity::searched_for() const {
 }
 
 std::vector<IdentityPart> parts_of(const StudyIdentity& identity) {
-  return {{"command", "command",
-           Json(identity.command).dump(-1, ' ', false, Json::error_handler_t::replace)},
+  return {{"command", "command", json_text(Json(identity.command))},
           {"space", "search space", identity.space},
           {"memory_limit_bytes", "--memory-limit",
            identity.memory_limit_bytes ? std::to_string(*identity.memory_limit_bytes) : "null"},
@@ -193,7 +187,7 @@ Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values) 
   return identity;
 }
 
-std::string config_column(const Config& config) { return dump(config); }
+std::string config_column(const Config& config) { return json_text(Json(config)); }
 
 std::optional<Config> read_config_column(const std::string& text) {
   try {
@@ -232,7 +226,7 @@ void bind_result(Statement& update, const TrialResult& result) {
   update.bind(7, int64_t{result.wall.count()})
       .bind(8, result.steps)
       .bind(9, result.message)
-      .bind(10, dump(result_json(result)));
+      .bind(10, json_text(result_json(result)));
 }
 
 }  // namespace redline::tuner

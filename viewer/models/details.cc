@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/category.h"
 #include "trace/read/text_cursor.h"
@@ -48,7 +48,7 @@ std::string stack_text(std::string frames) {
 
 std::string value_text(const json& value) {
   if (value.is_string()) return shortened(value.get_ref<const std::string&>());
-  return shortened(value.dump(-1, ' ', false, json::error_handler_t::replace));
+  return shortened(json_text(value));
 }
 
 void append(std::vector<DetailField>& fields, const std::string& prefix, const json& object) {

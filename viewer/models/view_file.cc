@@ -5,8 +5,8 @@
 #include <QFile>
 #include <QSaveFile>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 namespace redline::viewer {
 namespace {
 
@@ -27,16 +27,6 @@ std::vector<std::string> strings(const json& object, const char* key) {
 
 std::set<std::string> set_of(const std::vector<std::string>& list) {
   return {list.begin(), list.end()};
-}
-
-int64_t whole(const json& object, const char* key) {
-  const auto value = object.find(key);
-  return value != object.end() && value->is_number_integer() ? value->get<int64_t>() : 0;
-}
-
-std::string text(const json& object, const char* key) {
-  const auto value = object.find(key);
-  return value != object.end() && value->is_string() ? value->get<std::string>() : "";
 }
 
 }  // namespace
@@ -64,10 +54,9 @@ SavedView moved(SavedView view, int64_t by_ns) {
 }
 
 std::string view_json(const SavedView& view) {
-  json marks = json::array();
-  for (const Mark& mark : view.marks) {
-    marks.push_back({{"time_ns", mark.time_ns}, {"note", mark.note}});
-  }
+  json marks = list_json(view.marks, [](const Mark& mark) {
+    return json{{"time_ns", mark.time_ns}, {"note", mark.note}};
+  });
   json all = {{"schema", kSchema},
               {"begin_ns", view.range.begin_ns},
               {"end_ns", view.range.end_ns},
@@ -80,28 +69,29 @@ std::string view_json(const SavedView& view) {
               {"colours", view.colours_by_name ? "name" : "class"},
               {"marks", std::move(marks)}};
   if (view.origin_ns) all["origin_ns"] = *view.origin_ns;
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 tl::expected<SavedView, std::string> parse_view(const std::string& source) {
   const json all = json::parse(source, nullptr, false);
-  if (!all.is_object() || text(all, "schema") != kSchema) {
+  if (!all.is_object() || text_in(all, "schema") != kSchema) {
     return tl::unexpected(fmt::format("not a view of this program (\"schema\": \"{}\")", kSchema));
   }
   SavedView view;
-  view.range = {whole(all, "begin_ns"), whole(all, "end_ns")};
-  view.scroll = static_cast<int>(std::clamp<int64_t>(whole(all, "scroll"), 0, INT32_MAX));
-  view.search = text(all, "search");
+  view.range = {whole_in(all, "begin_ns"), whole_in(all, "end_ns")};
+  view.scroll = static_cast<int>(std::clamp<int64_t>(whole_in(all, "scroll"), 0, INT32_MAX));
+  view.search = text_in(all, "search");
   if (const auto origin = all.find("origin_ns");
       origin != all.end() && origin->is_number_integer()) {
     view.origin_ns = origin->get<int64_t>();
   }
-  view.colours_by_name = text(all, "colours") == "name";
+  view.colours_by_name = text_in(all, "colours") == "name";
   view.arrangement = {set_of(strings(all, "folded")), set_of(strings(all, "hidden")),
                       strings(all, "pinned"), strings(all, "order")};
   if (const auto marks = all.find("marks"); marks != all.end() && marks->is_array()) {
     for (const json& mark : *marks) {
-      if (mark.is_object()) view.marks.push_back({whole(mark, "time_ns"), text(mark, "note")});
+      if (!mark.is_object()) continue;
+      view.marks.push_back({whole_in(mark, "time_ns"), text_in(mark, "note")});
     }
   }
   return view;

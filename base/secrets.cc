@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text_search.h"
+
 namespace redline {
 namespace {
 
@@ -35,9 +37,7 @@ bool is_secret_name(std::string_view name) {
       lower.erase(at, harmless.size());
     }
   }
-  return std::ranges::any_of(
-             kSecretWords,
-             [&](std::string_view word) { return lower.find(word) != std::string::npos; }) ||
+  return contains_any(lower, kSecretWords) ||
          std::ranges::any_of(kSecretParts,
                              [&](std::string_view part) { return is_part_of_name(lower, part); });
 }

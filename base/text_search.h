@@ -1,11 +1,12 @@
-// Searches in names that std::string_view lacks: whether a name contains a text (C++23 has this),
-// is one of several words, or has a character of a set.
+// Searches in names that std::string_view lacks: whether a name contains a text (C++23 has this) or
+// one of several, is one of several words, or has a character of a set.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace redline {
@@ -13,6 +14,11 @@ namespace redline {
 /// std::string_view::contains.
 [[nodiscard]] constexpr bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+template <typename Parts = std::initializer_list<std::string_view>>
+[[nodiscard]] constexpr bool contains_any(std::string_view text, const Parts& parts) {
+  return std::ranges::any_of(parts, [&](std::string_view part) { return contains(text, part); });
 }
 
 template <size_t N>

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/text_search.h"
 #include "machine/kernel_text.h"
 
 namespace redline::watch {
@@ -44,9 +45,8 @@ bool read_frame(const std::string& line, AskedFrame& frame) {
 }  // namespace
 
 bool AskedFrame::is_library() const {
-  return file.starts_with('<') || file.find("-packages/") != std::string::npos ||
-         file.find("/lib/python3") != std::string::npos ||
-         file.find("/python/redline/") != std::string::npos;
+  return file.starts_with('<') ||
+         contains_any(file, {"-packages/", "/lib/python3", "/python/redline/"});
 }
 
 std::string AskedFrame::text() const {
@@ -63,7 +63,7 @@ std::vector<AskedFrame> frames_of_dump(const std::string& dump, int64_t ident) {
     AskedFrame frame;
     if (!read_frame(line, frame)) {
       if (is_it) break;
-      is_it = line.find(thread) != std::string::npos;
+      is_it = contains(line, thread);
     } else if (is_it) {
       frames.push_back(std::move(frame));
     }

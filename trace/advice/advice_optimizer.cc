@@ -60,10 +60,7 @@ OptimizerCalls calls_of(const Activity& activity) {
     if (!begins_in_steps(activity, slice)) return;
     ++calls.operators;
     const auto name = name_of(trace, slice);
-    if (name.find("_foreach_") != std::string_view::npos ||
-        name.find("_fused_") != std::string_view::npos) {
-      calls.many_tensors_at_once = true;
-    }
+    if (contains_any(name, {"_foreach_", "_fused_"})) calls.many_tensors_at_once = true;
   });
   return calls;
 }

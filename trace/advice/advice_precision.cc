@@ -56,8 +56,7 @@ Rates rates_of(const DeviceProperties& device) {
 bool has_tensor_cores(const DeviceProperties& device) {
   constexpr auto kSmallTuring = std::to_array<std::string_view>(
       {"GTX 16", "MX450", "MX550", "T400", "T500", "T550", "T600", "T1000", "T1200", "T2000"});
-  const auto is_named = [&](std::string_view name) { return contains(device.name, name); };
-  return device.compute_major >= kFirstTensorCores && !std::ranges::any_of(kSmallTuring, is_named);
+  return device.compute_major >= kFirstTensorCores && !contains_any(device.name, kSmallTuring);
 }
 
 const DeviceProperties* tensor_core_device(const Activity& activity) {

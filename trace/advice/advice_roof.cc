@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/analysis/operator_inputs.h"
 #include "trace/analysis/roofline.h"
@@ -22,12 +23,6 @@ constexpr double kMuchSmall = 0.20;       // of a step
 constexpr double kMostlyWeights = 0.50;   // of what a product reads and writes
 
 using Calls = std::vector<SliceId>;  // GPU work
-
-bool has_one_of(std::string_view name, std::span<const std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  });
-}
 
 // The GPU work whose change cures what a rule found.
 class CuredWork {
@@ -66,7 +61,7 @@ double share_of_fusible(const Analysis& analysis) {
   for (const KernelRow& row : analysis.kernels) {
     if (row.type == "communication") continue;
     all_ns += row.total_ns;
-    if (has_one_of(row.name, kFusible)) fusible_ns += row.total_ns;
+    if (contains_any(row.name, kFusible)) fusible_ns += row.total_ns;
   }
   return all_ns == 0 ? 0 : static_cast<double>(fusible_ns) / static_cast<double>(all_ns);
 }
@@ -152,7 +147,7 @@ std::optional<Finding> fusible_kernels(const Activity& activity) {
       in_row = 0;
     };
     for (const DeviceWork& work : table.of(stream)) {
-      if (!work.is_kernel() || !has_one_of(activity.trace().string(work.name), kFusible)) {
+      if (!work.is_kernel() || !contains_any(activity.trace().string(work.name), kFusible)) {
         end_row();
         continue;
       }
@@ -246,7 +241,7 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
     const bool has_align1 =
         std::any_of(row.kernels.begin(), row.kernels.end(), [&](const ShapeKernel& kernel) {
           const std::string_view name = activity.trace().string(kernel.name);
-          return name.ends_with("align1") || name.find("align1>") != std::string_view::npos;
+          return name.ends_with("align1") || contains(name, "align1>");
         });
     const bool on_tensor_cores =
         is_short_type(row.work.type) || (has_align1 && on_tf32(activity, row));

@@ -20,12 +20,6 @@ constexpr std::array kDeviceKinds = {
     WorkKind::kTransposeKernel, WorkKind::kCollectiveKernel, WorkKind::kOtherKernel,
     WorkKind::kPageableCopy,    WorkKind::kCopyToPageable,   WorkKind::kOtherCopy};
 
-template <size_t N>
-bool has_any(string_view text, const std::array<string_view, N>& parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](string_view part) { return contains(text, part); });
-}
-
 WorkKind operator_kind(string_view name) {
   constexpr auto kMatrix =
       std::to_array<string_view>({"aten::mm", "aten::addmm", "aten::bmm", "aten::matmul",
@@ -81,17 +75,17 @@ WorkKind kernel_kind(string_view name) {
   constexpr auto kHelpers = std::to_array<string_view>(
       {"Offsets", "splitKreduce", "reduce_wgrad", "layer_norm", "fbgemm"});
   if (is_communication_kernel(name)) return WorkKind::kCollectiveKernel;
-  if (contains(name, "nchwToNhwc") || contains(name, "nhwcToNchw")) {
+  if (contains_any(name, {"nchwToNhwc", "nhwcToNchw"})) {
     return WorkKind::kTransposeKernel;
   }
   // Of Tensile and hipBLASLt the types of operands, result and sums are a word of the name.
   constexpr auto kShortOfTensile = std::to_array<string_view>(
       {"_BBS_", "_BSS_", "_B_BS_", "_HHS_", "_HSS_", "_H_HS_", "_HB_", "_HBH_"});
   if (contains(name, "Cijk_")) {
-    return has_any(name, kShortOfTensile) ? WorkKind::kHalfKernel : WorkKind::kOtherKernel;
+    return contains_any(name, kShortOfTensile) ? WorkKind::kHalfKernel : WorkKind::kOtherKernel;
   }
   const bool tensor_cores = uses_tensor_cores(name);
-  if (!tensor_cores && (!has_any(name, kMatrix) || has_any(name, kHelpers))) {
+  if (!tensor_cores && (!contains_any(name, kMatrix) || contains_any(name, kHelpers))) {
     return WorkKind::kOtherKernel;
   }
   if (is_double_or_complex(name)) return WorkKind::kOtherKernel;
@@ -100,7 +94,7 @@ WorkKind kernel_kind(string_view name) {
   constexpr auto kShortTypes = std::to_array<string_view>(
       {"f16", "half", "Half", "e4m3", "BFloat16", "bfloat16", "igemm_int8"});
   if (!tensor_cores) {
-    return has_any(name, kShortTypes) ? WorkKind::kHalfKernel : WorkKind::kFloat32Kernel;
+    return contains_any(name, kShortTypes) ? WorkKind::kHalfKernel : WorkKind::kFloat32Kernel;
   }
   // CUTLASS names the instruction: 1688 takes TF32, unless the name says which 16 bits. PyTorch's
   // attention in FP32 is made of three products in TF32.

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/format.h"
+#include "base/text_search.h"
 #include "trace/read/measured_peaks.h"
 
 namespace redline::trace {
@@ -99,8 +100,7 @@ constexpr std::array kDatasheets = {
 bool is_a_variant(std::string_view name) {
   constexpr auto kMarks =
       std::to_array<std::string_view>({"MIG", "Laptop", "Max-Q", " Ti", " SUPER", " D "});
-  const auto has = [&](std::string_view mark) { return name.find(mark) != std::string_view::npos; };
-  return std::any_of(kMarks.begin(), kMarks.end(), has) || name.ends_with(" D");
+  return contains_any(name, kMarks) || name.ends_with(" D");
 }
 
 // Whether `word` is in `name`, and not the begin of a longer word.

@@ -3,6 +3,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "base/text_search.h"
 #include "trace/analysis/operator_work.h"
 
 namespace redline::trace {
@@ -223,11 +224,8 @@ const Formula* find_formula(std::string_view operator_name) {
   if (found != kByName.end()) return found->second;
   // "triton_poi_fused_add_2": element-wise or a reduction, no product. Of a table that is looked
   // up, not every row is read.
-  const auto has = [&](std::string_view part) {
-    return operator_name.find(part) != std::string_view::npos;
-  };
   static constexpr Formula kFused{"triton_", fused_kernel};
-  const bool looks_up = has("embedding") || has("index") || has("gather");
+  const bool looks_up = contains_any(operator_name, {"embedding", "index", "gather"});
   const bool is_pass = operator_name.starts_with("triton_poi_") ||
                        operator_name.starts_with("triton_red_") ||
                        operator_name.starts_with("triton_per_");

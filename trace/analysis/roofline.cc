@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <span>
+
+#include "base/text_search.h"
 
 namespace redline::trace {
 namespace {
-
-bool has_one_of(std::string_view name, std::span<const std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  });
-}
 
 // Products of FP32 run on ordinary units or, rounded to TF32, on Tensor Cores: only the kernels'
 // names tell which. AMD's have a word for the types of a product: S_B is FP32, S_MX_B rounded.
@@ -26,8 +21,8 @@ std::optional<PeakType> type_of_fp32_product(const StringTable& names, const Ope
                                        "gemv", "_SB_", "_S_B_", "_fp32_"});
   for (const ShapeKernel& kernel : row.kernels) {
     const std::string_view name = names.at(kernel.name);
-    if (has_one_of(name, kRounded)) return PeakType::kTf32;
-    if (has_one_of(name, kExact)) return PeakType::kFp32;
+    if (contains_any(name, kRounded)) return PeakType::kTf32;
+    if (contains_any(name, kExact)) return PeakType::kFp32;
   }
   return std::nullopt;
 }

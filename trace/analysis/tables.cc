@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/statistics.h"
+#include "base/text_search.h"
 #include "trace/analysis/communication.h"
 #include "trace/analysis/tables_within.h"
 #include "trace/model/slice_view.h"
@@ -119,9 +120,7 @@ void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWor
 }  // namespace
 
 bool uses_tensor_cores(std::string_view kernel_name) {
-  const auto has = [&](std::string_view part) {
-    return kernel_name.find(part) != std::string_view::npos;
-  };
+  const auto has = [&](std::string_view part) { return contains(kernel_name, part); };
   // cuBLAS's products in FP32 have names like those for the Tensor Cores, but for this.
   if (has("_ffma_")) return false;
   // PyTorch's memory-efficient attention does not use Tensor Cores in FP32 before sm_80, nor in 16
@@ -174,16 +173,13 @@ bool uses_tensor_cores(std::string_view kernel_name) {
                                  "_sm103a",
                                  "fp8_gemm_1d",
                                  "bf16_gemm_impl"};
-  return std::any_of(kParts.begin(), kParts.end(), has);
+  return contains_any(kernel_name, kParts);
 }
 
 bool is_amd(const Trace& trace) {
   const Metadata& metadata = trace.metadata();
-  const auto has = [](std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-  };
-  return has(metadata.device_properties_json, "\"AMD ") ||
-         has(metadata.top_level_json, "\"roctracer_version\"") ||
+  return contains(metadata.device_properties_json, "\"AMD ") ||
+         contains(metadata.top_level_json, "\"roctracer_version\"") ||
          trace.find_string("hipLaunchKernel");
 }
 

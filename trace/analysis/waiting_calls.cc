@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/text_search.h"
 #include "trace/analysis/host_tree.h"
 
 namespace redline::trace {
@@ -10,11 +11,8 @@ std::vector<WaitingCall> waiting_calls_of(const Trace& trace) {
   std::vector<WaitingCall> kinds(trace.string_count(), WaitingCall::kNone);
   for (uint32_t i = 0; i < kinds.size(); ++i) {
     const std::string_view name = trace.string(StringId{i});
-    const auto has = [&](std::string_view part) {
-      return name.find(part) != std::string_view::npos;
-    };
-    if (has("Synchronize")) kinds[i] = WaitingCall::kSynchronises;
-    if (has("Memcpy") || has("Memset")) kinds[i] = WaitingCall::kCopies;
+    if (contains(name, "Synchronize")) kinds[i] = WaitingCall::kSynchronises;
+    if (contains_any(name, {"Memcpy", "Memset"})) kinds[i] = WaitingCall::kCopies;
   }
   return kinds;
 }

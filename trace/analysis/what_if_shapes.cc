@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/text_search.h"
 #include "trace/analysis/roofline.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
@@ -96,8 +97,7 @@ bool stays_in_fp32(std::string_view name, bool on_gpu) {
   constexpr std::array kOnGpus = {"softmax",      "layer_norm", "group_norm",  "aten::exp",
                                   "aten::log",    "aten::pow",  "aten::sum",   "aten::prod",
                                   "aten::cumsum", "aten::norm", "aten::rsqrt", "aten::reciprocal"};
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  return has("loss") || (on_gpu && std::any_of(kOnGpus.begin(), kOnGpus.end(), has));
+  return contains(name, "loss") || (on_gpu && contains_any(name, kOnGpus));
 }
 
 // Half of the bytes, but for what the call takes however little it has to do.

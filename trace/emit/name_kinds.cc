@@ -1,7 +1,8 @@
 #include "trace/emit/name_kinds.h"
 
-#include <algorithm>
 #include <array>
+
+#include "base/text_search.h"
 
 namespace redline::trace {
 namespace {
@@ -79,23 +80,17 @@ constexpr std::array<std::string_view, 16> kCollectiveParts = {"multimem_",
 }  // namespace
 
 bool is_communication_kernel(std::string_view name) {
-  if (name.starts_with("nccl")) return name.find("Kernel") != std::string_view::npos;
+  if (name.starts_with("nccl")) return contains(name, "Kernel");
   // Types of arguments follow the first '('; they do not count.
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   const size_t anonymous = name.find(kAnonymous);
   const size_t own = anonymous == std::string_view::npos ? 0 : anonymous + kAnonymous.size();
   name = name.substr(0, name.find('(', own));
-  return std::any_of(kCollectiveParts.begin(), kCollectiveParts.end(), [&](std::string_view part) {
-    return name.find(part) != std::string_view::npos;
-  });
+  return contains_any(name, kCollectiveParts);
 }
 
 uint8_t name_kinds(std::string_view name) {
-  if (name.starts_with("aten::")) {
-    const bool is_matrix =
-        std::find(kMatrixNames.begin(), kMatrixNames.end(), name) != kMatrixNames.end();
-    return is_matrix ? kMatrixOpName : 0;
-  }
+  if (name.starts_with("aten::")) return is_any(name, kMatrixNames) ? kMatrixOpName : 0;
   for (const auto& [prefix, kind] : kPrefixes) {
     if (name.starts_with(prefix)) return kind;
   }
@@ -104,7 +99,7 @@ uint8_t name_kinds(std::string_view name) {
     return kDataLoaderName;
   }
   // "MmBackward0" (all that traces of 2021 have), "CompiledFunctionBackward".
-  return name.find("Backward") != std::string_view::npos ? kBackwardName : 0;
+  return contains(name, "Backward") ? kBackwardName : 0;
 }
 
 bool is_host_collective(std::string_view name) {

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json_values.h"
 #include "base/parallel.h"
+#include "base/text_search.h"
 #include "trace/emit/json_scan.h"
 
 namespace redline::trace {
@@ -34,10 +35,9 @@ FileKind kind_of_file(const std::string& path) {
   if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
     return FileKind::kPickle;
   if (head.empty() || head.find_first_not_of(" \t\r\n") != head.find('{')) return FileKind::kOther;
-  for (const char* key : {"\"comm_lib_version\"", "\"nccl_version\"", "\"entries\""}) {
-    if (head.find(key) != std::string::npos) return FileKind::kDump;
-  }
-  return FileKind::kOther;
+  return contains_any(head, {"\"comm_lib_version\"", "\"nccl_version\"", "\"entries\""})
+             ? FileKind::kDump
+             : FileKind::kOther;
 }
 
 // The last number in the name without its extensions: 3 of "nccl_trace_rank_3.json".
@@ -88,7 +88,7 @@ tl::expected<std::vector<std::string>, ReadError> dumps_in(const std::string& fo
        file.increment(error)) {
     const std::string path = file->path().string();
     const std::string name = file->path().filename().string();
-    if (!file->is_regular_file(error) || name.find(".pt.trace.json") != std::string::npos) {
+    if (!file->is_regular_file(error) || contains(name, ".pt.trace.json")) {
       has_others = true;
       continue;
     }

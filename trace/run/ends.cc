@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/text_search.h"
 #include "trace/run/parts.h"
 
 namespace redline::trace {
@@ -16,9 +17,7 @@ bool tells_of_lost_partner(std::string_view text) {
   constexpr std::array<std::string_view, 7> kWords = {
       "by peer",     "remote process exited", "Connection refused",        "Broken pipe",
       "Socket Time", "recvValue failed",      "Watchdog caught collective"};
-  return std::any_of(kWords.begin(), kWords.end(), [text](std::string_view words) {
-    return text.find(words) != std::string_view::npos;
-  });
+  return contains_any(text, kWords);
 }
 
 struct Ending {

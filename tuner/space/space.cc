@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/json_values.h"
+#include "base/text_search.h"
 #include "tuner/space/hook_knobs.h"
 #include "tuner/space/machine.h"
 
@@ -162,9 +163,7 @@ bool Space::limit(const std::string& name, int64_t highest, const std::string& w
 
 bool has_placeholder(const std::vector<std::string>& command, const std::string& name) {
   const std::string placeholder = "{" + name + "}";
-  const auto holds = [&](std::string_view text) {
-    return text.find(placeholder) != std::string_view::npos;
-  };
+  const auto holds = [&](std::string_view text) { return contains(text, placeholder); };
   if (std::any_of(command.begin(), command.end(), holds)) return true;
   for (char** variable = environ; *variable; ++variable) {
     if (holds(*variable)) return true;

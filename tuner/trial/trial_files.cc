@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/printable.h"
+#include "base/text_search.h"
 #include "machine/launch/output_tail.h"
 
 namespace redline::tuner {
@@ -59,7 +60,7 @@ bool has_signal(const std::string& status, std::string_view mask_name, int numbe
 
 /// Whether faulthandler has written the whole dump. Its signal is blocked as long as it writes.
 bool has_answered(const fs::path& file, pid_t process, int number) {
-  return read_file(file).find("Current thread") != std::string::npos &&
+  return contains(read_file(file), "Current thread") &&
          !has_signal(status_of(process), "SigBlk:", number);
 }
 
@@ -87,10 +88,6 @@ std::string innermost_frames(const std::string& text) {
     frames += line + "\n";
   }
   return frames;
-}
-
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 /// A line of stdout, and what the first group of a pattern found in it.
@@ -151,15 +148,15 @@ std::optional<uint64_t> size_in(const Found& found) {
 tl::expected<Found, std::string> whole_number(Found found, const std::string& pattern) {
   static const std::regex number(R"((\d{1,3}(,\d{3})+(?!\d)|\d+)(\.\d+)?([eE][+-]?\d+)?)");
   const std::string& line = found.line;
-  const bool comma_before = line.substr(0, found.begin).ends_with(',') && has(pattern, ",(");
-  const bool comma_behind = line.substr(found.end).starts_with(',') && has(pattern, "),");
+  const bool comma_before = line.substr(0, found.begin).ends_with(',') && contains(pattern, ",(");
+  const bool comma_behind = line.substr(found.end).starts_with(',') && contains(pattern, "),");
   for (std::sregex_iterator it(line.begin(), line.end(), number), none; it != none; ++it) {
     const auto begin = static_cast<size_t>(it->position());
     const size_t end = begin + static_cast<size_t>(it->length());
     if (end <= found.begin || begin >= found.end) continue;
     const std::string before = begin < found.begin ? line.substr(begin, found.begin - begin) : "";
     const std::string behind = end > found.end ? line.substr(found.end, end - found.end) : "";
-    if ((!before.empty() && !comma_before) || (has(behind, ",") && !comma_behind)) {
+    if ((!before.empty() && !comma_before) || (contains(behind, ",") && !comma_behind)) {
       return tl::unexpected(fmt::format(
           "takes '{}' of '{}'. Let its group take the whole number, as ([0-9.,e+-]+) does; if it "
           "is a number of its own, write the comma beside the group",

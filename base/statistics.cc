@@ -224,10 +224,8 @@ Moments moments_of(std::span<const double> values) {
   const auto count = static_cast<double>(values.size());
   Moments moments;
   moments.mean = mean_of(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - moments.mean) * (value - moments.mean);
   moments.degrees = count - 1;
-  moments.square_error = squares / moments.degrees / count;
+  moments.square_error = squares_about_mean(values) / moments.degrees / count;
   return moments;
 }
 
@@ -235,6 +233,13 @@ Moments moments_of(std::span<const double> values) {
 
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double squares_about_mean(std::span<const double> values) {
+  const double mean = mean_of(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return sum;
 }
 
 std::optional<ValueInterval> signed_rank_interval(std::span<const double> values, double tail) {

@@ -2,11 +2,14 @@
 // their noise, and sums that cannot overflow.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redline {
@@ -58,7 +61,28 @@ struct MeanDifference {
 [[nodiscard]] std::optional<MeanDifference> welch_test(std::span<const double> earlier,
                                                        std::span<const double> later);
 
-[[nodiscard]] double mean_of(std::span<const double> values);  ///< of at least one
+[[nodiscard]] double mean_of(std::span<const double> values);             ///< of at least one
+[[nodiscard]] double squares_about_mean(std::span<const double> values);  ///< of at least one
+
+/// The value that would stand at `place` if they were sorted.
+template <typename Value>
+[[nodiscard]] Value sorted_value(std::vector<Value> values, size_t place) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(place);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+/// The value in the middle, of an even number of them the lower or the upper one; of at least one.
+template <typename Value>
+[[nodiscard]] Value lower_median(std::vector<Value> values) {
+  const size_t middle = (values.size() - 1) / 2;
+  return sorted_value(std::move(values), middle);
+}
+template <typename Value>
+[[nodiscard]] Value upper_median(std::vector<Value> values) {
+  const size_t middle = values.size() / 2;
+  return sorted_value(std::move(values), middle);
+}
 
 /// A measured value, and the interval in which the true one lies with some certainty.
 struct ValueInterval {

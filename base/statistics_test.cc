@@ -9,6 +9,14 @@
 namespace redline {
 namespace {
 
+TEST(Median, IsTheLowerOrTheUpperOfTwoInTheMiddle) {
+  const std::vector<int64_t> even = {9, 1, 4, 2}, odd = {9, 1, 4};
+  EXPECT_EQ(lower_median(even), 2);
+  EXPECT_EQ(upper_median(even), 4);
+  EXPECT_EQ(lower_median(odd), 4);
+  EXPECT_EQ(upper_median(odd), 4);
+}
+
 // pandas.Series(…).describe() gave these figures.
 TEST(Distribution, AsPandasDescribes) {
   const Distribution all = distribution_of(std::vector<int64_t>{9, 1, 4, 2, 4, 30});

@@ -5,6 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "base/statistics.h"
+
 namespace redline {
 
 /// MSER (White 1997): how many leading values to drop, so that the mean of the others has the
@@ -15,9 +17,7 @@ namespace redline {
   for (size_t cut = 0; cut <= values.size() / 2; ++cut) {
     const auto kept = values.subspan(cut);
     const double left = static_cast<double>(kept.size());
-    double sum = 0, squares = 0;
-    for (const double value : kept) sum += value;
-    for (const double value : kept) squares += (value - sum / left) * (value - sum / left);
+    const double squares = squares_about_mean(kept);
     if (squares / (left * left) >= least) continue;
     least = squares / (left * left);
     best = cut;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json_values.h"
 #include "base/quiet_thread.h"
+#include "base/statistics.h"
 #include "machine/resources.h"
 #include "machine/thread_times.h"
 #include "machine/thread_wait.h"
@@ -99,12 +100,6 @@ int64_t add_lists(const json& told, json& lists) {
     for (const json& group : list) entered += group.value("entered", int64_t{0});
   }
   return entered;
-}
-
-int64_t median(std::vector<int64_t> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace
@@ -221,7 +216,7 @@ void HangReport::note(const Progress& now, int64_t now_ns) {
 }
 
 int64_t HangReport::usual_step_ns() const {
-  return lengths_.empty() ? 0 : median({lengths_.begin(), lengths_.end()});
+  return lengths_.empty() ? 0 : upper_median(std::vector(lengths_.begin(), lengths_.end()));
 }
 
 bool HangReport::is_overdue(const Progress& now) const {

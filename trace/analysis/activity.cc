@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/parallel.h"
+#include "base/statistics.h"
 #include "base/text_search.h"
 #include "trace/analysis/communication.h"
 #include "trace/emit/name_kinds.h"
@@ -223,9 +224,7 @@ int64_t Activity::without_stalls_ns(const Intervals& time) const {
     if (const int64_t ns = total_within_ns(time, step.window); ns > 0) of_steps.push_back(ns);
   }
   if (of_steps.empty()) return 0;
-  const auto middle = of_steps.begin() + std::ssize(of_steps) / 2;
-  std::nth_element(of_steps.begin(), middle, of_steps.end());
-  const int64_t most = kMostMedians * *middle;
+  const int64_t most = kMostMedians * upper_median(of_steps);
   int64_t sum_ns = 0;
   for (const int64_t ns : of_steps) sum_ns += std::min(ns, most);
   return sum_ns;

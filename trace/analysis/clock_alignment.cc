@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/root_of_squares.h"
+#include "base/statistics.h"
 
 namespace redline::trace {
 namespace {
@@ -36,16 +37,12 @@ int64_t ahead_ns(const CollectiveEnds& pair) { return pair.reference.end_ns - pa
 int64_t first_guess_ns(std::span<const CollectiveEnds> pairs) {
   std::vector<int64_t> all;
   for (const CollectiveEnds& pair : pairs) all.push_back(ahead_ns(pair));
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::nth_element(all.begin(), middle, all.end());
-  return *middle;
+  return upper_median(std::move(all));
 }
 
-double quantile(std::vector<double> values, double share) {
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(
-                                          share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
+double quantile(const std::vector<double>& values, double share) {
+  const double place = share * static_cast<double>(values.size() - 1) + 0.5;
+  return sorted_value(values, static_cast<size_t>(place));
 }
 
 double median(std::vector<double> values) {

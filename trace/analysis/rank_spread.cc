@@ -5,19 +5,14 @@
 #include <map>
 #include <set>
 
+#include "base/statistics.h"
+
 namespace redline::trace {
 namespace {
 
 constexpr double kDeviationOfMad = 1.4826;  // standard deviation / MAD of a normal distribution
 constexpr double kDeviations = 5;
 constexpr double kLeastShare = 0.02;
-
-// The lower one of two in the middle: a host of two ranks is slow if both are.
-int64_t median_of(std::vector<int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 using GroupsByKey = std::map<std::string, RankGroup>;
 
@@ -61,7 +56,7 @@ RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummar
   const auto [least, most] = std::minmax_element(own_ns.begin(), own_ns.end());
   spread.least_ns = *least;
   spread.most_ns = *most;
-  spread.median_ns = median_of(own_ns);
+  spread.median_ns = lower_median(own_ns);
   std::vector<int64_t> distances_ns;
   for (const int64_t ns : own_ns) {
     distances_ns.push_back(std::abs(ns - spread.median_ns));
@@ -71,7 +66,7 @@ RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummar
     ++spread.bins[std::min(bin, RankSpread::kBins - 1)];
   }
   const double beyond_ns =
-      std::max(kDeviations * kDeviationOfMad * static_cast<double>(median_of(distances_ns)),
+      std::max(kDeviations * kDeviationOfMad * static_cast<double>(lower_median(distances_ns)),
                kLeastShare * static_cast<double>(spread.median_ns));
   spread.limit_ns = spread.median_ns + static_cast<int64_t>(beyond_ns);
 
@@ -80,7 +75,8 @@ RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummar
   for (RankGroup& group : groups_of(ranks)) {
     std::vector<int64_t> of_members;
     for (const size_t i : group.members) of_members.push_back(own_ns[i]);
-    group.own_work_ns = median_of(std::move(of_members));
+    // A host of two ranks is slow if both are.
+    group.own_work_ns = lower_median(std::move(of_members));
     if (group.own_work_ns <= spread.limit_ns || !known.insert(group.members).second) continue;
     for (const size_t i : group.members) is_explained[i] = true;
     spread.slow_groups.push_back(std::move(group));

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/statistics.h"
 #include "trace/run/parts.h"
 
 namespace redline::trace {
@@ -152,12 +153,6 @@ std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
 
 }  // namespace
 
-double lower_median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 bool all_see(const RankRuns& ranks, LogPart part) {
   return std::all_of(ranks.begin(), ranks.end(),
                      [part](const RankRun& rank) { return rank.sees_part(part); });
@@ -275,7 +270,7 @@ std::vector<RunFinding> find_uneven_ranks(const RankRuns& ranks,
   }
   std::vector<double> own;
   for (const StepSums& each : sums) own.push_back(own_ns(each));
-  const double median = lower_median(own);
+  const double median = lower_median(own);  // of two ranks the faster is the usual one
   const auto slowest = static_cast<size_t>(std::max_element(own.begin(), own.end()) - own.begin());
   const double excess = own[slowest] - median;
   const double step_ns = sums[slowest].length_ns / sums[slowest].steps;

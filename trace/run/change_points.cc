@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/statistics.h"
+
 namespace redline::trace {
 namespace {
 
@@ -72,11 +74,9 @@ double long_term_noise(std::span<const double> values) {
       differences.push_back(
           std::abs(sums.mean(i + window, i + 2 * window) - sums.mean(i, i + window)));
     }
-    const auto middle = differences.begin() + static_cast<ptrdiff_t>(differences.size() / 2);
-    std::nth_element(differences.begin(), middle, differences.end());
     // Standard deviation / median distance of a normal distribution.
     constexpr double kDeviations = 1.4826;
-    const double deviation = *middle * kDeviations;
+    const double deviation = upper_median(std::move(differences)) * kDeviations;
     const double own = deviation * deviation / 2 * static_cast<double>(window);
     growth = last > 0 ? own / last : 1;
     last = own;

@@ -41,9 +41,6 @@ void explain_by_cores(std::vector<RunFinding>& findings, const RankRuns& ranks,
 /// The host of the ranks `numbers`, if all have the same one and not all other ranks have it, too;
 /// else empty.
 [[nodiscard]] std::string host_of(const RankRuns& ranks, const std::vector<int>& numbers);
-/// Of an even number of values the lower one in the middle: of two ranks the faster is the usual
-/// one. `values` has at least one.
-[[nodiscard]] double lower_median(std::vector<double> values);
 /// For each rank the share of its samples that count: samples that ranks share count once.
 [[nodiscard]] std::vector<double> counted_shares(const RankRuns& ranks);
 /// The sum of the time of all ranks.

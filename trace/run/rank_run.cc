@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/statistics.h"
 #include "base/warm_up.h"
 #include "trace/model/recorded_jobs.h"
 
@@ -27,11 +28,8 @@ constexpr size_t kFewestWarmUp = 50;
 
 double seen(int64_t value) { return value == kUnseen ? 0 : static_cast<double>(value); }
 
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+double median_of(const std::vector<double>& values) {
+  return values.empty() ? 0 : upper_median(values);
 }
 
 /// R² of a line fitted to `values` over `causes`; 0 if one of them does not vary.
@@ -53,12 +51,8 @@ double explained_by(const std::vector<double>& causes, const std::vector<double>
   return together * together / cause_variance / variance;
 }
 
-double quantile_of(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  const auto at =
-      values.begin() + static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
+double quantile_of(const std::vector<double>& values, double share) {
+  return sorted_value(values, static_cast<size_t>(share * static_cast<double>(values.size() - 1)));
 }
 
 // The mean time of a step without evaluating, saving and compiling, which have findings of their
@@ -243,7 +237,7 @@ class LogSummary {
     for (size_t i = warm_up_; i < steps_.size() && lengths.size() < kWarmUpSteps; ++i) {
       lengths.push_back(steps_[i].mean_ns());
     }
-    const double usual = median_of(std::move(lengths));
+    const double usual = median_of(lengths);
     for (size_t i = 0; i < warm_up_; ++i) {
       run_.warm_up_steps += steps_[i].steps;
       run_.warm_up_lost_ns += std::max(0.0, static_cast<double>(steps_[i].length_ns) -
@@ -371,9 +365,7 @@ int64_t period_of(const std::vector<int64_t>& steps) {
   if (steps.size() < kFewest) return 0;
   std::vector<int64_t> gaps;
   for (size_t i = 1; i < steps.size(); ++i) gaps.push_back(steps[i] - steps[i - 1]);
-  const auto middle = gaps.begin() + static_cast<ptrdiff_t>(gaps.size() / 2);
-  std::nth_element(gaps.begin(), middle, gaps.end());
-  const int64_t period = *middle;
+  const int64_t period = upper_median(gaps);
   const auto alike = std::count_if(gaps.begin(), gaps.end(), [&](int64_t gap) {
     return std::abs(gap - period) <= std::max<int64_t>(period >= 10 ? 1 : 0, period / 50);
   });

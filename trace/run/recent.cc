@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/sample_shares.h"
+#include "base/statistics.h"
 #include "trace/run/parts.h"
 #include "trace/run/rank_run.h"
 

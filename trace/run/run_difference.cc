@@ -12,13 +12,6 @@ namespace {
 // a busy machine would alarm by chance (gate_chance_test.cc).
 constexpr double kAssumedDegrees = 2;
 
-double squares_about_mean(const std::vector<double>& values) {
-  const double mean = mean_of(values);
-  double sum = 0;
-  for (const double value : values) sum += (value - mean) * (value - mean);
-  return sum;
-}
-
 double mean_square(const std::vector<double>& errors) {
   double sum = 0;
   for (const double error : errors) sum += error * error;

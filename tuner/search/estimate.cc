@@ -14,14 +14,14 @@ namespace {
 constexpr double kNormalQuantile = 1.96;
 
 template <typename Value>
-double mean_of(const std::vector<const FinishedTrial*>& runs, Value value) {
+double mean_over(const std::vector<const FinishedTrial*>& runs, Value value) {
   double sum = 0;
   for (const FinishedTrial* run : runs) sum += value(*run);
   return sum / static_cast<double>(runs.size());
 }
 
 double mean_rate(const std::vector<const FinishedTrial*>& runs) {
-  return mean_of(runs, [](const FinishedTrial& run) { return run.score().samples_per_s; });
+  return mean_over(runs, [](const FinishedTrial& run) { return run.score().samples_per_s; });
 }
 
 Throughput scaled(const Throughput& interval, double mean) {
@@ -131,7 +131,7 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
   result.quantile = wider_between ? between_quantile : kNormalQuantile;
   const double half = result.quantile * result.relative_error * mean;
   result.score = {.samples_per_s = mean, .low = std::max(0.0, mean - half), .high = mean + half};
-  result.throughput = scaled(result.score, mean_of(runs, [](const FinishedTrial& run) {
+  result.throughput = scaled(result.score, mean_over(runs, [](const FinishedTrial& run) {
                                return run.result.throughput->samples_per_s;
                              }));
   const bool metered = std::all_of(runs.begin(), runs.end(), [](const auto* run) {
@@ -139,7 +139,7 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
   });
   if (metered) {
     result.joules_per_sample =
-        mean_of(runs, [](const FinishedTrial& run) { return *run.result.joules_per_sample; });
+        mean_over(runs, [](const FinishedTrial& run) { return *run.result.joules_per_sample; });
   }
   return result;
 }

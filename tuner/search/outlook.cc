@@ -4,18 +4,10 @@
 #include <cmath>
 
 #include "base/root_of_squares.h"
+#include "base/statistics.h"
 #include "tuner/search/normal_distribution.h"
 
 namespace redline::tuner {
-namespace {
-
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-}  // namespace
 
 Outlook::Outlook(const Space& space, const SearchSettings& settings, const History& history)
     : space_(space),

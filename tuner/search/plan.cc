@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "tuner/search/normal_distribution.h"
 
 namespace redline::tuner {
@@ -194,9 +195,7 @@ std::optional<int> Plan::trials_left(const History& history) const {
     if (trial.ok()) walls.push_back(trial.result.wall);
   }
   if (walls.empty()) walls.push_back(history.trials().back().result.wall);
-  const auto middle = walls.begin() + static_cast<std::ptrdiff_t>(walls.size() / 2);
-  std::nth_element(walls.begin(), middle, walls.end());
-  const auto typical = std::max(*middle, std::chrono::nanoseconds(1));
+  const auto typical = std::max(upper_median(std::move(walls)), std::chrono::nanoseconds(1));
 
   const auto left = std::max(budget_.time - history.time_used(), std::chrono::nanoseconds(0));
   int64_t trials = std::min<int64_t>(left / typical, 1'000'000);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/statistics.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -14,12 +16,6 @@ constexpr Prior kConstant = {0.8, 0.4};
 constexpr Prior kPerStep = {0.1, 0.2};
 constexpr Prior kPerSample = {0.0, 0.2};
 constexpr Prior kValue = {0.0, 0.2};  ///< of one value of a knob
-
-double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double batch_of(const Config& effective) {
   return std::max(1.0, static_cast<double>(number_of(effective, "batch_size").value_or(1)));
@@ -45,10 +41,10 @@ TrialTime::TrialTime(const Space& space, const History& history) : space_(space)
     samples.push_back(1 / rate);
   }
   if (walls.empty()) return;
-  const double usual = std::max(middle_of(walls), 1e-9);
+  const double usual = std::max(upper_median(walls), 1e-9);
   usual_ = std::chrono::nanoseconds(static_cast<int64_t>(1e9 * usual));
-  usual_step_ = middle_of(steps);
-  usual_sample_ = middle_of(samples);
+  usual_step_ = upper_median(steps);
+  usual_sample_ = upper_median(samples);
 
   std::vector<std::vector<double>> rows;
   for (const FinishedTrial* trial : whole) {

@@ -21,18 +21,6 @@ constexpr double kManyLooks = 1.5;          // times the interval's half-width
 constexpr double kLeastOfTimeBehind = 0.1;  // share of measure_for
 constexpr double kNoticedDrift = 0.1;
 
-double mean_of(const std::vector<double>& values, size_t from) {
-  return std::accumulate(values.begin() + static_cast<ptrdiff_t>(from), values.end(), 0.0) /
-         static_cast<double>(values.size() - from);
-}
-
-double squares_about_mean(const std::vector<double>& values, size_t from) {
-  const double mean = mean_of(values, from);
-  double sum = 0;
-  for (size_t i = from; i < values.size(); ++i) sum += (values[i] - mean) * (values[i] - mean);
-  return sum;
-}
-
 /// Cuts the points `first` to `last` into `blocks` runs of nearly equal length; returns the first
 /// point of each run, and `last`.
 std::vector<size_t> block_edges(size_t first, size_t last, size_t blocks) {
@@ -93,10 +81,7 @@ int64_t Measurement::median(Value of) const {
   for (const auto& [rank, series] : ranks_) {
     for (size_t i = 1; i < series.size(); ++i) values.push_back(of(series[i - 1], series[i]));
   }
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return values.empty() ? 0 : upper_median(std::move(values));
 }
 
 int64_t Measurement::median_step_ns() const {
@@ -262,9 +247,9 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
     return std::nullopt;
   }
   const auto values = values_of(block_edges(first, last, blocks));
-  const double mean = mean_of(values, 0);
+  const double mean = mean_of(values);
   const double count = static_cast<double>(blocks);
-  const double error = std::sqrt(squares_about_mean(values, 0) / (count - 1) / count);
+  const double error = std::sqrt(squares_about_mean(values) / (count - 1) / count);
   Steady result;
   result.time_ns = training_ns(first, last);
   result.window = trained(all, first);
@@ -316,10 +301,10 @@ double Measurement::drift() const {
   const size_t middle = blocks.size() / 2;
   const std::vector<double> early(blocks.begin(), blocks.begin() + static_cast<ptrdiff_t>(middle));
   const std::vector<double> late(blocks.begin() + static_cast<ptrdiff_t>(middle), blocks.end());
-  const double before = mean_of(early, 0);
-  const double after = mean_of(late, 0);
+  const double before = mean_of(early);
+  const double after = mean_of(late);
   const double degrees = static_cast<double>(blocks.size() - 2);
-  const double variance = (squares_about_mean(early, 0) + squares_about_mean(late, 0)) / degrees;
+  const double variance = (squares_about_mean(early) + squares_about_mean(late)) / degrees;
   const double error = std::sqrt(
       variance * (1 / static_cast<double>(early.size()) + 1 / static_cast<double>(late.size())));
   const double change = before / after - 1;

@@ -45,12 +45,9 @@ int record(RecordOptions& options) {
   request.options.directory = directory;
   if (request.options.ring_seconds == 0) request.schedule = *schedule;
   auto environment = launch::Environment::current();
-  if (const auto added = launch::add_record_request(request, environment); !added) {
-    return fail(added.error() + ". Build or install Redline whole: ./scripts/setup");
-  }
-  if (const auto added = launch::add_step_log(directory, environment); !added) {
-    return fail(added.error() + ". Build or install Redline whole: ./scripts/setup");
-  }
+  auto added = launch::add_record_request(request, environment);
+  if (added) added = launch::add_step_log(directory, environment);
+  if (!added) return fail(added.error());
   if (const auto tool = launch::other_nvtx_tool(environment)) {
     say("NVTX ranges go to " + *tool + ", as NVTX_INJECTION64_PATH says, and not into the trace");
   }

@@ -49,10 +49,6 @@ std::string summary(const tuner::Config& config) {
   return text.empty() ? "no knob to set: the command's own values are the best" : text;
 }
 
-int fail_setup(const std::string& what) {
-  return fail(what + ". Build or install Redline whole: ./scripts/setup");
-}
-
 /// Says so if the file was found for a command that the given one does not begin with: more
 /// arguments, such as those of a longer training, may follow.
 void compare_commands(const std::string& file, const std::vector<std::string>& tuned,
@@ -84,7 +80,9 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
       return fail(file + ": " + known.error() + ". Give the command that was tuned");
     }
   }
-  if (!environment.add_python_startup()) return fail_setup("its Python files are missing");
+  if (!environment.add_python_startup()) {
+    return fail("its Python files are missing. Build or install Redline whole: ./scripts/setup");
+  }
   environment.set("REDLINE_KNOBS", tuner::knobs_json(knobs, filled));
   std::fprintf(stderr, "redline: %s (%s)\n", summary(knobs).c_str(), file.c_str());
   return 0;
@@ -118,7 +116,7 @@ int add_windows(const std::string& folder, launch::Environment& environment) {
   request.options.directory = folder;
   request.only_on_request = true;
   const auto added = launch::add_record_request(request, environment);
-  return added ? 0 : fail_setup(added.error());
+  return added ? 0 : fail(added.error());
 }
 
 int run(const RunOptions& options) {
@@ -136,7 +134,7 @@ int run(const RunOptions& options) {
     }
     logs = trace::find_step_logs(options.log);
     if (const auto added = launch::add_step_log(options.log, environment); !added) {
-      return fail_setup(added.error());
+      return fail(added.error());
     }
   }
   std::unique_ptr<watch::HangWatch> hangs;

@@ -68,7 +68,7 @@ int exit_status_of(int wait_status) {
 tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::atomic<bool>& stop) {
   auto environment = launch::Environment::current();
   if (const auto asked = ask_for_files(run, environment); !asked) {
-    return tl::unexpected(asked.error() + ". Build or install Redline whole: ./scripts/setup");
+    return tl::unexpected(asked.error());
   }
   std::optional<launch::RecordNotes> notes;
   if (run.kind == RunKind::kRecorded) {

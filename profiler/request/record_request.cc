@@ -55,6 +55,10 @@ const RecordNotes::Note* find_note(const std::vector<RecordNotes::Note>& notes,
   return found == notes.end() ? nullptr : &*found;
 }
 
+tl::unexpected<std::string> refuse(const std::string& what) {
+  return tl::unexpected(what + ". Build or install Redline whole: ./scripts/setup");
+}
+
 /// Says why the command left no trace, by the notes of its processes.
 std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
                         std::optional<int> exit_status) {
@@ -112,16 +116,23 @@ tl::expected<void, std::string> prepare_directory(const std::string& directory) 
   return {};
 }
 
+tl::expected<void, std::string> add_libraries(Environment& environment) {
+  const auto core = library_path("libredline.so");
+  if (!core) return refuse("libredline.so is not in ../lib");
+  if (!environment.add_python_startup()) {
+    return refuse("the Python package of Redline is not there");
+  }
+  environment.prepend("LD_PRELOAD", preload_name(*core));
+  return {};
+}
+
 tl::expected<void, std::string> add_record_request(const profiler::RecordRequest& request,
                                                    Environment& environment) {
   const auto core = library_path("libredline.so");
   if (!core || !library_path("libredline_torch.so")) {
-    return tl::unexpected(std::string("libredline.so and libredline_torch.so are not in ../lib"));
+    return refuse("libredline.so and libredline_torch.so are not in ../lib");
   }
-  if (!environment.add_python_startup()) {
-    return tl::unexpected(std::string("the Python package of Redline is not there"));
-  }
-  environment.prepend("LD_PRELOAD", preload_name(*core));
+  if (const auto added = add_libraries(environment); !added) return added;
   add_nvtx_tool(environment);
   if (request.options.record_gpu && !environment.get(kCudaTool)) environment.set(kCudaTool, *core);
   environment.set("REDLINE_RECORD", profiler::to_json(request));

@@ -23,9 +23,12 @@ inline constexpr Schedule kDefaultSchedule{
 /// Makes the request's folder and tries to write there; the error is the reason why not.
 [[nodiscard]] tl::expected<void, std::string> prepare_directory(const std::string& directory);
 
-/// Puts the request into the environment, where Python processes (by the start-up hook) and
-/// LibTorch programs (by LD_PRELOAD) find it. The request's directory must be absolute, because the
-/// command may change its working directory. The error names the part of Redline that is missing.
+/// Lets Python processes (by the start-up hook) and programs (by LD_PRELOAD) load libredline.so.
+/// The error names the part of Redline that is missing, and the cure.
+[[nodiscard]] tl::expected<void, std::string> add_libraries(Environment& environment);
+
+/// Puts the request into the environment, with add_libraries(). The request's directory must be
+/// absolute, because the command may change its working directory.
 [[nodiscard]] tl::expected<void, std::string> add_record_request(
     const profiler::RecordRequest& request, Environment& environment);
 

@@ -8,12 +8,7 @@
 namespace redline::launch {
 
 tl::expected<void, std::string> add_step_log(const std::string& folder, Environment& environment) {
-  const auto core = library_path("libredline.so");
-  if (!core) return tl::unexpected(std::string("libredline.so is not in ../lib"));
-  if (!environment.add_python_startup()) {
-    return tl::unexpected(std::string("the Python package of Redline is not there"));
-  }
-  environment.prepend("LD_PRELOAD", preload_name(*core));
+  if (const auto added = add_libraries(environment); !added) return added;
   std::error_code error;
   environment.set("REDLINE_LOG", std::filesystem::absolute(folder, error).string());
   environment.set("REDLINE_LOG_RUN", new_run_name());

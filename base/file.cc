@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -33,6 +34,17 @@ int replace_file(const std::string& path, std::string_view content) {
 }
 
 }  // namespace
+
+ScratchFolder::ScratchFolder(const std::string& name) {
+  std::error_code error;
+  std::string path = fs::temp_directory_path(error) / (name + "-XXXXXX");
+  if (::mkdtemp(path.data()) != nullptr) path_ = path;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
 
 std::optional<std::string> foreign_writer(const std::string& path) {
   struct stat file {};

@@ -30,6 +30,19 @@ class FileDescriptor {
   int fd_;
 };
 
+/// A folder of its own, which goes with what lies in it. path() is empty if it could not be made.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const std::string& name);
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 /// The content; empty if there is no such file or it cannot be read. Reads files of /proc, too,
 /// whose size the kernel gives as 0.
 [[nodiscard]] std::string read_file(const std::string& path);

@@ -4,10 +4,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 
+#include "base/file.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 
@@ -20,27 +19,6 @@ struct CompareOptions {
   compare::Plan plan;
   std::string format = "text";
   GateOptions gate;
-};
-
-/// A folder that is removed at the end, for comparisons whose logs nobody wants.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code error;
-    std::string name = std::filesystem::temp_directory_path(error) / "redline-compare-XXXXXX";
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 std::string render(const trace::RunDiff& diff, const std::string& format) {
@@ -56,8 +34,8 @@ int interrupted(const char* what) {
 }
 
 int compare_commands(CompareOptions options) {
-  std::optional<TemporaryFolder> temporary;
-  if (options.plan.folder.empty()) options.plan.folder = temporary.emplace().path();
+  std::optional<ScratchFolder> scratch;  // for logs that nobody wants
+  if (options.plan.folder.empty()) options.plan.folder = scratch.emplace("redline-compare").path();
   if (options.plan.folder.empty()) return fail("no temporary folder can be made. Give one: -o DIR");
   options.plan.limits = options.gate.limits;
   ProgressBar bar("comparing");

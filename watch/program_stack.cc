@@ -1,6 +1,5 @@
 #include "watch/program_stack.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 
@@ -14,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/demangle.h"
 #include "base/quiet_thread.h"
 #include "watch/stopped_thread.h"
 
@@ -25,13 +25,6 @@ constexpr size_t kMostUnwound = 512;
 constexpr size_t kMostFrames = 16;
 
 using Session = std::unique_ptr<Dwfl, void (*)(Dwfl*)>;
-
-std::string demangled(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(
-      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  return name ? name.get() : symbol;
-}
 
 std::string last_part(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));

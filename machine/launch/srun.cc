@@ -1,13 +1,11 @@
 #include "machine/launch/srun.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/file.h"
 #include "machine/launch/command.h"
@@ -16,29 +14,6 @@
 
 namespace redline::launch {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// A folder that ends with this object.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_((fs::temp_directory_path() / "redline-nodes.XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  [[nodiscard]] std::string file(size_t node, const char* suffix) const {
-    return path_ + "/" + std::to_string(node) + suffix;
-  }
-
- private:
-  std::string path_;
-};
 
 std::vector<std::string> under_srun(size_t node, const std::vector<std::string>& command) {
   std::vector<std::string> words = srun_words();
@@ -85,11 +60,14 @@ tl::expected<size_t, std::string> slurm_nodes() {
 void run_on_nodes(size_t nodes,
                   const std::function<std::vector<std::string>(size_t node)>& command_of,
                   const std::function<void(size_t node, NodeOutput output)>& take) {
-  const ScratchFolder folder;
+  const ScratchFolder folder("redline-nodes");
+  const auto file = [&](size_t node, const char* suffix) {
+    return folder.path() + "/" + std::to_string(node) + suffix;
+  };
   const std::vector<std::string> environment = Environment::current().strings();
   std::vector<tl::expected<pid_t, std::string>> started;
   for (size_t node = 0; node < nodes; ++node) {
-    const std::string out = folder.file(node, ".out"), err = folder.file(node, ".err");
+    const std::string out = file(node, ".out"), err = file(node, ".err");
     started.push_back(start_command(under_srun(node, command_of(node)), environment, [&] {
       constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC;
       return redirect(out.c_str(), kNew, STDOUT_FILENO) &&
@@ -97,7 +75,7 @@ void run_on_nodes(size_t nodes,
     }));
   }
   for (size_t node = 0; node < nodes; ++node) {
-    take(node, output_of(started[node], folder.file(node, ".out"), folder.file(node, ".err")));
+    take(node, output_of(started[node], file(node, ".out"), file(node, ".err")));
   }
 }
 

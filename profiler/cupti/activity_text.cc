@@ -1,15 +1,12 @@
 #include "profiler/cupti/activity_text.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <iterator>
-#include <memory>
 #include <string_view>
 
+#include "base/demangle.h"
 #include "profiler/log/text_table.h"
 
 namespace redline::cupti {
@@ -118,11 +115,7 @@ std::string kernel_name(const char* symbol) {
   const std::string_view name = symbol;
   if (name == "kernel") return "Kernel";
   // Other names must not be demangled: a kernel called "f" would become "float".
-  if (!name.starts_with("_Z")) return symbol;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> readable(
-      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  return readable ? readable.get() : symbol;
+  return name.starts_with("_Z") ? demangled(symbol) : symbol;
 }
 
 std::string copy_name(uint8_t copy_kind, uint8_t source, uint8_t destination) {

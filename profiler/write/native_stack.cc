@@ -1,13 +1,11 @@
 #include "profiler/write/native_stack.h"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
+#include "base/demangle.h"
 #include "profiler/log/text_table.h"
 #include "trace/emit/text_buffer.h"
 
@@ -16,11 +14,8 @@ namespace {
 
 constexpr size_t kLongestName = 200;
 
-std::string demangled(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(
-      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  std::string text = name != nullptr ? name.get() : symbol;
+std::string short_name(const char* symbol) {
+  std::string text = demangled(symbol);
   if (text.size() > kLongestName) text.replace(kLongestName, std::string::npos, "...");
   return text;
 }
@@ -57,10 +52,10 @@ const std::string& NativeStacks::name(const void* return_address) {
   const void* call = static_cast<const char*>(return_address) - 1;
   Dl_info info = {};
   if (dladdr(call, &info) == 0 || info.dli_fname == nullptr) return name = "(unknown)";
-  if (info.dli_sname != nullptr) return name = demangled(info.dli_sname);
+  if (info.dli_sname != nullptr) return name = short_name(info.dli_sname);
   const auto offset = static_cast<uint64_t>(static_cast<const char*>(call) -
                                             static_cast<const char*>(info.dli_fbase));
-  if (const char* symbol = symbols_.find(info.dli_fname, offset)) return name = demangled(symbol);
+  if (const char* symbol = symbols_.find(info.dli_fname, offset)) return name = short_name(symbol);
   const std::string_view path = info.dli_fname;
   char place[32];
   std::snprintf(place, sizeof(place), "+0x%llx", static_cast<unsigned long long>(offset));

@@ -30,6 +30,10 @@ struct HostTree {
   return category == Category::kCpuOp || category == Category::kUserAnnotation;
 }
 
+[[nodiscard]] inline bool is_in_loader(const HostTree& tree, SliceId slice) {
+  return (tree.kinds_around[slice.value] & kDataLoaderName) != 0;
+}
+
 [[nodiscard]] HostTree build_host_tree(const Trace& trace, const NameKinds& names);
 
 /// The innermost operator around a slice, such as a launch; none() if it is in none. Annotations,

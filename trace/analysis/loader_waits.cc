@@ -17,10 +17,6 @@ size_t track_number(const Trace& trace, SliceId slice) {
   return trace.lanes()[trace.slices().lane[slice.value].value].track.value;
 }
 
-bool is_in_loader(const HostTree& tree, SliceId slice) {
-  return (tree.kinds_around[slice.value] & kDataLoaderName) != 0;
-}
-
 // What is left of `times` while no operator runs outside loaders.
 Intervals without_operators(const Trace& trace, const HostTree& tree, const Intervals& times) {
   Coverage operators(times);

@@ -51,15 +51,11 @@ std::optional<double> times_of(const std::string& value) {
 // Where the trace has GPU work, kernels are those of the GPU; else operators take their place.
 bool has_device(const Analysis& analysis) { return !analysis.device_work.rows.empty(); }
 
-bool is_in_loader(const Analysis& analysis, SliceId slice) {
-  return (analysis.host_tree.kinds_around[slice.value] & kDataLoaderName) != 0;
-}
-
 tl::expected<void, std::string> change_loader(const Analysis& analysis, const WhatIfKnob& knob,
                                               Meanings& changes, Prediction& said) {
   bool found = false;
   for_each_slice(*analysis.trace, [&](SliceId slice, Category category) {
-    if (is_device_work(category) || !is_in_loader(analysis, slice)) return;
+    if (is_device_work(category) || !is_in_loader(analysis.host_tree, slice)) return;
     found = true;
     changes.scale(slice, 1 / knob.times);
   });
@@ -143,7 +139,7 @@ tl::expected<void, std::string> change_shapes(const Analysis& analysis, const Wh
   said.samples *= knob.times;
   changes.scale_loader(knob.times);
   for_each_slice(*analysis.trace, [&](SliceId slice, Category category) {
-    if (!is_device_work(category) && is_in_loader(analysis, slice)) {
+    if (!is_device_work(category) && is_in_loader(analysis.host_tree, slice)) {
       changes.scale(slice, knob.times);
     }
   });

@@ -1,6 +1,5 @@
 #include "trace/write/sqlite_file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,12 +19,9 @@ namespace fs = std::filesystem;
 std::string system_error(const std::string& path) { return path + ": " + std::strerror(errno); }
 
 tl::expected<void, std::string> synchronise(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool done = descriptor >= 0 && ::fsync(descriptor) == 0;
-  const std::string error = done ? "" : system_error(path);
-  if (descriptor >= 0) ::close(descriptor);
-  if (!done) return tl::unexpected(error);
-  return {};
+  const FileDescriptor file(path.c_str());
+  if (file.get() >= 0 && ::fsync(file.get()) == 0) return {};
+  return tl::unexpected(system_error(path));
 }
 
 }  // namespace

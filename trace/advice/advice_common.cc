@@ -127,7 +127,7 @@ std::vector<EvidenceEvent> longest_idle_gaps(const Activity& activity) {
 }
 
 std::string workers_knob(const Activity& activity) {
-  const int64_t cores = usable_cores(activity.trace()).value_or(kFewWorkers);
+  const int64_t cores = activity.recorded().usable_cores().value_or(kFewWorkers);
   return fmt::format("num_workers=0..{}", std::clamp<int64_t>(cores, 1, kManyWorkers));
 }
 

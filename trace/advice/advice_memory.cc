@@ -44,17 +44,17 @@ std::optional<MemoryUse> fullest_device(const Analysis& analysis) {
   return fullest;
 }
 
-std::optional<int64_t> samples_of_rank(const Trace& trace) {
-  const auto samples = samples_per_step(trace);
+std::optional<int64_t> samples_of_rank(const TraceFacts& facts) {
+  const auto samples = facts.samples_per_step;
   if (!samples) return std::nullopt;
-  const double ranks = std::max(1, trace.metadata().world_size.value_or(1));
+  const double ranks = std::max(1, facts.world_size.value_or(1));
   return std::max<int64_t>(1, std::llround(*samples / ranks));
 }
 
 // The samples of one batch of a rank's loader: a step of accumulated gradients takes several. What
 // autotune's batch_size sets is the batch.
 std::optional<int64_t> samples_of_batch(const Activity& activity) {
-  const auto samples = samples_of_rank(activity.trace());
+  const auto samples = samples_of_rank(activity.analysis().facts);
   if (!samples) return std::nullopt;
   const NameKinds names(activity.trace());
   int64_t fetches = 0;
@@ -130,15 +130,15 @@ std::string smaller_batch_knob(const Activity& activity) {
 // No gain is estimated, because users who ask for one answer at a time gain nothing by larger
 // batches.
 std::optional<Finding> batch_of_one(const Activity& activity) {
-  const Trace& trace = activity.trace();
-  if (!is_inference(trace) || samples_of_rank(trace) != 1) return std::nullopt;
+  const TraceFacts& facts = activity.analysis().facts;
+  if (!facts.is_inference || samples_of_rank(facts) != 1) return std::nullopt;
   Finding finding;
   finding.rule = "batch_of_one";
   finding.headline = "Each batch has one sample";
   finding.detail =
       "a larger batch shares the cost of each call among its samples, if an answer may wait for "
       "others";
-  finding.evidence = {{"samples_per_step", *samples_per_step(trace)}};
+  finding.evidence = {{"samples_per_step", *facts.samples_per_step}};
   finding.knob = larger_batch_knob(activity);
   return finding;
 }

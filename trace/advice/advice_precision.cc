@@ -159,7 +159,7 @@ std::optional<Finding> tf32_off(const Activity& activity) {
 
 std::optional<Finding> float32_on_cpu(const Activity& activity) {
   if (!activity.analysis().gpus.empty() || uses_autocast(activity)) return std::nullopt;
-  const CpuPrecision precision = cpu_precision(activity.trace());
+  const CpuPrecision precision = activity.recorded().cpu_precision();
   if (precision.uses_autocast || !precision.computes_bf16.value_or(true)) return std::nullopt;
   const bool is_float32 = precision.parameters.empty() || precision.parameters == "float32";
   if (!is_float32 || has_no_float32_products(activity.analysis())) return std::nullopt;

@@ -154,12 +154,12 @@ WorkKind WorkKinds::known(Category category, StringId name) const {
   return kind == WorkKind::kCount ? WorkKind::kNone : kind;
 }
 
-Activity::Activity(const Analysis& analysis) : analysis_(analysis), kinds_(*analysis.trace) {
+Activity::Activity(const Analysis& analysis)
+    : analysis_(analysis), recorded_(*analysis.trace), kinds_(*analysis.trace) {
   std::vector<Interval> windows;
   for (const Step& step : analysis.steps) windows.push_back(step.window);
   steps_ = merge(std::move(windows));
   steps_ns_ = total_ns(steps_);
-  lacks_pytorch_ = is_without_pytorch(trace());
   run_on_threads(2, [&](unsigned thread) { thread == 0 ? sort_slices() : measure_device(); });
 }
 

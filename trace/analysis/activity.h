@@ -84,7 +84,8 @@ class Activity {
   [[nodiscard]] bool lacks_dataloader() const { return has_operators_ && !has_dataloader_; }
 
   /// Then the cures that PyTorch has are none, nor are the knobs of autotune.
-  [[nodiscard]] bool lacks_pytorch() const { return lacks_pytorch_; }
+  [[nodiscard]] bool lacks_pytorch() const { return recorded_.is_without_pytorch(); }
+  [[nodiscard]] const RecordedFacts& recorded() const { return recorded_; }
 
   /// The times inside the steps in which any of `slices` runs; overlapping times are united.
   [[nodiscard]] Intervals time_of(std::span<const SliceId> slices) const;
@@ -116,10 +117,11 @@ class Activity {
   void measure_device();
 
   const Analysis& analysis_;
+  const RecordedFacts recorded_;
   WorkKinds kinds_;
   Intervals steps_;
   int64_t steps_ns_ = 0;
-  bool has_operators_ = false, has_dataloader_ = false, lacks_pytorch_ = false;
+  bool has_operators_ = false, has_dataloader_ = false;
   std::array<std::vector<SliceId>, static_cast<size_t>(WorkKind::kCount)> slices_;
   std::array<Intervals, static_cast<size_t>(WorkKind::kCount)> device_times_;
   Intervals device_time_;

@@ -4,31 +4,15 @@
 #include <array>
 #include <functional>
 #include <future>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <span>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/free_memory.h"
-#include "trace/analysis/hang.h"
 #include "trace/model/category.h"
 
 namespace redline::trace {
 namespace {
-
-// A value of one of the top-level objects that the recorder writes; null if it is not there.
-nlohmann::json recorder_value(const Trace& trace, const char* object, const char* key) {
-  using nlohmann::json;
-  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
-  if (!top.is_object() || !top.contains(object) || !top[object].is_object()) return {};
-  return top[object].value(key, json());
-}
-
-std::optional<double> recorder_number(const Trace& trace, const char* object, const char* key) {
-  const auto value = recorder_value(trace, object, key);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
 
 // Reads the args of all items in blocks. Several threads may call it; each takes the next block.
 template <typename Item>
@@ -58,7 +42,7 @@ void run_both(unsigned threads, Here here, Beside beside) {
   other.get();
 }
 
-TraceFacts facts_of(const Trace& trace) {
+TraceFacts facts_of(const Trace& trace, const RecordedFacts& recorded) {
   const Metadata& metadata = trace.metadata();
   TraceFacts facts;
   facts.path = trace.path();
@@ -73,14 +57,13 @@ TraceFacts facts_of(const Trace& trace) {
   facts.issues.assign(trace.issues().begin(), trace.issues().end());
   facts.begin_ns = trace.begin_ns();
   facts.end_ns = trace.end_ns();
-  facts.dropped = dropped_events(trace);
-  facts.merged_ranks = merged_ranks(trace);
-  facts.reason = recording_reason(trace);
-  facts.samples_per_step = samples_per_step(trace);
-  facts.tokens_per_step = tokens_per_step(trace);
-  const auto digest = recorder_value(trace, "redline", "batches_digest");
-  if (digest.is_string()) facts.batches_digest = digest.get<std::string>();
-  facts.is_inference = is_inference(trace);
+  facts.dropped = recorded.dropped_events();
+  facts.merged_ranks = recorded.merged_ranks();
+  facts.reason = recorded.reason();
+  facts.samples_per_step = recorded.samples_per_step();
+  facts.tokens_per_step = recorded.tokens_per_step();
+  facts.batches_digest = recorded.text("redline", "batches_digest");
+  facts.is_inference = recorded.is_inference();
   facts.is_amd = is_amd(trace);
   return facts;
 }
@@ -133,7 +116,8 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
   Analysis all;
   const Trace& source = *trace;
   all.names = {trace, &source.strings()};
-  all.facts = facts_of(source);
+  const RecordedFacts recorded(source);
+  all.facts = facts_of(source, recorded);
   all.trace = std::move(trace);
   StopWatch device(cancel), host(cancel);
   const NameKinds names(source);
@@ -210,8 +194,8 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
       },
       [&] { host.run("ranks", [&] { set_rank_figures(all); }); });
   all.has_device_work = !all.device_work.rows.empty();
-  all.unrecorded_gpu = unrecorded_gpu(source, all.device_work, memory_events);
-  if (!all.unrecorded_gpu) all.peaks = peaks_of(source, all.devices, all.device_work);
+  all.unrecorded_gpu = unrecorded_gpu(source, recorded, all.device_work, memory_events);
+  if (!all.unrecorded_gpu) all.peaks = peaks_of(source, recorded, all.devices, all.device_work);
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);
   host.append_to(all.times);
@@ -246,50 +230,25 @@ RankSummary detached(RankSummary summary, std::shared_ptr<StringTable> names) {
   return summary;
 }
 
-std::optional<std::string> unrecorded_gpu(const Trace& trace, const DeviceWorkTable& work,
+std::optional<std::string> unrecorded_gpu(const Trace& trace, const RecordedFacts& recorded,
+                                          const DeviceWorkTable& work,
                                           std::span<const MemoryEvent> memory) {
   if (!work.rows.empty()) return std::nullopt;
-  const auto gpu = recorder_value(trace, "redline", "gpu");
-  for (const char* key : {"off", "off_after"}) {
-    if (gpu.is_object() && gpu.contains(key) && gpu[key].is_string()) {
-      return gpu[key].get<std::string>();
-    }
-  }
+  if (auto why = recorded.gpu_off()) return why;
   const bool is_used = launches_work(trace) || std::ranges::any_of(memory, &MemoryEvent::is_gpu) ||
                        names_a_gpu(trace);
   return is_used ? std::optional(std::string()) : std::nullopt;
 }
 
-DevicePeaks peaks_of(const Trace& trace, const std::vector<DeviceProperties>& devices,
-                     const DeviceWorkTable& work) {
+DevicePeaks peaks_of(const Trace& trace, const RecordedFacts& recorded,
+                     const std::vector<DeviceProperties>& devices, const DeviceWorkTable& work) {
   if (work.rows.empty()) {
-    return measured_cpu_peaks(trace.metadata().host, usable_cores(trace).value_or(0));
+    return measured_cpu_peaks(trace.metadata().host, recorded.usable_cores().value_or(0));
   }
   const std::vector<int32_t> working = working_devices(work);
   if (working.size() != 1) return {};
   const DeviceProperties* device = properties_of(devices, working.front(), is_amd(trace));
   return device == nullptr ? DevicePeaks() : device_peaks(*device);
-}
-
-std::optional<double> samples_per_step(const Trace& trace) {
-  const auto samples = recorder_number(trace, "redline", "samples_per_step");
-  return samples && *samples > 0 ? samples : std::nullopt;
-}
-
-std::optional<double> tokens_per_step(const Trace& trace) {
-  const auto tokens = recorder_number(trace, "redline", "tokens_per_step");
-  return tokens && *tokens > 0 ? tokens : std::nullopt;
-}
-
-bool is_inference(const Trace& trace) {
-  return recorder_value(trace, "redline", "inference") == true;
-}
-
-bool is_without_pytorch(const Trace& trace) {
-  using nlohmann::json;
-  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
-  return top.is_object() && top.contains("redline") && top["redline"].contains("version") &&
-         !top.contains("torch") && !top.contains("torch_version");
 }
 
 std::optional<Latency> batch_latency(std::span<const RankSummary> ranks) {
@@ -301,51 +260,6 @@ std::optional<Latency> batch_latency(std::span<const RankSummary> ranks) {
     }
   }
   return latency_of(lengths_ns);
-}
-
-std::optional<int64_t> usable_cores(const Trace& trace) {
-  const auto machine = recorder_value(trace, "run", "machine");
-  if (!machine.is_object()) return std::nullopt;
-  const auto cores = machine.find("usable_cores");
-  if (cores == machine.end() || !cores->is_number_integer()) return std::nullopt;
-  return cores->get<int64_t>();
-}
-
-CpuPrecision cpu_precision(const Trace& trace) {
-  const auto machine = recorder_value(trace, "run", "machine");
-  const auto autocast = recorder_value(trace, "torch", "autocast");
-  const auto parameters = recorder_value(trace, "torch", "parameters");
-  CpuPrecision precision;
-  if (machine.is_object() && machine.contains("bf16") && machine["bf16"].is_boolean()) {
-    precision.computes_bf16 = machine["bf16"].get<bool>();
-  }
-  precision.uses_autocast = autocast.is_object() && autocast.contains("cpu");
-  double most = 0;
-  for (const auto& [type, count] : parameters.items()) {
-    if (!parameters.is_object() || !count.is_number() || count.get<double>() <= most) continue;
-    precision.parameters = type;
-    most = count.get<double>();
-  }
-  return precision;
-}
-
-int64_t dropped_events(const Trace& trace) {
-  const double lost = recorder_number(trace, "redline", "dropped").value_or(0);
-  const double beyond_limit =
-      recorder_number(trace, "redline_size_limit", "dropped_events").value_or(0);
-  return static_cast<int64_t>(lost + beyond_limit);
-}
-
-int64_t merged_ranks(const Trace& trace) {
-  std::set<int64_t> ranks;
-  int64_t unknown = 0;
-  for (const auto& merged : recorder_value(trace, "redline_merge", "ranks")) {
-    const bool is_known =
-        merged.is_object() && merged.contains("rank") && merged["rank"].is_number_integer();
-    if (is_known) ranks.insert(merged["rank"].get<int64_t>());
-    if (!is_known) ++unknown;
-  }
-  return std::ssize(ranks) + unknown;
 }
 
 }  // namespace redline::trace

@@ -13,6 +13,7 @@
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/rank_summary.h"
 #include "trace/model/model.h"
+#include "trace/read/recorded_facts.h"
 
 namespace redline::trace {
 
@@ -36,46 +37,13 @@ struct Analysis : RankSummary {
 /// RankSummary::unrecorded_gpu. A machine may have a GPU that the process does not use, so its
 /// properties are no proof. Nor are waits for the GPU: torch.profiler itself waits for it.
 [[nodiscard]] std::optional<std::string> unrecorded_gpu(const Trace& trace,
+                                                        const RecordedFacts& recorded,
                                                         const DeviceWorkTable& work,
                                                         std::span<const MemoryEvent> memory);
 
 /// Of the GPU that did all the work; of the CPU if none did any. Unknown if several did.
-[[nodiscard]] DevicePeaks peaks_of(const Trace& trace, const std::vector<DeviceProperties>& devices,
+[[nodiscard]] DevicePeaks peaks_of(const Trace& trace, const RecordedFacts& recorded,
+                                   const std::vector<DeviceProperties>& devices,
                                    const DeviceWorkTable& work);
-
-/// Samples that all ranks together take in a step; nullopt if the recorder did not know ("redline":
-/// {"samples_per_step": N}).
-[[nodiscard]] std::optional<double> samples_per_step(const Trace& trace);
-
-/// Tokens that all ranks together take in a step: samples times the length of their sequences.
-/// nullopt unless the recorder saw token ids that the model reads as sequences.
-[[nodiscard]] std::optional<double> tokens_per_step(const Trace& trace);
-
-/// Whether the recorder says that the trace is of inference ("redline": {"inference": true}).
-[[nodiscard]] bool is_inference(const Trace& trace);
-
-/// Whether Redline recorded a program without PyTorch, such as one of JAX or CuPy: Redline's traces
-/// of PyTorch have "torch" or, of LibTorch, "torch_version".
-[[nodiscard]] bool is_without_pytorch(const Trace& trace);
-
-/// Cores that the recorded process could run on ("run": {"machine": {"usable_cores": N}}).
-[[nodiscard]] std::optional<int64_t> usable_cores(const Trace& trace);
-
-/// What the recorder saw of a job on the CPU that decides what bf16 would bring.
-struct CpuPrecision {
-  std::optional<bool> computes_bf16;  ///< ("run": {"machine": {"bf16": true}})
-  bool uses_autocast = false;         ///< ("torch": {"autocast": {"cpu": "bfloat16"}})
-  /// Most parameters are of this type ("torch": {"parameters": {"float32": N}}).
-  std::string parameters;
-};
-[[nodiscard]] CpuPrecision cpu_precision(const Trace& trace);
-
-/// Events that the recorder or the writer's size limit dropped, as the trace itself says
-/// ("redline": {"dropped": N}, "redline_size_limit": {"dropped_events": N}).
-[[nodiscard]] int64_t dropped_events(const Trace& trace);
-
-/// How many ranks `redline merge` put into the file, windows of one counted once; 0 in any other.
-/// Such a file mixes its ranks: its steps, sums and lanes are those of all ranks together.
-[[nodiscard]] int64_t merged_ranks(const Trace& trace);
 
 }  // namespace redline::trace

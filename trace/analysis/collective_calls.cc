@@ -11,6 +11,7 @@
 #include "trace/emit/json_scan.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/args.h"
+#include "trace/read/recorded_facts.h"
 #include "trace/read/text_cursor.h"
 
 namespace redline::trace {
@@ -108,18 +109,12 @@ std::vector<SliceId> find_slices(const Trace& trace, const NameKinds& names, Sou
 
 // Sizes of process groups by name, from "distributedInfo".
 std::map<std::string, int, std::less<>> group_sizes(const Trace& trace) {
-  using nlohmann::json;
   std::map<std::string, int, std::less<>> sizes;
-  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
-  if (!top.is_object() || !top.contains("distributedInfo")) return sizes;
-  const json& info = top["distributedInfo"];
-  if (!info.is_object() || !info.contains("pg_config") || !info["pg_config"].is_array()) {
-    return sizes;
-  }
-  for (const json& group : info["pg_config"]) {
-    if (!group.is_object() || !group.contains("pg_name") || !group.contains("pg_size")) continue;
-    const json &name = group["pg_name"], &size = group["pg_size"];
-    if (name.is_string() && size.is_number_integer()) sizes[name.get<std::string>()] = size;
+  const RecordedFacts recorded(trace);
+  for (const auto& group : recorded.value("distributedInfo", "pg_config")) {
+    const auto name = group.find("pg_name"), size = group.find("pg_size");
+    if (name == group.end() || size == group.end()) continue;
+    if (name->is_string() && size->is_number_integer()) sizes[name->get<std::string>()] = *size;
   }
   return sizes;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
@@ -580,14 +579,6 @@ std::string lagging_text(std::span<const HangTable> ranks) {
          (last->group == "0" ? "or " : "") +
          (is_one ? "its dump is older" : "their dumps are older") +
          (last->group == "0" ? "." : ", or the group is one of others only.");
-}
-
-std::string recording_reason(const Trace& trace) {
-  using nlohmann::json;
-  const json top = json::parse(trace.metadata().top_level_json, nullptr, false);
-  if (!top.is_object() || !top.contains("redline") || !top["redline"].is_object()) return "";
-  const json reason = top["redline"].value("reason", json());
-  return reason.is_string() ? reason.get<std::string>() : "";
 }
 
 }  // namespace redline::trace

@@ -76,8 +76,4 @@ struct Hang {
 /// sentence. "" if all list the same.
 [[nodiscard]] std::string lagging_text(std::span<const HangTable> ranks);
 
-/// Why a flight recorder wrote the trace ("redline": {"reason": "…"}), such as a step that has not
-/// ended; "" for other traces.
-[[nodiscard]] std::string recording_reason(const Trace& trace);
-
 }  // namespace redline::trace

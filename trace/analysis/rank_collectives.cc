@@ -8,6 +8,7 @@
 #include "trace/analysis/steps.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
+#include "trace/read/recorded_facts.h"
 
 namespace redline::trace {
 namespace {
@@ -37,10 +38,10 @@ HostClock host_clock(const Metadata& metadata) {
   constexpr int64_t kMostNs = INT64_MAX / 4;  // 73 years; differences do not overflow
   HostClock clock{metadata.host, std::nullopt};
   // The recorder's two clocks at the begin of the window, from which it makes all times.
-  const auto top = nlohmann::json::parse(metadata.top_level_json, nullptr, false);
-  const nlohmann::json::json_pointer first("/redline/clocks/0");
-  if (!top.is_object() || !top.contains(first) || !top[first].is_object()) return clock;
-  const nlohmann::json& clocks = top[first];
+  const RecordedFacts recorded(metadata);
+  const nlohmann::json& windows = recorded.value("redline", "clocks");
+  if (!windows.is_array() || windows.empty()) return clock;
+  const nlohmann::json& clocks = windows[0];
   int64_t times_ns[2];
   for (const size_t i : {0U, 1U}) {
     const auto found = clocks.find(i == 0 ? "realtime_ns" : "monotonic_ns");

@@ -49,9 +49,10 @@ struct TraceFacts {
   std::vector<LoadIssue> issues;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  int64_t dropped = 0;       ///< dropped_events()
-  int64_t merged_ranks = 0;  ///< merged_ranks()
-  std::string reason;        ///< recording_reason()
+  // RecordedFacts says what these are.
+  int64_t dropped = 0;
+  int64_t merged_ranks = 0;
+  std::string reason;
   std::optional<double> samples_per_step;
   std::optional<double> tokens_per_step;
   std::string batches_digest;  ///< of what the rank reads, for sample_shares()

@@ -10,25 +10,12 @@
 #include <string>
 
 #include "base/format.h"
+#include "trace/read/recorded_facts.h"
 
 namespace redline::trace {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A member of one of the top-level objects that the recorder writes; null if it is not there.
-nlohmann::json member_of(const Trace& trace, const char* object, const char* key) {
-  const nlohmann::json top = nlohmann::json::parse(trace.metadata().top_level_json, nullptr, false);
-  if (!top.is_object() || !top.contains(object) || !top[object].is_object()) return {};
-  return top[object].value(key, nlohmann::json());
-}
-
-// `redline record` gives the same name to all traces of one call. It begins with the time of the
-// call, so the last in the alphabet is the latest.
-std::string recording_of(const Trace& trace) {
-  const nlohmann::json name = member_of(trace, "run", "recording");
-  return name.is_string() ? name.get<std::string>() : "";
-}
 
 // "HOST_PID" of HOST_PID.TIME.pt.trace.json.gz; "" of a file with another name.
 std::string process_in_name(const fs::path& path) {
@@ -42,13 +29,17 @@ std::string process_in_name(const fs::path& path) {
 
 RecordedTrace recorded_trace(const Trace& trace) {
   const Metadata& metadata = trace.metadata();
+  const RecordedFacts facts(metadata);
   RecordedTrace recorded;
-  recorded.member = {recording_of(trace), metadata.rank, metadata.world_size, trace.end_ns()};
-  recorded.is_merged = member_of(trace, "redline_merge", "ranks").is_array();
+  // `redline record` gives the same name to all traces of one call. It begins with the time of the
+  // call, so the last in the alphabet is the latest.
+  recorded.member = {facts.text("run", "recording"), metadata.rank, metadata.world_size,
+                     trace.end_ns()};
+  recorded.is_merged = facts.value("redline_merge", "ranks").is_array();
   const auto thread = std::ranges::find(trace.tracks(), TrackKind::kCpuThread, &Track::kind);
   if (thread == trace.tracks().end()) return recorded;
   recorded.process = metadata.host + " " + std::string(trace.string(thread->pid));
-  if (!member_of(trace, "redline", "ring").is_object()) return recorded;
+  if (!facts.value("redline", "ring").is_object()) return recorded;
   recorded.ring_process = recorded.process + " " + recorded.member.recording;
   recorded.ring_span = {trace.begin_ns(), trace.end_ns()};
   return recorded;

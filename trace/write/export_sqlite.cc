@@ -224,10 +224,11 @@ void Export::add(const Trace& trace) {
     TextCursor text(trace);
     read_args(text, memory);
   }
+  const RecordedFacts recorded(trace);
   add_shapes(trace, operator_shapes(trace, device, tree, steps),
-             unrecorded_gpu(trace, device, memory)
+             unrecorded_gpu(trace, recorded, device, memory)
                  ? DevicePeaks()
-                 : peaks_of(trace, device_properties(trace), device));
+                 : peaks_of(trace, recorded, device_properties(trace), device));
   add_modules(trace, device);
   add_flows(trace);
   add_instants(trace);

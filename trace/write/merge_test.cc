@@ -222,7 +222,7 @@ TEST_F(Merge, WindowsOfOneProcessKeepItsRows) {
   using ::testing::ElementsAre;
   EXPECT_THAT(pids({window(0, 7, 1'000), window(0, 7, 2'000), window(1, 8, 1'000)}),
               ElementsAre("0", "10000000", "7", "8"));
-  EXPECT_EQ(merged_ranks(**read_trace(path("all.json.gz"))), 2);
+  EXPECT_EQ(RecordedFacts(**read_trace(path("all.json.gz"))).merged_ranks(), 2);
   EXPECT_THAT(pids({window(1, 7, 1'000), window(0, 7, 1'000), window(0, 7, 2'000)}),
               ElementsAre("0", "10000000", "10000007", "7"));
   EXPECT_THAT(pids({window(0, 7, 1'000), window(0, 7, 1'500)}),
@@ -231,7 +231,7 @@ TEST_F(Merge, WindowsOfOneProcessKeepItsRows) {
   EXPECT_THAT(pids({window(0, 7, 1'000), window(0, 8, 2'000)}),
               ElementsAre("0", "10000000", "7", "8"))
       << "the rank was started again";
-  EXPECT_EQ(merged_ranks(**read_trace(path("all.json.gz"))), 1);
+  EXPECT_EQ(RecordedFacts(**read_trace(path("all.json.gz"))).merged_ranks(), 1);
 }
 
 // Processes without slices: each event has its own rank's pid, and the pid its rank.

@@ -106,7 +106,7 @@ TableRow row_of(const Analysis& analysis, size_t index, const StepFigures& figur
                 const std::string& prefix) {
   const trace::Step& step = analysis.steps[index];
   const int64_t length_ns = step.window.length_ns();
-  const auto samples = trace::samples_per_step(*analysis.trace);
+  const auto samples = analysis.facts.samples_per_step;
   const DeviceWork* kernel = figures.longest_kernel;
   const auto of_gpu = [&figures](int64_t GpuTime::*time) {
     return figures.gpu ? TableValue((*figures.gpu).*time) : TableValue();

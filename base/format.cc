@@ -113,14 +113,13 @@ std::string format_plural(WholeNumber count, const char* noun) {
   return format_count(count) + " " + noun + (count.value() == 1 ? "" : "s");
 }
 
-std::string format_ranks(const std::vector<int>& ranks) {
-  constexpr size_t kMost = 4;
+std::string format_ranks(const std::vector<int>& ranks, size_t most) {
   if (ranks.empty()) return "";
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < std::min(kMost, ranks.size()); ++i) {
+  for (size_t i = 0; i < std::min(most, ranks.size()); ++i) {
     text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
   }
-  if (ranks.size() > kMost) text += " and " + std::to_string(ranks.size() - kMost) + " more";
+  if (ranks.size() > most) text += " and " + std::to_string(ranks.size() - most) + " more";
   return text;
 }
 

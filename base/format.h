@@ -39,7 +39,7 @@ class WholeNumber {
 [[nodiscard]] std::string format_count(WholeNumber count);            ///< "75,718"
 [[nodiscard]] std::string format_plural(WholeNumber count, const char* noun);  ///< "2 ranks"
 /// "rank 3", "ranks 0, 3", "ranks 0, 1, 2, 3 and 4 more"; empty for none.
-[[nodiscard]] std::string format_ranks(const std::vector<int>& ranks);
+[[nodiscard]] std::string format_ranks(const std::vector<int>& ranks, size_t most = 4);
 [[nodiscard]] std::string capitalized(std::string text);  ///< "rank 3" -> "Rank 3"
 /// Three significant digits or more: "9,012", "31.4", "0.0520", "0".
 [[nodiscard]] std::string format_number(double value);

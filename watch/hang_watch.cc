@@ -20,6 +20,7 @@
 #include "profiler/request/record_request.h"
 #include "profiler/request/trigger.h"
 #include "trace/read/step_log_reader.h"
+#include "trace/report/hang_words.h"
 #include "watch/program_stack.h"
 
 namespace redline::watch {

@@ -6,6 +6,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "trace/report/hang_words.h"
+
 namespace redline::watch {
 namespace {
 

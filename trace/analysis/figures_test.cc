@@ -20,6 +20,7 @@
 #include "trace/analysis/run_tables.h"
 #include "trace/analysis/tables_within.h"
 #include "trace/analysis/what_if.h"
+#include "trace/report/hang_words.h"
 #include "trace/report/report.h"
 
 namespace redline::trace {

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "trace/read/hang_tables.h"
+#include "trace/report/hang_words.h"
 
 namespace redline::trace {
 namespace {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "trace/analysis/hang.h"
+#include "trace/report/hang_words.h"
 
 namespace redline::trace {
 namespace {

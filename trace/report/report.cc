@@ -15,6 +15,7 @@
 #include "base/format.h"
 #include "base/sample_shares.h"
 #include "trace/analysis/run_tables.h"
+#include "trace/report/hang_words.h"
 #include "trace/report/report_roofline.h"
 #include "trace/report/run_words.h"
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
+#include "trace/report/hang_words.h"
 #include "trace/report/html.h"
 #include "trace/report/report_html.h"
 #include "trace/report/run_report.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "trace/report/hang_words.h"
 #include "trace/report/kernel_name.h"
 #include "trace/report/report.h"
 #include "trace/report/report_text_page.h"

@@ -10,6 +10,7 @@
 #include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
+#include "trace/report/hang_words.h"
 #include "trace/report/report.h"
 #include "trace/report/what_if_report.h"
 

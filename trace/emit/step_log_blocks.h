@@ -19,24 +19,11 @@
 
 namespace redline::trace {
 
-/// The process whose log it is; written in the first block and again every few minutes.
-struct LogOwner {
-  std::string run;
-  int rank = 0;
-  int world_size = 1;
-  std::string host;
-  std::string command;
-  int64_t process = 0;
-  int64_t begin_ns = 0;
-  int64_t clock_offset_ns = 0;
-  bool operator==(const LogOwner&) const = default;
-};
-
 struct LogBlock {
   int64_t sign_ns = 0;          ///< when the block was written, which is a sign of life
   std::optional<LogPart> part;  ///< the part that the process was in at that time
   int64_t part_since_ns = 0;
-  std::optional<LogOwner> owner;
+  std::optional<LogOwner> owner;  ///< in the first block and again every few minutes
   std::vector<LoggedStep> steps;
   std::vector<LoggedMemory> memory;
   std::vector<LoggedCores> cores;

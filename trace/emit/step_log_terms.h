@@ -11,6 +11,21 @@
 
 namespace redline::trace {
 
+/// The process whose log it is.
+struct LogOwner {
+  std::string run;  ///< the same in all logs of one `redline run`, `record` or trial; "": unknown
+  int rank = 0;
+  int world_size = 1;
+  std::string host;
+  std::string command;   ///< the command line of this process
+  int64_t process = 0;   ///< the process's id
+  int64_t begin_ns = 0;  ///< when the log began, unix time
+  /// Unix time minus the monotonic clock when the log began: ranks of one machine, whose monotonic
+  /// clock is the same, are aligned by it even if the wall clock was set in between.
+  int64_t clock_offset_ns = 0;
+  bool operator==(const LogOwner&) const = default;
+};
+
 /// What a rank does in a step. The values are stored in files, so new ones must come last.
 enum class LogPart : uint8_t {
   kDataWait,  ///< waiting for the loader's next batch

@@ -14,19 +14,8 @@
 
 namespace redline::trace {
 
-struct StepLog {
+struct StepLog : LogOwner {
   std::string path;
-  std::string run;  ///< the same in all logs of one `redline run`, `record` or trial; "": unknown
-  int rank = 0;
-  int world_size = 1;
-  std::string host;
-  std::string command;   ///< the command line of this process
-  int64_t process = 0;   ///< the process's id
-  int64_t begin_ns = 0;  ///< when the log began, unix time
-  /// Unix time minus the monotonic clock when the log began: ranks of one machine, whose monotonic
-  /// clock is the same, are aligned by it even if the wall clock was set in between.
-  int64_t clock_offset_ns = 0;
-
   std::vector<LoggedStep> steps;
   std::vector<LoggedMemory> memory;
   std::vector<LoggedCores> cores;

@@ -13,19 +13,8 @@
 namespace redline::trace {
 namespace {
 
-void take_owner(StepLog& log, LogOwner owner) {
-  log.run = std::move(owner.run);
-  log.rank = owner.rank;
-  log.world_size = owner.world_size;
-  log.host = std::move(owner.host);
-  log.command = std::move(owner.command);
-  log.process = owner.process;
-  log.begin_ns = owner.begin_ns;
-  log.clock_offset_ns = owner.clock_offset_ns;
-}
-
 void take_block(StepLog& log, LogBlock block) {
-  if (block.owner) take_owner(log, std::move(*block.owner));
+  if (block.owner) static_cast<LogOwner&>(log) = std::move(*block.owner);
   append_in_order(log.steps, block.steps);
   log.memory.insert(log.memory.end(), block.memory.begin(), block.memory.end());
   log.cores.insert(log.cores.end(), block.cores.begin(), block.cores.end());

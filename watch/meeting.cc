@@ -7,19 +7,31 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "base/optional_json.h"
 #include "base/quiet_thread.h"
+
+namespace redline::trace {
+
+static void to_json(nlohmann::json& name, HangKind kind) { name = hang_kind_name(kind); }
+static void from_json(const nlohmann::json& name, HangKind& kind) {
+  kind = hang_kind_of(name.get<std::string>());
+}
+// What hang_lines() says of a job that has not ended.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hang, kind, ranks, host, group, sequence, operation, entered,
+                                   expected, step, waiting_ranks, stack, phase, error, since_ns)
+
+}  // namespace redline::trace
 
 namespace redline::watch {
 namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
-using trace::Hang;
 
 constexpr std::string_view kGreeting = "redline.hang/1 ";
 constexpr size_t kFewestLetters = 16;
@@ -90,48 +102,6 @@ bool is_same_secret(std::string_view left, std::string_view right) {
 
 std::string text_of(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-json to_json(const Hang& hang) {
-  return {{"kind", trace::hang_kind_name(hang.kind)},
-          {"ranks", hang.ranks},
-          {"host", hang.host},
-          {"group", hang.group},
-          {"sequence", hang.sequence ? json(*hang.sequence) : json()},
-          {"operation", hang.operation},
-          {"entered", hang.entered},
-          {"expected", hang.expected},
-          {"step", hang.step ? json(*hang.step) : json()},
-          {"waiting_ranks", hang.waiting_ranks},
-          {"stack", hang.stack},
-          {"phase", hang.phase},
-          {"error", hang.error},
-          {"since_ns", hang.since_ns}};
-}
-
-std::optional<int64_t> number_or_none(const json& value) {
-  return value.is_number_integer() ? std::optional(value.get<int64_t>()) : std::nullopt;
-}
-
-// Throws what the library throws for a verdict of another form.
-Hang from_json(const json& object) {
-  Hang hang;
-  hang.kind = trace::hang_kind_of(object.at("kind").get<std::string>());
-  hang.ranks = object.at("ranks").get<std::vector<int>>();
-  if (hang.ranks.empty()) throw std::invalid_argument("a verdict on nobody");
-  hang.host = object.at("host").get<std::string>();
-  hang.group = object.at("group").get<std::string>();
-  hang.sequence = number_or_none(object.at("sequence"));
-  hang.operation = object.at("operation").get<std::string>();
-  hang.entered = object.at("entered").get<std::string>();
-  hang.expected = object.at("expected").get<std::string>();
-  hang.step = number_or_none(object.at("step"));
-  hang.waiting_ranks = object.at("waiting_ranks").get<std::vector<int>>();
-  hang.stack = object.at("stack").get<std::vector<std::string>>();
-  hang.phase = object.at("phase").get<std::string>();
-  hang.error = object.at("error").get<std::string>();
-  hang.since_ns = object.at("since_ns").get<int64_t>();
-  return hang;
 }
 
 }  // namespace
@@ -211,8 +181,7 @@ std::vector<std::string> Meeting::tables() const {
 }
 
 void Meeting::set_verdict(const MetVerdict& verdict) {
-  const json object = {{"sure", verdict.is_sure},
-                       {"hang", verdict.hang ? to_json(*verdict.hang) : json()}};
+  const json object = {{"sure", verdict.is_sure}, {"hang", verdict.hang}};
   const std::lock_guard lock(mutex_);
   std::string text = text_of(object);
   if (text == verdict_) return;
@@ -243,9 +212,9 @@ std::optional<MetVerdict> Meeting::send(const std::string& host,
     }
     try {
       const json verdict = json::parse(answer);
-      const json& hang = verdict.at("hang");
-      return MetVerdict{hang.is_null() ? std::nullopt : std::optional(from_json(hang)),
-                        verdict.at("sure").get<bool>()};
+      auto hang = verdict.at("hang").get<std::optional<trace::Hang>>();
+      if (hang && hang->ranks.empty()) continue;  // a verdict on nobody
+      return MetVerdict{std::move(hang), verdict.at("sure").get<bool>()};
     } catch (const std::exception&) {  // not from a launcher of this version
     }
   }

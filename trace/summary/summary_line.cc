@@ -3,24 +3,9 @@
 #include <algorithm>
 
 #include "base/json_values.h"
+#include "base/optional_json.h"
 #include "trace/analysis/analysis.h"
 #include "trace/emit/collective_names.h"
-
-NLOHMANN_JSON_NAMESPACE_BEGIN
-template <typename Value>
-struct adl_serializer<std::optional<Value>> {
-  static void to_json(json& object, const std::optional<Value>& value) {
-    object = value ? json(*value) : json();
-  }
-  static void from_json(const json& object, std::optional<Value>& value) {
-    if (object.is_null()) {
-      value.reset();
-    } else {
-      value = object.get<Value>();
-    }
-  }
-};
-NLOHMANN_JSON_NAMESPACE_END
 
 namespace redline {
 

@@ -83,6 +83,10 @@ std::string needs_of(const Finding& finding) {
                                      : fmt::format("with {} in the command", finding.placeholder);
 }
 
+std::string gain_number(double speedup) {
+  return fmt::format("{:.{}f}", speedup, speedup < 100 ? 2 : 0);
+}
+
 std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
   std::vector<Finding> findings;
   if (analysis.step_times.mean_ns == 0) return findings;

@@ -22,6 +22,9 @@ namespace redline::trace {
 /// What that needs besides: "with {batch_size} in the command"; empty if nothing.
 [[nodiscard]] std::string needs_of(const Finding& finding);
 
+/// The possible gain, "1.53"; "150" where two more digits say nothing.
+[[nodiscard]] std::string gain_number(double speedup);
+
 /// Findings of one rank, the largest possible gain first.
 [[nodiscard]] std::vector<Finding> advise(const Analysis& analysis, unsigned threads = 2);
 

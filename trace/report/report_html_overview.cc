@@ -64,8 +64,8 @@ std::string gain_html(const Finding& finding) {
   if (!finding.estimated_speedup) {
     return finding.knob.empty() ? "" : "<div class=gain><small>worth a trial</small></div>";
   }
-  return fmt::format("<div class=gain>{:.{}f} ×<small>at most</small></div>",
-                     *finding.estimated_speedup, *finding.estimated_speedup < 100 ? 2 : 0);
+  return fmt::format("<div class=gain>{} ×<small>at most</small></div>",
+                     gain_number(*finding.estimated_speedup));
 }
 
 std::string links_html(const Finding& finding, size_t index, bool is_shown) {

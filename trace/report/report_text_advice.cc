@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "base/format.h"
 #include "trace/report/report_text_page.h"
 
@@ -10,9 +8,7 @@ constexpr size_t kIndent = 5;
 
 std::string gain_text(const Finding& finding) {
   if (!finding.estimated_speedup) return finding.knob.empty() ? "" : "worth a trial";
-  return *finding.estimated_speedup >= 100
-             ? fmt::format("{:.0f} x faster", *finding.estimated_speedup)
-             : fmt::format("{:.2f} x faster", *finding.estimated_speedup);
+  return gain_number(*finding.estimated_speedup) + " x faster";
 }
 
 Hue hue_of(Severity severity) {

@@ -69,7 +69,7 @@ void add_figure(Summary& summary, const trace::Report& report, const char* label
 
 std::string gain_text(const std::optional<double>& speedup) {
   if (!speedup || !std::isfinite(*speedup)) return {};
-  return fmt::format("{:.{}f} ×", *speedup, *speedup < 10 ? 2 : 0);
+  return trace::gain_number(*speedup) + " ×";
 }
 
 std::string evidence_line(const std::string& name, double value) {

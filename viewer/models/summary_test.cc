@@ -73,7 +73,7 @@ TEST(Summary, ACardSaysItsGainAndItsEvidence) {
   };
   EXPECT_EQ(gain(1.234), "1.23 ×");
   EXPECT_EQ(gain(9.99), "9.99 ×");
-  EXPECT_EQ(gain(10), "10 ×");
+  EXPECT_EQ(gain(15.25), "15.25 ×") << "as in reports";
   EXPECT_EQ(gain(123.4), "123 ×");
   EXPECT_EQ(gain(INFINITY), "");
   EXPECT_EQ(gain(std::nullopt), "");

@@ -189,6 +189,15 @@ TextCanvas& TextCanvas::bar(double share, size_t width, Hue hue) {
   return *this;
 }
 
+TextCanvas& TextCanvas::notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    for (const std::string& line : wrapped(note, kTerminalColumns - 2)) {
+      left("  ").left(line, 0, Hue::kDim).end_line();
+    }
+  }
+  return *this;
+}
+
 TextCanvas& TextCanvas::end_line() {
   while (!line_.empty() && line_.back() == ' ') line_.pop_back();
   out_ += line_ + "\n";

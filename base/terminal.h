@@ -8,6 +8,7 @@
 // report looks the same in a file and in a pipe.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,9 @@ struct TextStyle {
 [[nodiscard]] std::string joined(const std::vector<std::string>& pieces,
                                  std::string_view separator);
 
+/// Columns of a chart, from the lowest to the full one.
+inline constexpr std::array kColumnHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
 class TextCanvas {
  public:
   explicit TextCanvas(const TextStyle& style) : style_(style) {}
@@ -65,6 +69,8 @@ class TextCanvas {
   TextCanvas& right(std::string_view text, size_t width, Hue hue = Hue::kNone);
   /// A bar of share * width columns. With UTF-8 its end is drawn in eighths of a column.
   TextCanvas& bar(double share, size_t width, Hue hue);
+  /// Whole lines below what is written: each note wrapped, dim and indented by two columns.
+  TextCanvas& notes(const std::vector<std::string>& notes);
   TextCanvas& end_line();  ///< removes trailing spaces
 
   [[nodiscard]] std::string take() { return std::move(out_); }

@@ -40,7 +40,6 @@ void put_share(TextCanvas& canvas, const char* label, const std::optional<double
 /// Draws a column for each core. With many cores a column stands for several of them.
 void put_cores(TextCanvas& canvas, const std::vector<Core>& cores, bool utf8) {
   if (cores.size() < 2) return;
-  constexpr const char* kHeights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr const char* kDigits[] = {".", "2", "3", "4", "5", "6", "7", "8"};
   constexpr size_t kMost = kTerminalColumns - kLabel - 8;
   const size_t together = (cores.size() + kMost - 1) / kMost;
@@ -51,7 +50,7 @@ void put_cores(TextCanvas& canvas, const std::vector<Core>& cores, bool utf8) {
     for (size_t i = first; i < end; ++i) busy += cores[i].busy;
     busy /= static_cast<double>(end - first);
     const size_t height = std::min(static_cast<size_t>(busy * 8), size_t{7});
-    canvas.left(utf8 ? kHeights[height] : kDigits[height], 0, hue_of(busy));
+    canvas.left(utf8 ? kColumnHeights[height] : kDigits[height], 0, hue_of(busy));
   }
   canvas.end_line();
 }

@@ -241,8 +241,7 @@ PageTimeline page_timeline(const Report& report, const TraceOf& trace_of) {
     }
   }
   if (timeline.title.empty()) timeline.title = "the whole recording";
-  const auto rank = summary.facts.rank;
-  if (rank && report.traces.size() > 1) timeline.title += fmt::format(" of rank {}", *rank);
+  timeline.title += of_rank(report, summary);
 
   add_lanes(trace, false, timeline);
   add_lanes(trace, true, timeline);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -299,6 +298,11 @@ int64_t recorded_steps(const Report& report) {
   return most;
 }
 
+std::string of_rank(const Report& report, const RankSummary& summary) {
+  const auto rank = summary.facts.rank;
+  return rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "";
+}
+
 std::string counted_steps(const Report& report) {
   if (!report.traces.front().has_marked_steps()) return "no marked steps";
   return format_plural(recorded_steps(report), "step");
@@ -306,13 +310,12 @@ std::string counted_steps(const Report& report) {
 
 std::vector<std::string> spread_lines(const Report& report) {
   constexpr size_t kMostNamed = 5;
-  constexpr std::array kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   if (!report.spread) return {};
   const RankSpread& spread = *report.spread;
   const int64_t highest = *std::max_element(spread.bins.begin(), spread.bins.end());
   std::string bars;
   for (const int64_t ranks : spread.bins) {
-    bars += ranks == 0 ? " " : kHeights[static_cast<size_t>((ranks * 8 - 1) / highest)];
+    bars += ranks == 0 ? " " : kColumnHeights[static_cast<size_t>((ranks * 8 - 1) / highest)];
   }
   std::vector<std::string> lines = {
       fmt::format("own work: {} {} {}, median {}", format_ns(spread.least_ns), bars,

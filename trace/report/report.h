@@ -104,6 +104,9 @@ struct MeanStep {
 /// What a report without findings says in their place.
 [[nodiscard]] std::string_view without_findings(const Report& report);
 
+/// " of rank 3" if there are several traces, else empty.
+[[nodiscard]] std::string of_rank(const Report& report, const RankSummary& summary);
+
 /// "6 steps", or "no marked steps".
 [[nodiscard]] std::string counted_steps(const Report& report);
 /// Of the rank that has most, in all its recordings.

@@ -64,7 +64,6 @@ std::string memory_html(const Report& report) {
   std::string body;
   size_t curves = 0;
   for (const RankSummary& summary : report.traces) {
-    const auto rank = summary.facts.rank;
     for (const MemoryPeak& peak : summary.memory) {
       if (!peak.is_gpu && !summary.gpus.empty()) continue;
       if (curves >= kMostPeaks) {
@@ -73,8 +72,7 @@ std::string memory_html(const Report& report) {
       }
       body += fmt::format(
           "<p><b>{}{}</b> <span class=dim>peak {} allocated{}</span></p>",
-          peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host",
-          rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "",
+          peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host", of_rank(report, summary),
           format_bytes(peak.allocated_bytes),
           peak.reserved_bytes > 0 ? ", " + format_bytes(peak.reserved_bytes) + " reserved" : "");
       if (curves++ < kMostCurves) {

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -65,9 +63,7 @@ std::string sequences_html(const RankSummary& summary, const std::string& rank) 
 std::string paths_html(const Report& report) {
   const RankSummary& summary =
       report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
-  const auto number = summary.facts.rank;
-  const std::string rank =
-      number && report.traces.size() > 1 ? fmt::format(" of rank {}", *number) : "";
+  const std::string rank = of_rank(report, summary);
   return path_html(summary, rank) + sequences_html(summary, rank);
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "base/format.h"
@@ -110,9 +111,7 @@ std::vector<size_t> ranks_in_order(const Report& report) {
   std::vector<size_t> order(times.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (!report.spread) return order;
-  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-    return times[left].own_work_ns > times[right].own_work_ns;
-  });
+  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return times[i].own_work_ns; });
   return order;
 }
 

@@ -41,13 +41,10 @@ const MemoryPeak* fullest_of(const std::vector<DevicePeak>& peaks) {
 std::vector<DevicePeak> peaks_of(const Report& report) {
   std::vector<DevicePeak> peaks;
   for (const RankSummary& summary : report.traces) {
-    const auto rank = summary.facts.rank;
     for (const MemoryPeak& peak : summary.memory) {
       // In a job with GPUs, the little that is allocated on the host tells nothing.
       if (!peak.is_gpu && !summary.gpus.empty() && peak.allocated_bytes < kLittle) continue;
-      peaks.push_back({&peak,
-                       rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "",
-                       share_of_gpu(summary, peak)});
+      peaks.push_back({&peak, of_rank(report, summary), share_of_gpu(summary, peak)});
     }
   }
   return peaks;
@@ -67,15 +64,11 @@ void write_gpus(TextPage& page) {
       .right("Tensor Cores", 16, Hue::kDim)
       .end_line();
   for (const RankSummary& summary : traces) {
-    const auto rank = summary.facts.rank;
     for (const GpuUse& gpu : summary.gpus) {
       if (shown == page.shown(count)) break;
       ++shown;
       page.canvas.left("  ")
-          .left(fmt::format(
-                    "GPU {}{}", gpu.device,
-                    rank && page.report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : ""),
-                24)
+          .left(fmt::format("GPU {}{}", gpu.device, of_rank(page.report, summary)), 24)
           .right(format_percent(gpu.utilization), 9)
           .right(share(gpu.sm_efficiency), 16)
           .right(share(gpu.occupancy), 13)

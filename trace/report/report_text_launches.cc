@@ -35,12 +35,7 @@ void write_launches(TextPage& page) {
   for (const RankSummary& summary : page.report.traces) {
     if (!summary.launches) continue;
     const LaunchStatistics& launches = *summary.launches;
-    const auto rank = summary.facts.rank;
-    page.canvas
-        .left(
-            "LAUNCHES" + (rank && page.report.traces.size() > 1 ? fmt::format(" of rank {}", *rank)
-                                                                : std::string()),
-            26, Hue::kBold)
+    page.canvas.left("LAUNCHES" + of_rank(page.report, summary), 26, Hue::kBold)
         .left(fmt::format("{} of GPU work by {}, {} of graphs", format_count(launches.count),
                           format_plural(launches.calls, "call"),
                           format_count(launches.graph_launches)))

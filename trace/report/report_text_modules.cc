@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/format.h"
@@ -14,9 +15,8 @@ constexpr size_t kModuleColumns = 33;
 std::vector<size_t> heaviest(const ModuleRows& modules, size_t count) {
   std::vector<size_t> order(modules.rows.size() - 1);
   for (size_t i = 0; i < order.size(); ++i) order[i] = i + 1;
-  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-    return modules.time_ns(modules.rows[left].self) > modules.time_ns(modules.rows[right].self);
-  });
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](size_t i) { return modules.time_ns(modules.rows[i].self); });
   order.resize(count);
   std::set<size_t> rows;
   for (size_t row : order) {
@@ -66,12 +66,7 @@ void write_modules(TextPage& page) {
   for (const size_t row : heaviest(modules, page.shown(rows))) {
     write_module(page, modules, modules.rows[row], all_ns);
   }
-  for (const std::string& note : module_notes(modules)) {
-    for (const std::string& line : wrapped(note, 78)) {
-      page.canvas.left("  ").left(line, 0, Hue::kDim).end_line();
-    }
-  }
-  page.canvas.end_line();
+  page.canvas.notes(module_notes(modules)).end_line();
 }
 
 }  // namespace redline::trace

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <span>
 
@@ -14,11 +15,6 @@ namespace {
 // The rank that the advice is about.
 const RankSummary& advised_rank(const Report& report) {
   return report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
-}
-
-std::string of_rank(const Report& report, const RankSummary& summary) {
-  const auto rank = summary.facts.rank;
-  return rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "";
 }
 
 bool is_device_part(BreakdownPart kind) { return kind <= BreakdownPart::kMemset; }
@@ -46,9 +42,7 @@ std::vector<std::string> path_names(const RankSummary& summary, std::span<const 
 std::string classes_of(const CriticalPath& path, int64_t step_ns) {
   std::vector<size_t> order(kStepPartCount);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-    return path.mean_ns[left] > path.mean_ns[right];
-  });
+  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return path.mean_ns[i]; });
   std::string text;
   for (const size_t i : order) {
     if (100 * path.mean_ns[i] < step_ns) break;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -22,9 +23,7 @@ std::vector<size_t> shown_ranks(const TextPage& page, const std::vector<RankTime
   std::vector<size_t> order(times.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (page.shown(order.size()) == order.size()) return order;
-  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-    return times[left].own_work_ns > times[right].own_work_ns;
-  });
+  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return times[i].own_work_ns; });
   order.resize(page.shown(order.size()));
   return order;
 }

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "base/format.h"
 #include "trace/report/report_roofline.h"
 #include "trace/report/report_text_page.h"
@@ -34,12 +32,7 @@ void write_roofline(TextPage& page) {
       .right("lost", 9, Hue::kDim)
       .end_line();
   for (size_t i = 0; i < page.shown(rows.size()); ++i) write_roofline_row(page, rows[i]);
-  for (const std::string& note : roofline_notes(page.report)) {
-    for (const std::string& line : wrapped(note, 78)) {
-      page.canvas.left("  ").left(line, 0, Hue::kDim).end_line();
-    }
-  }
-  page.canvas.end_line();
+  page.canvas.notes(roofline_notes(page.report)).end_line();
 }
 
 }  // namespace redline::trace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 
 #include "base/format.h"
@@ -69,7 +70,6 @@ class RunPage {
   // The rate over the steps, from nothing to the fastest.
   void write_curve() {
     constexpr size_t kColumns = 60;
-    constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     const auto& points = verdict_.points;
     if (points.size() < 8) return;
     double most = 0;
@@ -81,7 +81,7 @@ class RunPage {
       double sum = 0;
       for (size_t at = from; at < to; ++at) sum += points[at].steps_per_s;
       const double height = sum / static_cast<double>(to - from) / most * 7.999;
-      curve += kHeights[static_cast<size_t>(std::clamp(height, 0.0, 7.0))];
+      curve += kColumnHeights[static_cast<size_t>(std::clamp(height, 0.0, 7.0))];
     }
     canvas_.left("  ").left(curve, kColumns, Hue::kBlue).left("  steps/s", 0, Hue::kDim).end_line();
   }
@@ -166,8 +166,7 @@ class RunPage {
     std::iota(order.begin(), order.end(), size_t{0});
     const auto own = [&](size_t i) { return ranks[i].own_ns.value_or(ranks[i].step_ns); };
     if (ranks.size() > scope_.top) {  // then those that the others wait for
-      std::stable_sort(order.begin(), order.end(),
-                       [&](size_t left, size_t right) { return own(left) > own(right); });
+      std::ranges::stable_sort(order, std::greater(), own);
       order.resize(scope_.top);
     }
     canvas_.left(fmt::format("RANKS ({} of {})", order.size(), ranks.size()), 26, Hue::kBold)

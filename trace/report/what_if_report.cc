@@ -48,12 +48,7 @@ std::string what_if_text(const std::string& path, std::span<const WhatIfKnob> kn
       .left(gain_text(prediction))
       .end_line()
       .end_line();
-  for (const std::string& note : prediction.notes) {
-    for (const std::string& line : wrapped(note, kTerminalColumns - 2)) {
-      canvas.left("  ").left(line, 0, Hue::kDim).end_line();
-    }
-  }
-  return canvas.take();
+  return canvas.notes(prediction.notes).take();
 }
 
 std::string what_if_json(const std::string& path, std::span<const WhatIfKnob> knobs,

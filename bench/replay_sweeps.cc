@@ -24,7 +24,7 @@
 #include <stdexcept>
 
 #include "tuner/search/plan.h"
-#include "tuner/search/synthetic_machine.h"
+#include "tuner/search/testing_machine.h"
 
 namespace redline::tuner {
 namespace {

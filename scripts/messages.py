@@ -23,7 +23,7 @@ HOLE = re.compile(r"\{\{|\}\}|\{[^{}]*\}|%[-0-9.]*(?:l|ll|z)?[sdufgxc]|%%")
 RETURNED = ("tuner/trial/", "tuner/space/", "tuner/command/", "profiler/request/", "profiler/cupti/cupti_source.cc",
             "cli/run.cc")
 RETURN = r"\breturn (?=\"|fmt::format\()"
-LEFT_OUT = ("tuner/search/synthetic_machine.h", "viewer/models/testing_study.h", "trace/report/report_text.cc",
+LEFT_OUT = ("tuner/search/testing_machine.h", "viewer/models/testing_study.h", "trace/report/report_text.cc",
             "tuner/command/dry_run.cc")
 PYTHON_CALLS = {"RecorderError", "ValueError", "TypeError", "NotImplementedError", "RuntimeError", "warn", "tell", "add",
                 "note", "say"}

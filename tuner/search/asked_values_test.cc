@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tuner/search/plan.h"
-#include "tuner/search/synthetic_machine.h"
 #include "tuner/search/testing_history.h"
+#include "tuner/search/testing_machine.h"
 
 namespace redline::tuner {
 namespace {

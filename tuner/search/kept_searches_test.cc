@@ -16,7 +16,7 @@
 #include "tuner/search/estimate.h"
 #include "tuner/search/outlook.h"
 #include "tuner/search/plan.h"
-#include "tuner/search/synthetic_machine.h"
+#include "tuner/search/testing_machine.h"
 #include "tuner/search/trial_time.h"
 
 namespace redline::tuner {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "tuner/search/plan.h"
-#include "tuner/search/synthetic_machine.h"
+#include "tuner/search/testing_machine.h"
 
 namespace redline::tuner {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tuner/search/synthetic_machine.h"
 #include "tuner/search/testing_history.h"
+#include "tuner/search/testing_machine.h"
 
 namespace redline::tuner {
 namespace {

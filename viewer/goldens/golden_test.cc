@@ -29,8 +29,8 @@
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/run_page.h"
 #include "viewer/widgets/step_bars.h"
+#include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/tuning_page.h"
-#include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
 namespace {

@@ -8,8 +8,8 @@
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/chart_view.h"
 #include "viewer/widgets/overview_strip.h"
+#include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/track_column.h"
-#include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
 namespace {

@@ -3,7 +3,7 @@
 #include <QTableWidget>
 
 #include "viewer/widgets/panes.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

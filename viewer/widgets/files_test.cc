@@ -10,7 +10,7 @@
 
 #include "viewer/models/view_file.h"
 #include "viewer/widgets/tables_pane.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <QSignalSpy>
 
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "viewer/widgets/contrast.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

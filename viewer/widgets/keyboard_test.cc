@@ -5,7 +5,7 @@
 
 #include "viewer/widgets/legend.h"
 #include "viewer/widgets/panes.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

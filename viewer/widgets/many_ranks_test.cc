@@ -4,8 +4,8 @@
 
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/find_pane.h"
+#include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/track_column.h"
-#include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "tests/paths.h"
 #include "tests/training_run.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

@@ -5,7 +5,7 @@
 #include <QSignalSpy>
 
 #include "viewer/widgets/panes.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

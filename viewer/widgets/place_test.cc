@@ -2,7 +2,7 @@
 
 #include <QMenu>
 
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

@@ -7,8 +7,8 @@
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/tables_pane.h"
+#include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/tuning_page.h"
-#include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
 namespace {

@@ -3,7 +3,7 @@
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "viewer/widgets/tables_pane.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

@@ -4,7 +4,7 @@
 #include <QSignalSpy>
 
 #include "viewer/models/testing_run.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

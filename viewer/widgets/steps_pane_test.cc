@@ -4,7 +4,7 @@
 
 #include "viewer/widgets/panes.h"
 #include "viewer/widgets/step_bars.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

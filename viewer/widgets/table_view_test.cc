@@ -7,7 +7,7 @@
 #include <QScrollBar>
 #include <QSignalSpy>
 
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/chart_view.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

@@ -4,7 +4,7 @@
 #include <QPointer>
 
 #include "viewer/widgets/popups.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

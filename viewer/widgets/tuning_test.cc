@@ -4,8 +4,8 @@
 #include <QTemporaryDir>
 
 #include "viewer/models/testing_study.h"
+#include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/tuning_page.h"
-#include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
 namespace {

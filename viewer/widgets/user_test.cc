@@ -15,8 +15,8 @@
 #include "viewer/models/format.h"
 #include "viewer/widgets/overview_strip.h"
 #include "viewer/widgets/screenshot.h"
+#include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/user_settings.h"
-#include "viewer/widgets/window_fixture.h"
 
 namespace redline::viewer {
 namespace {

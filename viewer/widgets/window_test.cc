@@ -11,7 +11,7 @@
 
 #include "tests/paths.h"
 #include "viewer/widgets/tables_pane.h"
-#include "viewer/widgets/window_fixture.h"
+#include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {

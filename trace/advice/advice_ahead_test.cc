@@ -9,12 +9,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::advice_on;
-using redline::testing::kMs;
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::only;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::HasSubstr;
 
 // Three steps of four batches and twelve collectives, of 5 ms on the GPU and of 2 ms on the host.

@@ -10,17 +10,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::advice_on;
-using redline::testing::gpu;
-using redline::testing::gpu_step;
-using redline::testing::HasRule;
-using redline::testing::holding;
-using redline::testing::kMs;
-using redline::testing::kUs;
-using redline::testing::launches;
-using redline::testing::on_stream;
-using redline::testing::only;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -324,7 +314,7 @@ TEST(AdviceGpu, DeviceMemoryFull) {
   EXPECT_THAT(advice_on(reserving(60 * kMs, 800)), Not(HasRule("device_memory_full")));
 }
 
-TraceText allocating(std::vector<int> in_steps) {
+TraceText allocating_in(const std::vector<int>& steps) {
   TraceText text;
   for (int i = 0; i < 3; ++i) {
     const auto id = static_cast<uint32_t>(i + 1);
@@ -332,7 +322,7 @@ TraceText allocating(std::vector<int> in_steps) {
     text.step(i, begin_ns, begin_ns + 100 * kMs);
     text.runtime("cudaLaunchKernel", begin_ns, begin_ns + kUs, id);
     text.kernel("k", begin_ns + kUs, begin_ns + 60 * kMs, on_stream(7, id));
-    for (const int step : in_steps) {
+    for (const int step : steps) {
       if (step == i) text.runtime("cudaFree", begin_ns + 60 * kMs, begin_ns + 90 * kMs);
     }
   }
@@ -340,10 +330,11 @@ TraceText allocating(std::vector<int> in_steps) {
 }
 
 TEST(AdviceGpu, AllocatorRetries) {
-  const auto findings = advice_on(allocating({0, 1, 2}));
+  const auto findings = advice_on(allocating_in({0, 1, 2}));
   EXPECT_NEAR(*only(findings, "allocator_retries").estimated_speedup, 100 / 70.0, 0.001);
-  EXPECT_THAT(advice_on(allocating({0})), Not(HasRule("allocator_retries"))) << "the cache grows";
-  EXPECT_THAT(advice_on(allocating({})), Not(HasRule("allocator_retries")));
+  EXPECT_THAT(advice_on(allocating_in({0})), Not(HasRule("allocator_retries")))
+      << "the cache grows";
+  EXPECT_THAT(advice_on(allocating_in({})), Not(HasRule("allocator_retries")));
 }
 
 TEST(AdviceGpu, AllocatorRetriesAfterOutOfMemory) {

@@ -13,16 +13,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::advice_on;
-using redline::testing::gpu;
-using redline::testing::HasRule;
-using redline::testing::holding;
-using redline::testing::kMs;
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::only;
-using redline::testing::said;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

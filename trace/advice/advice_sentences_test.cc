@@ -12,31 +12,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::accumulating;
-using redline::testing::advice_on;
-using redline::testing::allocating;
-using redline::testing::copying;
-using redline::testing::first_step;
-using redline::testing::gloo;
-using redline::testing::gpu;
-using redline::testing::gpu_step;
-using redline::testing::kMs;
-using redline::testing::kMulti;
-using redline::testing::kReduce;
-using redline::testing::kSingle;
-using redline::testing::kUs;
-using redline::testing::launches;
-using redline::testing::memory;
-using redline::testing::on_stream;
-using redline::testing::one_step;
-using redline::testing::operators;
-using redline::testing::optimizer;
-using redline::testing::said;
-using redline::testing::second_gpu;
-using redline::testing::set_up;
-using redline::testing::stalls;
-using redline::testing::throttled;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 TraceText collectives(const std::vector<std::pair<const char*, int64_t>>& kernels) {
   TraceText text = gpu_step(10 * kMs);

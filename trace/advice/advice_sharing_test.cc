@@ -11,9 +11,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::kMs;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

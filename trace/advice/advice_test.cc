@@ -13,18 +13,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::advice_on;
-using redline::testing::gpu;
-using redline::testing::gpu_step;
-using redline::testing::HasRule;
-using redline::testing::kMs;
-using redline::testing::kMulti;
-using redline::testing::kSingle;
-using redline::testing::kUs;
-using redline::testing::launches;
-using redline::testing::one_step;
-using redline::testing::only;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Field;

@@ -13,10 +13,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::on_stream;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 TEST(Steps, EndWithTheirLastKernel) {
   const Analysis analysis = analysis_of(TraceText()

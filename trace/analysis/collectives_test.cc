@@ -7,9 +7,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::on_stream;
-using redline::testing::parsed;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 struct Found {
   std::shared_ptr<const Trace> trace;

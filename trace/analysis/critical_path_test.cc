@@ -15,10 +15,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::ElementsAre;
 
 // The parts of the path from its begin to its end, as "class name length". Neighbours of the same

@@ -11,8 +11,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using Span = std::tuple<int64_t, int64_t, DeviceState>;
 
 class DeviceStates : public ::testing::Test {

@@ -27,9 +27,7 @@ namespace redline::trace {
 namespace {
 
 using nlohmann::json;
-using redline::testing::parsed;
-using redline::testing::RandomRank;
-using redline::testing::Sums;
+using namespace redline::testing;
 
 void add_findings(Sums& sums, const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {

@@ -24,8 +24,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::kUs;
-using redline::testing::TrainingRun;
+using namespace redline::testing;
 using ::testing::ElementsAre;
 
 constexpr double kGemmUs = 2000, kSlowGemmUs = 2900;

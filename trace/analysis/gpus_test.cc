@@ -14,10 +14,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::HasRule;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::Not;
 
 TEST(TensorCores, AreToldByTheNamesOfKernels) {

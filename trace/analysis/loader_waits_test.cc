@@ -8,9 +8,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 constexpr const char* kLoader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
 constexpr const char* kAnnotation = "user_annotation";

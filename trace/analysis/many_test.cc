@@ -12,9 +12,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 // Computes the analysis and all findings.
 Analysis analyzed(const TraceText& text) {

@@ -11,8 +11,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 struct Memory {
   int64_t time_us = 0;

@@ -13,11 +13,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 const Row kBackwardThread = {.tid = "2"};
 constexpr const char* kNode = "autograd::engine::evaluate_function: ";

@@ -9,10 +9,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::on_stream;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 std::optional<PhaseTimes> phases_of(const TraceText& text) { return analysis_of(text).phases; }
 

@@ -22,10 +22,7 @@ namespace redline::trace {
 namespace {
 
 using nlohmann::json;
-using redline::testing::kMs;
-using redline::testing::parsed;
-using redline::testing::RandomRank;
-using redline::testing::Recorded;
+using namespace redline::testing;
 
 constexpr uint64_t kSeeds = 25;
 

@@ -16,9 +16,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::kMs;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 // Synthetic ranks of a job. They enter each all-reduce at their own times, leave it together except
 // for some jitter, and write times of their own clocks.

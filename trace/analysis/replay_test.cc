@@ -14,11 +14,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::ElementsAre;
 
 // The steps in us if slices of these names take `factor` of their time.

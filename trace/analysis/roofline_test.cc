@@ -13,9 +13,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 // A product of 1000 x 1000 x 1000 in 16 bits: 2e9 operations, 6e6 bytes.
 std::string product_inputs(const char* rows) {

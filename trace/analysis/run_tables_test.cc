@@ -7,11 +7,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::kMs;
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 // RCCL's kernels have one name for all that they do.
 TraceText of_generic_kernels(int rank) {

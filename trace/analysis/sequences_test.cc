@@ -10,8 +10,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 

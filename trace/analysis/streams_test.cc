@@ -8,9 +8,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 TEST(Launches, OneGraphLaunchStartsManyKernels) {
   const auto launches = analysis_of(TraceText()

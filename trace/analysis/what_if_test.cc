@@ -9,12 +9,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::kMs;
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
-using redline::testing::TrainingRun;
+using namespace redline::testing;
 using ::testing::HasSubstr;
 
 WhatIfKnob knob(const std::string& text) {

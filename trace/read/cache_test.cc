@@ -18,11 +18,7 @@ namespace redline::trace {
 namespace {
 
 namespace fs = std::filesystem;
-using redline::testing::expect_equal;
-using redline::testing::gzip;
-using redline::testing::Lines;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 std::string small_text(const std::string& kernel = "gemm") {
   return TraceText()

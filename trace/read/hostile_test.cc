@@ -16,12 +16,9 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::gzip;
+using namespace redline::testing;
 
 namespace fs = std::filesystem;
-using redline::testing::issues_of;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 

@@ -7,8 +7,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::issues_of;
-using redline::testing::parsed;
+using namespace redline::testing;
 
 std::string slice(const std::string& members, const std::string& base = "0") {
   return fmt::format(R"({{"baseTimeNanoseconds": {}, "traceEvents": [{{"ph": "X", "name": "a",

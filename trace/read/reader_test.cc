@@ -16,11 +16,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::issues_of;
-using redline::testing::on_stream;
-using redline::testing::parsed;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -22,14 +22,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::counters_of;
-using redline::testing::flows_of;
-using redline::testing::instants_of;
-using redline::testing::issues_of;
-using redline::testing::Lines;
-using redline::testing::parsed;
-using redline::testing::slices_of;
-using redline::testing::tracks_of;
+using namespace redline::testing;
 
 /// Writes random events in random forms, and remembers what they mean.
 class RandomTrace {

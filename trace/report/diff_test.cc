@@ -17,9 +17,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::kMs;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::ContainsRegex;

@@ -15,8 +15,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -17,9 +17,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::on_stream;
-using redline::testing::Row;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

@@ -10,10 +10,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::analysis_of;
-using redline::testing::kUs;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -10,11 +10,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::Job;
-using redline::testing::judge;
-using redline::testing::logs_of;
-using redline::testing::only;
-using redline::testing::Own;
+using namespace redline::testing;
 
 /// Who has the cores of a rank's host.
 struct Cores {

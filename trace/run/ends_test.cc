@@ -10,9 +10,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::judge;
-using redline::testing::logs_of;
-using redline::testing::only;
+using namespace redline::testing;
 
 TEST(RunVerdict, ARankWhoseProcessIsNoMoreNeedsNoLongSilence) {
   std::vector<StepLog> logs = logs_of({.ranks = 2});

@@ -13,12 +13,7 @@
 namespace redline::trace {
 namespace {
 
-using redline::testing::Job;
-using redline::testing::judge;
-using redline::testing::kFirstStepBegin;
-using redline::testing::logs_of;
-using redline::testing::only;
-using redline::testing::Own;
+using namespace redline::testing;
 
 TEST(RunVerdict, HealthyRunsHaveNoFinding) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {

@@ -19,8 +19,7 @@ namespace redline::trace {
 namespace {
 
 namespace fs = std::filesystem;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

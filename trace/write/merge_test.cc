@@ -20,8 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using redline::testing::on_stream;
-using redline::testing::TraceText;
+using namespace redline::testing;
 
 using Traces = std::vector<std::shared_ptr<const Trace>>;
 

@@ -19,17 +19,7 @@ namespace redline::trace {
 namespace {
 
 namespace fs = std::filesystem;
-using redline::testing::counters_of;
-using redline::testing::expect_equal;
-using redline::testing::first_difference;
-using redline::testing::flows_of;
-using redline::testing::instants_of;
-using redline::testing::on_stream;
-using redline::testing::parsed;
-using redline::testing::slices_of;
-using redline::testing::string_of;
-using redline::testing::TraceText;
-using redline::testing::tracks_of;
+using namespace redline::testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

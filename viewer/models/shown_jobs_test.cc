@@ -22,8 +22,7 @@
 namespace redline::viewer {
 namespace {
 
-using redline::testing::RandomRank;
-using redline::testing::Sums;
+using namespace redline::testing;
 
 /// A job with lanes of many slices, and with a stream that has a name.
 Session long_job(uint64_t seed) {

@@ -1,10 +1,12 @@
 """Finds how many samples a batch holds: from the loader, or from the batch size that the command was given. A tensor's
 shape alone does not tell, because the first dimension may be time."""
 
+import collections
 import os
 
 import torch
 from torch import nn
+from torch.utils.data.dataloader import _DatasetKind
 
 MOST_TENSORS = 8
 _TOKEN_TYPES = (torch.int64, torch.int32)
@@ -16,6 +18,11 @@ def made_by(batch_sampler):
     without end, which it holds as `sampler`: timm's and ultralytics' _RepeatSampler do."""
     sizes = (getattr(sampler, "batch_size", None) for sampler in (batch_sampler, getattr(batch_sampler, "sampler", None)))
     return next((size for size in sizes if isinstance(size, int)), None)
+
+
+def batch_size_of(loader):
+    """None if nothing tells it: what torch's iterators read may be no DataLoader (fastai makes its batches itself)."""
+    return getattr(loader, "batch_size", None) or made_by(getattr(loader, "batch_sampler", None))
 
 
 def given_batch_size():
@@ -59,6 +66,32 @@ def shapes_text(batch):
     """The shape of the first tensor as words for a sentence, such as "35 x 20"."""
     first = next(_tensors(batch, DEEPEST_NEST), None)
     return "no tensor" if first is None else " x ".join(map(str, first.shape)) or "a scalar"
+
+
+class BatchCounter:
+    """Tells how many samples each batch of an iterator holds, which is how many its sampler asked for."""
+
+    def __init__(self, loader):
+        size = batch_size_of(loader)
+        stream = loader._dataset_kind == _DatasetKind.Iterable
+        self.stream = StreamBatches(size) if stream and size else None
+        self.asked_for = None if stream else collections.deque()
+        self.pass_through = None
+
+    def asked(self, sampler_iterator, index):
+        if self.asked_for is None:
+            return
+        if sampler_iterator is not self.pass_through:  # with persistent workers, an iterator serves several epochs
+            self.pass_through = sampler_iterator
+            self.asked_for.clear()
+        self.asked_for.append(len(index) if isinstance(index, (list, tuple, torch.Tensor)) else None)
+
+    def samples_in(self, batch):
+        """The number of samples, or None if nothing tells it."""
+        if self.stream is not None:
+            return self.stream.samples_in(batch)
+        known = self.asked_for.popleft() if self.asked_for else None
+        return samples_by_shape(batch, given_batch_size()) if known is None else known
 
 
 class StreamBatches:

@@ -8,7 +8,6 @@ that were made at the same line of the script as one that has trained, and not w
 In a job that trains nothing, the knobs are for every loader that is read.
 """
 
-import collections
 import functools
 import inspect
 import sys
@@ -25,10 +24,10 @@ from torch.utils.data import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from redline._after_import import after_import
-from redline._batch_samples import StreamBatches, given_batch_size, made_by, samples_by_shape, shapes_text
+from redline._batch_samples import BatchCounter, batch_size_of, shapes_text
 from redline._dispatched_batches import is_read_to_be_dispatched, watch_dispatchers
 from redline._knob_values import at_least, on_or_off
 
@@ -84,11 +83,6 @@ def samples_an_epoch(loader):
         return len(loader.sampler if sampler is None else sampler)
     except Exception:  # streams have no length, and a script's own sampler may raise anything
         return None
-
-
-def batch_size_of(loader):
-    """None if nothing tells it: what torch's iterators read may be no DataLoader (fastai makes its batches itself)."""
-    return getattr(loader, "batch_size", None) or made_by(getattr(loader, "batch_sampler", None))
 
 
 def _use(training, made=None):
@@ -311,32 +305,6 @@ class LoaderKnobs:
         if self.reporter is not None:
             _BaseDataLoaderIter._next_index = next_index
         watch_dispatchers()
-
-
-class BatchCounter:
-    """Tells how many samples each batch of an iterator holds, which is how many its sampler asked for."""
-
-    def __init__(self, loader):
-        size = batch_size_of(loader)
-        stream = loader._dataset_kind == _DatasetKind.Iterable
-        self.stream = StreamBatches(size) if stream and size else None
-        self.asked_for = None if stream else collections.deque()
-        self.pass_through = None
-
-    def asked(self, sampler_iterator, index):
-        if self.asked_for is None:
-            return
-        if sampler_iterator is not self.pass_through:  # with persistent workers, an iterator serves several epochs
-            self.pass_through = sampler_iterator
-            self.asked_for.clear()
-        self.asked_for.append(len(index) if isinstance(index, (list, tuple, torch.Tensor)) else None)
-
-    def samples_in(self, batch):
-        """The number of samples, or None if nothing tells it."""
-        if self.stream is not None:
-            return self.stream.samples_in(batch)
-        known = self.asked_for.popleft() if self.asked_for else None
-        return samples_by_shape(batch, given_batch_size()) if known is None else known
 
 
 def _knobs_of(loader):

@@ -24,13 +24,12 @@ from torch.utils.data import (BatchSampler, DistributedSampler, RandomSampler, S
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from redline._after_import import after_import
-from redline._batch_samples import ids_in, reads_sequences
+from redline._batch_samples import BatchCounter, ids_in, reads_sequences
 from redline._compilation_time import CompilationTime
 from redline._data_parallel import watch_data_parallel
 from redline._dispatched_batches import watch_dispatchers
 from redline._hang_table import end_watch, note_out_of_memory, watch_for_hangs
 from redline._library import core_path
-from redline._loader_knobs import BatchCounter
 from redline._memory_errors import MemoryErrors
 from redline._optimizer_steps import hook_optimizers
 from redline._outermost import is_model, models

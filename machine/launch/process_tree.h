@@ -8,8 +8,7 @@
 //      because it is the subreaper of all;
 //   3. its environment has the command's mark, which a double fork inherits;
 //   4. a resource limit has the command's mark: for a process that was orphaned between two looks
-//   and
-//      cleared its environment.
+//      and cleared its environment.
 // Never by its name: the user may run the same program beside it.
 #pragma once
 

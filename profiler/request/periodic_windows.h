@@ -18,8 +18,8 @@ namespace redline::launch {
 /// its own. The traces of a window lie in a folder of their own, DIRECTORY/2026-11-23T07-10-00Z.
 ///
 /// The job loses at most 0.1 % of its time: if a window takes long, the next one comes later; if no
-/// step begins within some seconds, there is none this time. The
-/// disk does not fill up: all windows of the last hour stay, and the first of each hour before.
+/// step begins within some seconds, there is none this time. The disk does not fill up: all windows
+/// of the last hour stay, and the first of each hour before.
 class PeriodicWindows {
  public:
   /// `directory` is absolute. Nothing happens before the first interval is over, nor if the system

@@ -25,8 +25,8 @@ CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads
 
 
 class Gradients:
-    """Of these parameters, as they are now; to tell whether the script has cleared or changed them, the first one is
-    looked at, with `values` also at its sum: what a script does to `gradient.data` has no version."""
+    """The gradients of these parameters, as they are now. To see later whether the script has cleared or changed
+    them, it keeps the first one's version and, with `values`, its sum: a change of `gradient.data` has no version."""
 
     def __init__(self, parameters, values):
         first = next((parameter for parameter in parameters if parameter.grad is not None), None)

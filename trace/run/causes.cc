@@ -151,6 +151,78 @@ std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
   return Growth{on_device, grown, grown / (times.back() - times.front()) * 3600e9};
 }
 
+/// The part of the run that `stalls` lost, as if it were the loss of each rank.
+double stalled_share(const RankRuns& ranks, const Stalls& stalls) {
+  return stalls.lost_ns / (total_ns(ranks) / static_cast<double>(ranks.size()));
+}
+
+void tell_stalls(RunFinding& finding, const Stalls& stalls, size_t rank_count) {
+  finding.count = std::ssize(stalls.steps);
+  finding.period = period_of(stalls.steps);
+  finding.typical_ns = stalls.lost_ns / static_cast<double>(finding.count);
+  if (stalls.ranks.size() == 1 && rank_count > 1) {
+    finding.ranks.assign(stalls.ranks.begin(), stalls.ranks.end());
+  }
+}
+
+/// Slow steps that no part explains.
+std::optional<RunFinding> find_unexplained_stalls(const RankRuns& ranks, const Stalls& stalls) {
+  const double stalled = stalled_share(ranks, stalls);
+  if (stalled < kLeastStalled) return std::nullopt;
+  RunFinding finding;
+  finding.cause = RunCause::kSlowSteps;
+  finding.lost_share = std::min(1.0, stalled);
+  tell_stalls(finding, stalls, ranks.size());
+  return finding;
+}
+
+/// The rank with the largest share of its time in `part`, and that share.
+std::pair<const RankRun*, double> longest_in(const RankRuns& ranks, size_t part) {
+  std::pair<const RankRun*, double> longest = {&ranks.front(), 0};
+  for (const RankRun& rank : ranks) {
+    const double own = seen_sum(rank, part) / std::max(rank.all.length_ns, 1.0);
+    if (own > longest.second) longest = {&rank, own};
+  }
+  return longest;
+}
+
+/// The time that one part of the log takes, or what its slow steps lose.
+std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, const Stalls& stalls) {
+  RunFinding finding;
+  finding.part = static_cast<LogPart>(part);
+  const auto [longest, most] = longest_in(ranks, part);
+  // If one rank saves or evaluates, the others wait, so the run loses the time of the rank that
+  // takes longest.
+  double share = most;
+  if (finding.part == LogPart::kCommunicationWait) {
+    const double all_ns = total_ns(ranks);
+    share = 0;
+    for (const RankRun& rank : ranks) share += seen_sum(rank, part) / all_ns;
+    share = std::max(0.0, share - waits_for_pauses_ns(ranks) / all_ns);
+  }
+  const double stalled = stalled_share(ranks, stalls);
+  const bool is_work = kWorthy[part] > 1;
+  // One long collection in a short run says nothing of an hour, nor does that of what the imports
+  // made, in the warm-up.
+  const bool is_single = finding.part == LogPart::kGarbageCollection &&
+                         ((stalls.steps.size() == 1 && stalled >= 0.5 * share) ||
+                          (stalls.steps.empty() && later_share(ranks, part) < kWorthy[part]));
+  const bool is_worthy = share >= kWorthy[part] && !is_single;
+  const double least = is_work ? kLeastStalled : kWorthy[part];
+  if (!is_worthy && (stalled < least || is_single)) return std::nullopt;
+  finding.cause = is_work ? RunCause::kSlowSteps : RunCause::kPart;
+  finding.share = is_work ? 0 : share;
+  finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
+  if (const Pauses& pauses = longest->pauses[part]; is_worthy && pauses.count > 0) {
+    finding.period = pauses.period;
+    finding.typical_ns = pauses.sum_ns / static_cast<double>(pauses.count);
+    finding.count = std::llround(seen_sum(*longest, part) / finding.typical_ns);
+  } else if (stalled >= kLeastStalled / 4) {
+    tell_stalls(finding, stalls, ranks.size());
+  }
+  return finding;
+}
+
 }  // namespace
 
 bool all_see(const RankRuns& ranks, LogPart part) {
@@ -182,61 +254,13 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
     own.lost_ns += static_cast<double>(step.excess_ns);
     own.ranks.insert(step.rank);
   }
-  const double all_ns = total_ns(ranks), run_ns = all_ns / static_cast<double>(ranks.size());
   std::vector<RunFinding> findings;
-  for (size_t part = 0; part <= kLogParts; ++part) {
+  for (size_t part = 0; part < kLogParts; ++part) {
     if (static_cast<LogPart>(part) == LogPart::kCompile) continue;  // find_warm_up() looks at it
-    RunFinding finding;
-    finding.cause = part == kLogParts ? RunCause::kSlowSteps : RunCause::kPart;
-    if (part < kLogParts) {
-      finding.part = static_cast<LogPart>(part);
-      for (const RankRun& rank : ranks) finding.share += seen_sum(rank, part) / all_ns;
-    }
-    if (finding.part == LogPart::kCommunicationWait) {
-      finding.share = std::max(0.0, finding.share - waits_for_pauses_ns(ranks) / all_ns);
-    }
-    // If one rank saves or evaluates, the others wait, so the run loses the time of the rank that
-    // takes longest.
-    double most = 0;
-    const RankRun* longest = &ranks.front();
-    if (part < kLogParts) {
-      for (const RankRun& rank : ranks) {
-        const double own = seen_sum(rank, part) / std::max(rank.all.length_ns, 1.0);
-        if (own > most) longest = &rank;
-        most = std::max(most, own);
-      }
-    }
-    const bool is_own =
-        part < kLogParts && static_cast<LogPart>(part) != LogPart::kCommunicationWait;
-    const double share = is_own ? most : finding.share;
-    const double stalled = stalls[part].lost_ns / run_ns;
-    const bool is_work = part < kLogParts && kWorthy[part] > 1;
-    // One long collection in a short run says nothing of an hour, nor does that of what the imports
-    // made, in the warm-up.
-    const bool is_single =
-        static_cast<LogPart>(part) == LogPart::kGarbageCollection &&
-        ((stalls[part].steps.size() == 1 && stalled >= 0.5 * share) ||
-         (stalls[part].steps.empty() && later_share(ranks, part) < kWorthy[part]));
-    const bool is_worthy = part < kLogParts && share >= kWorthy[part] && !is_single;
-    const double least = part == kLogParts || is_work ? kLeastStalled : kWorthy[part];
-    if (!is_worthy && (stalled < least || is_single)) continue;
-    if (is_work) finding.cause = RunCause::kSlowSteps;
-    finding.share = is_work ? 0 : share;
-    finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
-    if (is_worthy && longest->pauses[part].count > 0) {
-      const Pauses& pauses = longest->pauses[part];
-      finding.period = pauses.period;
-      finding.typical_ns = pauses.sum_ns / static_cast<double>(pauses.count);
-      finding.count = std::llround(seen_sum(*longest, part) / finding.typical_ns);
-    } else if (stalled >= kLeastStalled / 4) {
-      finding.count = std::ssize(stalls[part].steps);
-      finding.period = period_of(stalls[part].steps);
-      finding.typical_ns = stalls[part].lost_ns / static_cast<double>(finding.count);
-      if (stalls[part].ranks.size() == 1 && ranks.size() > 1) {
-        finding.ranks.assign(stalls[part].ranks.begin(), stalls[part].ranks.end());
-      }
-    }
-    findings.push_back(finding);
+    if (auto finding = find_part_loss(ranks, part, stalls[part])) findings.push_back(*finding);
+  }
+  if (auto finding = find_unexplained_stalls(ranks, stalls[kLogParts])) {
+    findings.push_back(*finding);
   }
   return findings;
 }

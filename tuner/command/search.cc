@@ -263,58 +263,47 @@ std::string why_not_to(const Options& options) {
   return "";
 }
 
-}  // namespace
-
-int run_search_command(const Options& given) {
-  Options options = given;
+/// Why no search can be made as it was asked for; empty if one can.
+std::string why_not_so(const Options& options) {
   if (const std::string why = why_no_energy(options); !why.empty()) {
-    return fail("--objective energy: " + why, kUsage);
+    return "--objective energy: " + why;
   }
   if (options.slurm && options.parallel > 1) {
-    return fail(
-        "--parallel: Slurm shares out its nodes itself. Start an autotune --resume in each "
-        "allocation; they share the study",
-        kUsage);
+    return "--parallel: Slurm shares out its nodes itself. Start an autotune --resume in each "
+           "allocation; they share the study";
   }
-  const auto shares = split_into_shares(detect_devices(), options.parallel);
-  if (!shares) return fail(shares.error(), kUsage);
-  const Machine machine = machine_of(shares->front(), detect_machine());
-  auto space = make_space(options.knobs, options.command, machine, options.global_batch);
-  if (!space) return fail(space.error(), kUsage);
-  if (!options.from_trace.empty()) {
-    const auto advised = advised_knobs(options.from_trace);
-    if (!advised) return fail(advised.error());
-    put_advised_first(*space, *advised, options.knobs.empty(), machine);
-  }
-  const auto strategy = make_strategy(options.strategy, *space,
-                                      {.machine = machine,
-                                       .memory_limit_bytes = options.memory_limit_bytes,
-                                       .has_memory_metric = !options.memory_metric_regex.empty(),
-                                       .longest_measurement = options.longest_measurement(),
-                                       .steps_a_trial = options.steps_a_trial(),
-                                       .time = options.budget.time,
-                                       .most_trials = options.budget.max_trials,
-                                       .seed = options.seed});
-  if (options.dry_run) {
-    put(stdout, dry_run_text(options, *space, *strategy, machine, *shares));
-    return std::ferror(stdout) ? fail("stdout: the output could not be written") : kDone;
-  }
+  return "";
+}
 
-  const StudyIdentity identity = {
-      .command = options.command,
-      .space = space->signature(),
-      .memory_limit_bytes = options.memory_limit_bytes,
-      .metric_regex = options.metric_regex,
-      .memory_metric_regex = options.memory_metric_regex,
-      .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
-      .share = share_text(*shares)};
-  options = with_own_study(std::move(options), identity);
-  if (const std::string why = why_not_to(options); !why.empty()) return fail(why, kUsage);
-  catch_signals();
-  if (const auto warning = foreign_writer(options.study))
+SearchSettings settings_of(const Options& options, const Machine& machine) {
+  return {.machine = machine,
+          .memory_limit_bytes = options.memory_limit_bytes,
+          .has_memory_metric = !options.memory_metric_regex.empty(),
+          .longest_measurement = options.longest_measurement(),
+          .steps_a_trial = options.steps_a_trial(),
+          .time = options.budget.time,
+          .most_trials = options.budget.max_trials,
+          .seed = options.seed};
+}
+
+StudyIdentity identity_of(const Options& options, const Space& space,
+                          const std::vector<Share>& shares) {
+  return {.command = options.command,
+          .space = space.signature(),
+          .memory_limit_bytes = options.memory_limit_bytes,
+          .metric_regex = options.metric_regex,
+          .memory_metric_regex = options.memory_metric_regex,
+          .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
+          .share = share_text(shares)};
+}
+
+/// Opens the study and tells the user what it holds of others and of earlier runs.
+Result<Study> open_study(const Options& options, const StudyIdentity& identity) {
+  if (const auto warning = foreign_writer(options.study)) {
     put(stderr, fmt::format("autotune: {}\n", *warning));
+  }
   Result<Study> study = Study::open(options.study, identity, options.resume);
-  if (!study) return fail(study.error());
+  if (!study) return study;
   if (study->joined()) {
     put(stderr,
         fmt::format(
@@ -327,10 +316,40 @@ int run_search_command(const Options& given) {
     put(stderr,
         fmt::format("autotune: {}: no trial in it succeeded; started over\n", options.study));
   }
-  History history(*space, options.objective);
+  return study;
+}
+
+}  // namespace
+
+int run_search_command(const Options& given) {
+  Options options = given;
+  if (const std::string why = why_not_so(options); !why.empty()) return fail(why, kUsage);
+  const auto shares = split_into_shares(detect_devices(), options.parallel);
+  if (!shares) return fail(shares.error(), kUsage);
+  const Machine machine = machine_of(shares->front(), detect_machine());
+  auto space = make_space(options.knobs, options.command, machine, options.global_batch);
+  if (!space) return fail(space.error(), kUsage);
+  if (!options.from_trace.empty()) {
+    const auto advised = advised_knobs(options.from_trace);
+    if (!advised) return fail(advised.error());
+    put_advised_first(*space, *advised, options.knobs.empty(), machine);
+  }
+  const auto strategy = make_strategy(options.strategy, *space, settings_of(options, machine));
+  if (options.dry_run) {
+    put(stdout, dry_run_text(options, *space, *strategy, machine, *shares));
+    return std::ferror(stdout) ? fail("stdout: the output could not be written") : kDone;
+  }
+
+  const StudyIdentity identity = identity_of(options, *space, *shares);
+  options = with_own_study(std::move(options), identity);
+  if (const std::string why = why_not_to(options); !why.empty()) return fail(why, kUsage);
+  catch_signals();
+  Result<Study> study = open_study(options, identity);
+  if (!study) return fail(study.error());
   Result<std::vector<FinishedTrial>> finished = study->finished();
   if (!finished) return fail(options.study + ": " + finished.error());
 
+  History history(*space, options.objective);
   const Plan plan(*space, *strategy, options.budget);
   const Table table(*space, style_of(options.json ? STDERR_FILENO : STDOUT_FILENO),
                     options.objective);

@@ -101,11 +101,7 @@ Prior MemoryModel::prior_of_fixed(double least_peak) const {
   return {std::log((gpu ? 0.4 : 0.8) * least_peak), gpu ? 1.0 : 0.4};
 }
 
-void MemoryModel::fit() {
-  double least = HUGE_VAL;
-  double batch_of_least = 1;
-  has_readings_ = std::ranges::any_of(
-      history_.trials(), [this](const FinishedTrial& trial) { return has_reading(trial); });
+void MemoryModel::add_knobs() {
   priors_.resize(kFixedCount);
   for (const Knob& knob : space_.knobs) {
     const HookKnob* hook = find_hook_knob(knob.name);
@@ -121,30 +117,43 @@ void MemoryModel::fit() {
       priors_.push_back(reduced ? kReducedFixed : chooses ? kWorkspace : kOtherFixed);
     }
   }
-  struct Reading {
-    Load load;
-    double log_peak;
-  };
+}
+
+std::vector<MemoryModel::Reading> MemoryModel::readings() const {
   std::vector<Reading> readings;
   for (const FinishedTrial& trial : history_.trials()) {
     if (!has_reading(trial)) continue;
-    const double peak = static_cast<double>(*trial.result.peak_memory_bytes);
-    readings.push_back({load(trial.config), std::log(peak)});
-    if (peak < least) {
-      least = peak;
-      batch_of_least = readings.back().load.batch;
+    const auto peak = static_cast<double>(*trial.result.peak_memory_bytes);
+    readings.push_back({.load = load(trial.config), .peak = peak, .log_peak = std::log(peak)});
+  }
+  return readings;
+}
+
+void MemoryModel::set_fixed_priors(const std::vector<Reading>& readings) {
+  const bool gpu = settings_.machine.gpu;
+  if (readings.empty()) {
+    priors_[kFixed] = {0, gpu ? 1.0 : 0.4};
+    priors_[kSlope] = {0, 1e-3};
+  } else {
+    const Reading& least = *std::ranges::min_element(readings, {}, &Reading::peak);
+    priors_[kFixed] = prior_of_fixed(least.peak);
+    priors_[kSlope] = {std::log(0.08 * least.peak / least.load.batch), 2.3};
+    if (!gpu) {
+      priors_[kInFlight] = {std::log(0.001 * least.peak / least.load.batch), 1.5};
+      priors_[kPerWorker] = {std::log(0.008 * least.peak), 0.7};
+      return;
     }
   }
-  const bool gpu = settings_.machine.gpu;
-  priors_[kFixed] = has_readings_ ? prior_of_fixed(least) : Prior{0, gpu ? 1.0 : 0.4};
-  priors_[kSlope] = {has_readings_ ? std::log(0.08 * least / batch_of_least) : 0,
-                     has_readings_ ? 2.3 : 1e-3};
   // The loader's waiting samples are in the host's memory. They only count for the process if there
   // is no GPU.
-  const bool counts = !gpu && has_readings_;
-  priors_[kInFlight] = {counts ? std::log(0.001 * least / batch_of_least) : -30,
-                        counts ? 1.5 : 0.1};
-  priors_[kPerWorker] = {counts ? std::log(0.008 * least) : -30, counts ? 0.7 : 0.1};
+  priors_[kInFlight] = priors_[kPerWorker] = {-30, 0.1};
+}
+
+void MemoryModel::fit() {
+  add_knobs();
+  const std::vector<Reading> readings = this->readings();
+  has_readings_ = !readings.empty();
+  set_fixed_priors(readings);
   for (uint64_t member = 1; member <= kMembers; ++member) {
     std::vector<double> centre;
     for (size_t i = 0; i < priors_.size(); ++i) {

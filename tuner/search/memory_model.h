@@ -45,6 +45,15 @@ class MemoryModel {
   [[nodiscard]] bool has_reading(const FinishedTrial& trial) const;
   /// Of the logarithm of the fixed part.
   [[nodiscard]] Prior prior_of_fixed(double least_peak) const;
+  /// What a trial took, in bytes and as a logarithm.
+  struct Reading {
+    Load load;
+    double peak, log_peak;
+  };
+  [[nodiscard]] std::vector<Reading> readings() const;
+  /// Gives each knob that moves memory its parameters.
+  void add_knobs();
+  void set_fixed_priors(const std::vector<Reading>& readings);
   void fit();
   void bound();
 

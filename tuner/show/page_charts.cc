@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "base/format.h"
@@ -124,6 +125,65 @@ std::string frontier_line(const Axes& axes, const Frontier& frontier, const char
       axes.x(*batch), kTop, kChartHeight - kBottom, colour);
 }
 
+/// What the model of the search says of the best configuration with other batch sizes.
+struct BatchModel {
+  std::vector<std::pair<double, StepParts>> curve;  ///< by batch size
+  StepParts here;                                   ///< of the best configuration itself
+  double full = 0;  ///< the least batch size that probably does not fit into memory; 0: none
+};
+
+BatchModel model_of_batches(const History& history, const Space& space, Config config,
+                            const StudyTerms& terms, const Axes& axes) {
+  const SearchSettings settings{.machine = terms.machine,
+                                .memory_limit_bytes = terms.memory_limit_bytes,
+                                .has_memory_metric = !terms.memory_metric_regex.empty()};
+  const MemoryModel memory(space, settings, history);
+  const StepModel steps(space, settings, history, memory);
+  BatchModel model{.curve = {}, .here = steps.parts(steps.place(config))};
+  for (int i = 0; i <= kCurvePoints; ++i) {
+    const double batch = std::round(
+        axes.low_x * std::pow(axes.high_x / axes.low_x, static_cast<double>(i) / kCurvePoints));
+    config["batch_size"] = fmt::format("{:.0f}", batch);
+    model.curve.emplace_back(batch, steps.parts(steps.place(config)));
+    if (model.full == 0 && memory.chance(config) < 0.5) model.full = batch;
+  }
+  return model;
+}
+
+/// The lines of the rates that compute and loader allow, and where memory ends.
+void draw_roofs(const BatchModel& model, const Axes& axes, std::string& svg, std::string& legend) {
+  std::string compute, loader, both;
+  for (const auto& [batch, parts] : model.curve) {
+    const auto add = [&, x = axes.x(batch)](std::string& line, double rate) {
+      if (rate <= axes.high_y) line += fmt::format("{:.1f},{:.1f} ", x, axes.y(rate));
+    };
+    add(compute, parts.compute);
+    add(loader, parts.loader);
+    if (model.full == 0 || batch < model.full) add(both, parts.rate);
+  }
+  const auto draw = [&](const std::string& line, const char* colour, const char* look,
+                        const std::string& text) {
+    if (line.empty()) return;
+    svg += fmt::format("<polyline points=\"{}\" class=\"{}\" style=\"stroke:var({})\" />", line,
+                       look, colour);
+    legend += legend_key(colour, text);
+  };
+  draw(both, "--communication", "", "both together");
+  draw(compute, "--kernel", "roof", "compute alone");
+  draw(loader, "--dataloader", "roof", "loader alone");
+  if (loader.empty() && model.here.loader < HUGE_VAL) {
+    legend += legend_key("--dataloader", fmt::format("loader alone: {}, above the picture",
+                                                     format_number(model.here.loader)));
+  }
+  if (model.full > 0) {
+    svg += fmt::format(
+        "<line class=frontier x1={0:.1f} x2={0:.1f} y1={1} y2={2} style=\"stroke:var(--memcpy)\" "
+        "/>",
+        axes.x(model.full), kTop, kChartHeight - kBottom);
+    legend += legend_key("--memcpy", "memory is full");
+  }
+}
+
 }  // namespace
 
 std::string batch_chart_svg(const History& history) {
@@ -164,65 +224,21 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
                                 [](const FinishedTrial& trial) { return trial.ok(); });
   const auto size = number_of(best.effective, "batch_size");
   if (!size || *size <= 0 || ok < static_cast<int64_t>(kFewestForModel)) return "";
-  const SearchSettings settings{.machine = terms.machine,
-                                .memory_limit_bytes = terms.memory_limit_bytes,
-                                .has_memory_metric = !terms.memory_metric_regex.empty()};
-  const MemoryModel memory(space, settings, history);
-  const StepModel model(space, settings, history, memory);
   const auto at = static_cast<double>(*size);
   Axes axes{.low_x = std::max(1.0, at / 16), .high_x = 4 * at, .high_y = 0, .log_x = true};
-  std::string compute, loader, both;
-  double full = 0;
-  std::vector<std::pair<double, StepParts>> curve;
-  for (int i = 0; i <= kCurvePoints; ++i) {
-    const double batch = std::round(
-        axes.low_x * std::pow(axes.high_x / axes.low_x, static_cast<double>(i) / kCurvePoints));
-    Config config = best.effective;
-    config["batch_size"] = fmt::format("{:.0f}", batch);
-    curve.emplace_back(batch, model.parts(model.place(config)));
-    if (full == 0 && memory.chance(config) < 0.5) full = batch;
-  }
-  const StepParts here = model.parts(model.place(best.effective));
+  const BatchModel model = model_of_batches(history, space, best.effective, terms, axes);
   const double measured = best.estimate.score.samples_per_s;
-  axes.high_y = 2 * std::max(here.rate, measured);
-  for (const auto& [batch, parts] : curve) {
-    const auto add = [&, x = axes.x(batch)](std::string& line, double rate) {
-      if (rate <= axes.high_y) line += fmt::format("{:.1f},{:.1f} ", x, axes.y(rate));
-    };
-    add(compute, parts.compute);
-    add(loader, parts.loader);
-    if (full == 0 || batch < full) add(both, parts.rate);
-  }
+  axes.high_y = 2 * std::max(model.here.rate, measured);
   std::string svg = frame(axes, "batch size of a rank", unit_of(history.objective()));
   for (double tick_at = at / 16; tick_at <= 4 * at; tick_at *= 2) {
     if (tick_at >= axes.low_x) svg += tick(axes, tick_at, fmt::format("{:.0f}", tick_at));
   }
   std::string legend;
-  const auto draw = [&](const std::string& line, const char* colour, const char* look,
-                        const std::string& text) {
-    if (line.empty()) return;
-    svg += fmt::format("<polyline points=\"{}\" class=\"{}\" style=\"stroke:var({})\" />", line,
-                       look, colour);
-    legend += legend_key(colour, text);
-  };
-  draw(both, "--communication", "", "both together");
-  draw(compute, "--kernel", "roof", "compute alone");
-  draw(loader, "--dataloader", "roof", "loader alone");
-  if (loader.empty() && here.loader < HUGE_VAL) {
-    legend += legend_key("--dataloader", fmt::format("loader alone: {}, above the picture",
-                                                     format_number(here.loader)));
-  }
-  if (full > 0) {
-    svg += fmt::format(
-        "<line class=frontier x1={0:.1f} x2={0:.1f} y1={1} y2={2} style=\"stroke:var(--memcpy)\" "
-        "/>",
-        axes.x(full), kTop, kChartHeight - kBottom);
-    legend += legend_key("--memcpy", "memory is full");
-  }
+  draw_roofs(model, axes, svg, legend);
   svg += shape(axes, {.trial = 0, .x = at, .rate = measured, .hint = "the best, as measured"},
                "--overlap");
   legend += legend_key("--overlap", "the best, as measured");
-  const std::string limit = limit_sentence(here, full > 0 && full <= 1.1 * at);
+  const std::string limit = limit_sentence(model.here, model.full > 0 && model.full <= 1.1 * at);
   return svg + "</svg><p class=legend>" + legend + "</p>" +
          (limit.empty() ? "" : "<p>" + escape(limit) + "</p>");
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tuner/space/space.h"
-#include "tuner/trial/trial.h"
+#include "tuner/trial/trial_result.h"
 
 namespace redline::tuner {
 

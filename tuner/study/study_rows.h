@@ -9,7 +9,7 @@
 
 #include "tuner/search/history.h"
 #include "tuner/study/database.h"
-#include "tuner/trial/trial.h"
+#include "tuner/trial/trial_result.h"
 
 namespace redline::tuner {
 

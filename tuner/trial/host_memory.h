@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tuner/trial/trial.h"
+#include "tuner/trial/trial_result.h"
 
 namespace redline::tuner {
 

@@ -26,7 +26,7 @@
 
 #include "base/statistics.h"
 #include "tuner/trial/report_channel.h"
-#include "tuner/trial/trial.h"
+#include "tuner/trial/trial_result.h"
 
 namespace redline::tuner {
 

@@ -1,6 +1,7 @@
 // Uses the Run page as a user does: opens the logs of a job, and from there its windows.
 #include "viewer/widgets/run_page.h"
 
+#include <QHeaderView>
 #include <QSignalSpy>
 
 #include "viewer/models/testing_run.h"

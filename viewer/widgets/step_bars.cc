@@ -5,7 +5,7 @@
 
 #include "viewer/models/format.h"
 #include "viewer/models/summary.h"
-#include "viewer/widgets/table_view.h"
+#include "viewer/widgets/table_header.h"
 
 namespace redline::viewer {
 namespace {

@@ -7,6 +7,7 @@
 #include <QScrollBar>
 #include <QSignalSpy>
 
+#include "viewer/widgets/table_header.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {

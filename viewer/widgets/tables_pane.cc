@@ -16,6 +16,7 @@
 #include "viewer/widgets/roofline_view.h"
 #include "viewer/widgets/step_bars.h"
 #include "viewer/widgets/step_scope_button.h"
+#include "viewer/widgets/table_header.h"
 
 namespace redline::viewer {
 namespace {

@@ -39,7 +39,13 @@ std::string file_name(const std::string& path) {
 void TextPage::write_title(const std::string& title, size_t rows, size_t width) {
   const std::string count = rows <= scope.top ? fmt::format(" ({})", rows)
                                               : fmt::format(" (top {} of {})", shown(rows), rows);
-  canvas.left(title, 0, Hue::kBold).left(count, width - columns(title), Hue::kDim);
+  canvas.left(title, 0, Hue::kBold);
+  const size_t taken = columns(title);
+  if (taken + columns(count) <= width) {
+    canvas.left(count, width - taken, Hue::kDim);
+  } else {  // the heads of the columns stand on a line of their own
+    canvas.left(count, 0, Hue::kDim).end_line().left("", width);
+  }
 }
 
 void TextPage::write_table_head(const std::string& title, size_t rows, const char* last) {

@@ -225,6 +225,20 @@ TEST(TextReport, FiguresOfAStepAreOfTheRanksWhoseGpuIsRecorded) {
   EXPECT_THAT(report_html(report), HasSubstr("GPU work was not recorded of rank 0"));
 }
 
+TEST(TextReport, ATitleThatNeedsTheColumnsOfItsTableStandsAboveThem) {
+  const std::string one = TraceText()
+                              .top(R"("host_name": "node")")
+                              .step(0, 0, 1'000'000)
+                              .slice("python_function", "nn.Module: Linear_0", 0, 500'000)
+                              .cpu_op("aten::linear", 0, 400'000)
+                              .str();
+  const std::vector<std::string> lines = lines_of(text_of({one, one}));
+  const auto title =
+      std::find(lines.begin(), lines.end(), "MODULES by host time of 2 recordings (1)");
+  ASSERT_NE(title, lines.end());
+  EXPECT_THAT(title[1], ::testing::StartsWith(std::string(36, ' ') + " calls   forward"));
+}
+
 TEST(Reports, CountTheStepsOfAllWindowsOfARank) {
   std::vector<std::shared_ptr<const Trace>> windows;
   for (const int64_t begin_ns : {0, 1'000'000}) {

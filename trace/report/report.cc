@@ -396,4 +396,21 @@ std::optional<PhaseTimes> mean_phases(const Report& report) {
   return mean;
 }
 
+std::string path_classes(const CriticalPath& path, size_t width) {
+  const int64_t step_ns = std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0});
+  std::vector<size_t> order(path.mean_ns.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return path.mean_ns[i]; });
+  std::string text;
+  for (const size_t i : order) {
+    if (100 * path.mean_ns[i] < step_ns) break;
+    const std::string part = fmt::format(
+        "{}{} {}", text.empty() ? "" : ", ", kBreakdownPartNames[i],
+        format_percent(static_cast<double>(path.mean_ns[i]) / static_cast<double>(step_ns)));
+    if (columns(text) + columns(part) > width) break;
+    text += part;
+  }
+  return text;
+}
+
 }  // namespace redline::trace

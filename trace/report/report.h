@@ -140,4 +140,8 @@ struct MeanStep {
 /// the parameters is among the operators that count as forward.
 [[nodiscard]] std::string_view phase_title(const PhaseTimes& phases, size_t index);
 
+/// "kernel 55.5 %, dataloader 33.4 %, cpu 7.7 %": all classes of at least 1 %, the largest first,
+/// also those whose parts have no names, in at most `width` columns.
+[[nodiscard]] std::string path_classes(const CriticalPath& path, size_t width);
+
 }  // namespace redline::trace

@@ -8,8 +8,6 @@
 namespace redline::trace {
 namespace {
 
-constexpr size_t kMostModuleRows = 300;
-
 std::string cells_of(const ModuleRows& modules, const ModuleRow& row, int64_t all_ns) {
   std::string indent;
   for (uint32_t i = 1; i < row.depth; ++i) indent += "\u00a0\u00a0";
@@ -42,7 +40,7 @@ std::string modules_html(const Report& report) {
   if (modules.has_memory) columns.push_back({"kept memory"});
   std::vector<std::string> cells;
   const int64_t all_ns = modules.time_ns(modules.rows.front().total);
-  for (size_t i = 1; i < modules.rows.size() && i <= kMostModuleRows; ++i) {
+  for (size_t i = 1; i < modules.rows.size(); ++i) {
     cells.push_back(cells_of(modules, modules.rows[i], all_ns));
   }
   std::string note;

@@ -29,8 +29,8 @@ std::string path_html(const RankSummary& summary, const std::string& rank) {
                    html::count_cell(part.count) + html::time_cell(part_ns));
   }
   return html::table("Critical path" + rank,
-                     marked ? "what the length of a step is made of"
-                            : "what the length of the recording is made of",
+                     fmt::format("what the length of {} is made of: {}",
+                                 marked ? "a step" : "the recording", path_classes(path, 200)),
                      {{"name", false},
                       {"what", false},
                       {"", false, true},
@@ -40,15 +40,32 @@ std::string path_html(const RankSummary& summary, const std::string& rank) {
                      rows, 8);
 }
 
+/// The first kernels of a sequence, which may have thousands; "× 40" for one that comes again.
+std::string kernels_of(const RankSummary& summary, const KernelSequence& sequence) {
+  constexpr size_t kMostKernels = 12;
+  const std::vector<StringId>& names = sequence.names;
+  std::string text;
+  size_t shown = 0;
+  for (size_t i = 0; i < names.size() && shown < kMostKernels; ++shown) {
+    const auto other = std::find_if(names.begin() + static_cast<ptrdiff_t>(i), names.end(),
+                                    [&](StringId name) { return name != names[i]; });
+    const auto end = static_cast<size_t>(other - names.begin());
+    text += (text.empty() ? "" : " → ") +
+            short_kernel_name(summary.string(names[i]), html::kNameLetters);
+    if (end - i > 1) text += fmt::format(" × {}", end - i);
+    i = end;
+    if (shown + 1 == kMostKernels && end < names.size()) {
+      text += fmt::format(" → … {} more", format_count(names.size() - end));
+    }
+  }
+  return text;
+}
+
 std::string sequences_html(const RankSummary& summary, const std::string& rank) {
   std::vector<std::string> rows;
   for (const KernelSequence& sequence : summary.sequences) {
-    std::string all;
-    for (const StringId name : sequence.names) {
-      const std::string kernel = short_kernel_name(summary.string(name), html::kNameLetters);
-      all += (all.empty() ? "" : " → ") + kernel;
-    }
-    rows.push_back(html::name_cell(all, all) +
+    const std::string kernels = kernels_of(summary, sequence);
+    rows.push_back(html::name_cell(kernels, kernels) +
                    html::count_cell(static_cast<int64_t>(sequence.names.size())) +
                    html::count_cell(sequence.count) + html::time_cell(sequence.total_ns) +
                    html::time_cell(sequence.gap_ns));

@@ -13,7 +13,6 @@ namespace redline::trace {
 namespace {
 
 constexpr double kPlotWidth = 560, kPlotHeight = 220;
-constexpr size_t kMostRooflineRows = 200;
 
 double plot_x(double place) { return kPlotWidth * place; }
 double plot_y(double place) { return 2 + kPlotHeight * (1 - std::clamp(place, 0.0, 1.0)); }
@@ -103,12 +102,12 @@ std::string roofline_html(const Report& report) {
   }
   std::vector<std::string> cells;
   const int64_t most_lost_ns = rows.front().point.lost_ns.value_or(1);
-  for (size_t i = 0; i < std::min(rows.size(), kMostRooflineRows); ++i) {
-    cells.push_back(row_of(rows[i], most_lost_ns));
-  }
+  for (const RooflineRow& row : rows) cells.push_back(row_of(row, most_lost_ns));
+  const bool has_roof = rows.front().point.lost_ns.has_value();
   return "<section class=card><h2>What the device could do</h2>" + picture_of(rows) + notes +
          "</section>\n" +
-         html::table("Operators by shape", "the most time lost against the roof first",
+         html::table("Operators by shape",
+                     has_roof ? "the most time lost against the roof first" : "the longest first",
                      {{"operator and sizes", false},
                       {"", false, true},
                       {"lost"},

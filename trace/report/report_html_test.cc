@@ -208,6 +208,29 @@ TEST(HtmlReport, WhatCanBeCopiedIsWhatIsShown) {
                               "<button data-copy=\"autotune --knob num_workers=0..4\">"));
 }
 
+TEST(HtmlReport, ALongSequenceOfKernelsIsNamedByItsFirst) {
+  TraceText text;
+  text.step(0, 0, 1'000'000'000);
+  int64_t at_ns = 1000;
+  for (int times = 0; times < 2; ++times) {
+    for (int i = 0; i < 40; ++i) {
+      const std::string name = i < 5 ? "first" : "kernel" + std::to_string(i);
+      text.kernel(name, at_ns, at_ns + 2000);
+      at_ns += 3000;
+    }
+  }
+  const std::string page = report_html(report_of({text.str()}));
+  EXPECT_THAT(page, HasSubstr("first × 5 → kernel5 → kernel6"));
+  EXPECT_THAT(page, HasSubstr("kernel15 → … 24 more"));
+  EXPECT_THAT(page, Not(HasSubstr("kernel15 → kernel16")));
+}
+
+TEST(HtmlReport, ThePathNamesItsClasses) {
+  const std::string page = report_html(
+      report_of({TraceText().step(0, 0, 1'000'000).cpu_op("aten::add", 0, 250'000).str()}));
+  EXPECT_THAT(page, HasSubstr("what the length of a step is made of: other 75.0 %, cpu 25.0 %"));
+}
+
 TEST(HtmlReport, OneStepHasNoDeviation) {
   EXPECT_THAT(report_html(report_of({rank_text(0, "k")})), Not(HasSubstr("±")));
   EXPECT_THAT(report_html(report_of({TraceText().step(0, 0, 100).step(1, 100, 300).str()})),

@@ -37,24 +37,6 @@ std::vector<std::string> path_names(const RankSummary& summary, std::span<const 
   return names;
 }
 
-// " kernel 55.5 %, dataloader 33.4 %, cpu 7.7 %": all classes, also those whose parts have no
-// names.
-std::string classes_of(const CriticalPath& path, int64_t step_ns) {
-  std::vector<size_t> order(kStepPartCount);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return path.mean_ns[i]; });
-  std::string text;
-  for (const size_t i : order) {
-    if (100 * path.mean_ns[i] < step_ns) break;
-    const std::string part =
-        fmt::format("{}{} {}", text.empty() ? "  " : ", ", kBreakdownPartNames[i],
-                    share_text(path.mean_ns[i], step_ns));
-    if (columns(text) + columns(part) > 80) break;
-    text += part;
-  }
-  return text;
-}
-
 }  // namespace
 
 void write_critical_path(TextPage& page) {
@@ -69,7 +51,7 @@ void write_critical_path(TextPage& page) {
       .right(summary.has_marked_steps() ? "a step" : "time", 10, Hue::kDim)
       .right("share", 10, Hue::kDim)
       .end_line();
-  page.canvas.left(classes_of(path, step_ns), 0, Hue::kDim).end_line();
+  page.canvas.left("  " + path_classes(path, 78), 0, Hue::kDim).end_line();
   const size_t rows = page.shown(path.names.size());
   const auto names = path_names(summary, std::span(path.names).first(rows), kPathColumns);
   for (size_t i = 0; i < rows; ++i) {

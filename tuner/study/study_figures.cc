@@ -21,13 +21,13 @@ bool varies(const History& history, const std::string& knob, const std::string& 
 }
 
 /// The name of a stratum in the legend: only the knobs that have several values, which tell strata
-/// apart.
+/// apart. A stratum without any, beside others, has the trials that leave these knobs alone.
 std::string stratum_name(const History& history, const Config& stratum) {
   std::string name;
   for (const auto& [knob, value] : stratum) {
     if (varies(history, knob, value)) name += (name.empty() ? "" : ", ") + knob + " " + value;
   }
-  return name.empty() ? "all trials" : name;
+  return name;
 }
 
 std::optional<double> rate_of(const FinishedTrial& trial) {
@@ -142,6 +142,7 @@ std::vector<BatchSeries> batch_series(const History& history) {
   }
   std::vector<BatchSeries> result;
   for (auto& [stratum, series] : strata) {
+    if (series.name.empty()) series.name = strata.size() == 1 ? "all trials" : "default";
     finish(series);
     result.push_back(std::move(series));
   }

@@ -30,12 +30,10 @@ function setUpTable(table) {
     const descending = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") !== "descending" : numeric;
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", descending ? "descending" : "ascending");
-    const key = (row) => numeric ? Number(row.cells[column].dataset.v ?? -1) : row.cells[column].textContent;
-    rows.sort((left, right) => {
-      const a = key(left), b = key(right);
-      const order = a < b ? -1 : a > b ? 1 : 0;
-      return descending ? -order : order;
-    });
+    const value = (row) => Number(row.cells[column].dataset.v ?? -1), text = (row) => row.cells[column].textContent;
+    const order = numeric ? (a, b) => value(a) - value(b)
+                          : (a, b) => text(a).localeCompare(text(b), "en", {numeric: true});  // "rank 9", "rank 10"
+    rows.sort((a, b) => descending ? order(b, a) : order(a, b));
     body.append(...rows);
     refresh();
   }
@@ -45,7 +43,11 @@ function setUpTable(table) {
     head.dataset.sortable = "";
     head.tabIndex = 0;
     head.addEventListener("click", () => sortBy(head, column));
-    head.addEventListener("keydown", (event) => { if (event.key === "Enter") sortBy(head, column); });
+    head.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      sortBy(head, column);
+    });
   });
   body.addEventListener("click", (event) => {
     const cell = event.target.closest("td.name");
@@ -280,7 +282,8 @@ class Timeline {
       const words = ["idle", "computes", "communicates, nothing beside", "computes and communicates", "copies"];
       return {text: words[span ? span.state : 0], length: span ? span.end - span.begin : null};
     }
-    const slice = row.slices[this.firstAfter(row.slices, time - slack)];
+    const exact = row.slices[this.firstAfter(row.slices, time)];
+    const slice = exact && exact.begin <= time ? exact : row.slices[this.firstAfter(row.slices, time - slack)];
     if (!slice || slice.begin > time + slack) return null;
     return {text: this.data.names[slice.name][0], length: slice.end - slice.begin, begin: slice.begin, slice};
   }
@@ -294,7 +297,7 @@ class Timeline {
     const name = document.createElement("b"), rest = document.createElement("div");
     name.textContent = found.text;
     rest.className = "dim";
-    rest.textContent = found.length === null ? "" : formatNs(found.length) + (found.begin === undefined ? "" : " at +" + formatNs(found.begin));
+    rest.textContent = found.length === null ? "" : formatNs(found.length) + (found.begin === undefined ? "" : " at " + (found.begin < 0 ? "" : "+") + formatNs(found.begin));
     this.tip.replaceChildren(name, rest);
     this.tip.style.left = Math.max(0, Math.min(x + 14, this.width - this.tip.offsetWidth - 4)) + "px";
     this.tip.style.top = (y + 18) + "px";
@@ -365,5 +368,13 @@ if (host) {
   });
 }
 document.querySelectorAll("button[data-copy]").forEach((button) => {
-  button.addEventListener("click", () => navigator.clipboard.writeText(button.dataset.copy).then(() => { button.textContent = "copied"; }));
+  // Browsers have no clipboard for pages that come over plain http: there the command is selected, and copied the old way.
+  const copySelected = () => {
+    getSelection().selectAllChildren(button.previousElementSibling);
+    if (document.execCommand("copy")) button.textContent = "copied";
+  };
+  button.addEventListener("click", () => {
+    if (!navigator.clipboard) return copySelected();
+    navigator.clipboard.writeText(button.dataset.copy).then(() => { button.textContent = "copied"; }, copySelected);
+  });
 });

@@ -251,7 +251,7 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
   for (const SlowStep& step : slow) {
     Stalls& own = stalls[step.part ? static_cast<size_t>(*step.part) : kLogParts];
     own.steps.push_back(step.step);
-    own.lost_ns += static_cast<double>(step.excess_ns);
+    own.lost_ns += static_cast<double>(step.part_excess_ns);
     own.ranks.insert(step.rank);
   }
   std::vector<RunFinding> findings;

@@ -184,8 +184,12 @@ class LogSummary {
         .excess_ns = std::llround(excess),
         .own_excess_ns = std::llround(excess - std::max(0.0, parts[kWait] - usual[kWait])),
         .part = std::nullopt,
+        .part_excess_ns = std::llround(excess),
         .rank = run_.rank};
-    if (parts[most] - usual[most] >= excess / 2) slow.part = static_cast<LogPart>(most);
+    if (const double longer = parts[most] - usual[most]; longer >= excess / 2) {
+      slow.part = static_cast<LogPart>(most);
+      slow.part_excess_ns = std::llround(std::min(longer, excess));
+    }
     run_.slow.push_back(slow);
   }
 

@@ -52,6 +52,7 @@ struct SlowStep {
   int64_t excess_ns = 0;        ///< time beyond its neighbours' median
   int64_t own_excess_ns = 0;    ///< the excess without waiting for collectives
   std::optional<LogPart> part;  ///< the part that has at least half of the excess
+  int64_t part_excess_ns = 0;   ///< what that part has of it; all of it where none has half
   int rank = 0;
 };
 

@@ -180,6 +180,25 @@ TEST(RunVerdict, EvaluationTooOften) {
   EXPECT_EQ(finding.period, 20);
 }
 
+// 9 % of the run is evaluation. What else made these steps long is not.
+TEST(RunVerdict, APartCostsNoMoreThanItTook) {
+  Job job;
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step % 100 != 42) return;
+    own.evaluation = 400;
+    own.other += 300;
+  };
+  EXPECT_TRUE(judge(job).findings.empty());
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step % 100 != 42) return;
+    own.forward += 400;
+    own.other += 300;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.part, LogPart::kForward);
+  EXPECT_NEAR(finding.typical_ns, 400e6, 5e6);
+}
+
 TEST(RunVerdict, GarbageCollection) {
   Job job;
   job.change = [](Own& own, std::mt19937&) {

@@ -113,7 +113,10 @@ void Trial::step(int64_t samples) {
   samples_ += samples;
   last_step_ns_ = now_ns();
   if (descriptor_ < 0 || last_step_ns_ - last_sent_ns_ < kBetweenLines_ns) return;
-  if (steps_ == 1) send_seen();
+  if (steps_ == 1) {
+    send_seen();
+    send_unused();
+  }
   send_step(last_step_ns_);
 }
 
@@ -124,6 +127,20 @@ void Trial::memory(uint64_t peak_bytes, uint64_t capacity_bytes) {
 
 void Trial::send_seen() const {
   (void)send(json_text(Json{{"type", "seen"}, {"rank", rank_}, {"knobs", seen_}}));
+}
+
+void Trial::send_unused() const {
+  if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr) return;  // the start-up hook sets them
+  Json unused = Json::array();
+  for (const auto& knob : knobs_) {
+    if (!seen_.contains(knob.first)) unused.push_back(knob.first);
+  }
+  if (unused.empty()) return;
+  (void)send(Json{{"type", "unused"},
+                  {"rank", rank_},
+                  {"knobs", unused},
+                  {"why", "the program does not ask redline::Trial for it"}}
+                 .dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 void Trial::send_step(int64_t now) {

@@ -34,7 +34,9 @@ class Trial {
   [[nodiscard]] bool is_measured() const { return descriptor_ >= 0; }
 
   /// A knob's value, or `otherwise` if the knob is not set or its value is not of this type (no
-  /// whole number, neither "on" nor "off"). autotune shows `otherwise` as the program's default.
+  /// whole number, neither "on" nor "off"). autotune shows `otherwise` as the program's default. A
+  /// knob for which the program has not asked before its first step leaves the search. A knob of
+  /// the program's own, whose name autotune does not know, needs its {NAME} in the command.
   template <std::integral Number>
   [[nodiscard]] Number knob(std::string_view name, Number otherwise) {
     return static_cast<Number>(integer_knob(name, static_cast<int64_t>(otherwise)));
@@ -60,6 +62,8 @@ class Trial {
   [[nodiscard]] const std::string* find(std::string_view name) const;
   void note_seen(std::string_view name, const std::string& value);
   void send_seen() const;
+  /// Names the knobs that the program has not asked for until its first step.
+  void send_unused() const;
   void send_step(int64_t now_ns);
   bool send(std::string line) const;
 

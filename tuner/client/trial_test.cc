@@ -102,6 +102,18 @@ TEST_F(TrialClient, ReportsWhatAutotuneReads) {
   EXPECT_EQ(step.memory_capacity_bytes, 8U << 20);
 }
 
+TEST_F(TrialClient, KnobsThatTheProgramNeverAsksForAreOfNoUse) {
+  set("REDLINE_KNOBS", R"({"amp": "bf16", "batch_size": "64"})");
+  Trial trial = measured();
+  (void)trial.knob("batch_size", 32);
+  trial.step(64);
+  const auto reports = channel_->read();
+  ASSERT_EQ(reports.size(), 3);
+  const auto& unused = std::get<tuner::UnusedReport>(reports[1]);
+  EXPECT_EQ(unused.knobs, std::vector<std::string>{"amp"});
+  EXPECT_EQ(unused.why, "the program does not ask redline::Trial for it");
+}
+
 TEST_F(TrialClient, TheLastStepsAreSentAtTheEnd) {
   {
     Trial trial = measured();

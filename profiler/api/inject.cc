@@ -25,7 +25,6 @@
 #include <filesystem>
 #include <string>
 
-#include "base/launched_rank.h"
 #include "profiler/c_api.h"
 #include "profiler/redline.h"
 #include "profiler/request/options.h"
@@ -40,14 +39,6 @@ namespace {
 bool is_python() {
   const auto is_initialized = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
   return is_initialized != nullptr && is_initialized() != 0;
-}
-
-void add_rank(Recorder& recorder) {
-  const auto own = launched_rank();
-  if (!own) return;
-  static_cast<void>(recorder.add_metadata(
-      "distributedInfo", "{\"rank\": " + std::to_string(own->rank) +
-                             ", \"world_size\": " + std::to_string(own->world_size) + "}"));
 }
 
 Result record_whole_run(Options options) {
@@ -86,7 +77,6 @@ Result record_process() {
   if (has_torch()) {
     if (auto attached = attach_torch(); !attached) return attached;
   }
-  add_rank(Recorder::instance());
   if (auto heard = finish_on_signals(); !heard) return heard;
   if (!request->step_marker.empty()) {
     record_by_marker(request->step_marker);

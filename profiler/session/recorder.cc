@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/launched_rank.h"
 #include "base/quiet_thread.h"
 #include "machine/resources.h"
 #include "profiler/cupti/cupti_source.h"
@@ -193,6 +194,12 @@ std::vector<trace::Entry> Recorder::header(const Session& session) const {
       if (is_asked_for) entries.emplace_back(row.key, "1");
     }
   });
+  // What torch says of a process group replaces this.
+  if (const auto own = launched_rank()) {
+    entries.emplace_back("distributedInfo",
+                         "{\"rank\": " + std::to_string(own->rank) +
+                             ", \"world_size\": " + std::to_string(own->world_size) + "}");
+  }
   for (const auto& entry : metadata_) put(entries, entry);
   put(entries, {"host_name", trace::json_string(machine::host_name())});
   put(entries, {"run", run_metadata()});

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_values.h"
+#include "base/launched_rank.h"
 #include "base/secrets.h"
 #include "machine/processor.h"
 #include "machine/resources.h"
@@ -64,6 +65,20 @@ int64_t realtime_ns() {
   return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
+/// Of the time when this library was loaded, as new_run_name() of profiler/request. What a process
+/// forks or spawns soon after belongs to the same job, which readers see by the times.
+const std::string kOwnRecording = std::to_string(realtime_ns()) + "." + std::to_string(getpid());
+
+/// Gives the value of a variable, "" if it is not set.
+auto variable_in(const char* const* environment) {
+  return [environment](const std::string& name) -> std::string_view {
+    for (const char* const* entry = environment; *entry != nullptr; ++entry) {
+      if (std::string_view(*entry).starts_with(name + "=")) return *entry + name.size() + 1;
+    }
+    return "";
+  };
+}
+
 std::string json_of(const ClockPair& pair) {
   return "{\"realtime_ns\": " + std::to_string(pair.realtime_ns) +
          ", \"monotonic_ns\": " + std::to_string(pair.monotonic_ns) + "}";
@@ -76,9 +91,9 @@ std::span<const char* const> shown_variables() { return machine::kShownEnvironme
 std::string run_metadata(const std::string& root, const char* const* environment) {
   OrderedJson shown = OrderedJson::object();
   size_t others = 0;
-  std::string_view recording;
-  for (; *environment != nullptr; ++environment) {
-    const std::string_view entry = *environment;
+  std::string recording;
+  for (const char* const* each = environment; *each != nullptr; ++each) {
+    const std::string_view entry = *each;
     const std::string_view name = entry.substr(0, entry.find('='));
     if (name == "REDLINE_RECORDING")
       recording = entry.substr(std::min(name.size() + 1, entry.size()));
@@ -94,6 +109,9 @@ std::string run_metadata(const std::string& root, const char* const* environment
                   {"environment", shown},
                   {"environment_not_shown", others},
                   {"machine", machine_json(root)}};
+  // A program that nobody launched as a rank of a job is a job of its own: of two runs of it into
+  // one folder, only the latest counts.
+  if (recording.empty() && !launched_rank(variable_in(environment))) recording = kOwnRecording;
   if (!recording.empty()) run["recording"] = recording;
   return json_text(run);
 }

@@ -60,7 +60,11 @@ TEST_F(RunMetadata, SaysWhetherTheProcessorComputesInBf16) {
 
 TEST_F(RunMetadata, NamesTheRecording) {
   EXPECT_EQ(run({"REDLINE_RECORDING=17.4"})["recording"], "17.4");
-  EXPECT_FALSE(run({"REDLINE_RECORDING="}).contains("recording"));
+  EXPECT_FALSE(run({"REDLINE_RECORDING=", "RANK=0", "WORLD_SIZE=2"}).contains("recording"))
+      << "the ranks of a job have no name in common";
+  const json own = run({"REDLINE_RECORDING="})["recording"];
+  EXPECT_THAT(own.get<std::string>(), ::testing::EndsWith("." + std::to_string(getpid())));
+  EXPECT_EQ(run()["recording"], own) << "all windows of a process are of one recording";
 }
 
 TEST_F(RunMetadata, TheListIsTheOneOfTheDocumentation) {

@@ -3,16 +3,16 @@
 import torch
 import torch.distributed
 
-from redline._rank import launched_rank
 from redline._torch_settings import nccl_version, torch_settings
 
 
 def describe_job(recorder):
-    """Adds `torch_version`, `torch` and, if the job is distributed, `distributedInfo` to the traces of this process.
-    It is cheap enough for every window, and replaces what an earlier call added."""
+    """Adds `torch_version`, `torch` and, if there is a process group, `distributedInfo` to the traces of this process;
+    without one they have what the launcher says. It is cheap enough for every window, and replaces what an earlier
+    call added."""
     recorder.add_metadata("torch_version", torch.__version__)
     recorder.add_metadata("torch", torch_settings())
-    info = distributed_info() or _launcher_info()
+    info = distributed_info()
     if info is not None:
         recorder.add_metadata("distributedInfo", info)
 
@@ -48,9 +48,3 @@ def _process_groups():
     """The function is private to torch. If a torch has renamed it, the trace lacks only this list."""
     groups = getattr(torch.distributed.distributed_c10d, "_get_all_pg_configs", list)
     return groups()
-
-
-def _launcher_info():
-    """What the launcher says, for the time before the process group exists and after it is gone."""
-    launched = launched_rank()
-    return {"rank": launched[0], "world_size": launched[1]} if launched else None

@@ -13,8 +13,8 @@ import warnings
 import numpy
 import pytest
 import torch
-from conftest import ROOT
-from recording import import_redline, load, names, slices, step_numbers
+from conftest import BUILD, ROOT, need
+from recording import CURE, import_redline, load, names, slices, step_numbers
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerAction
 
@@ -550,3 +550,37 @@ def test_operators_of_a_step_equal_torch_profilers(tmp_path):
     ours = record(tmp_path, step)
     for category in ("cpu_op", "user_annotation"):
         assert names(ours, category) == names(load(tmp_path / "theirs.json"), category)
+
+
+RECORDS_ITSELF = """
+import redline, torch
+with redline.profile(on_trace_ready=redline.tensorboard_trace_handler("own")) as profile:
+    for _ in range(2):
+        torch.ones(4) @ torch.ones(4)
+        profile.step()
+"""
+
+
+def run_beside(tmp_path, program, **variables):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **variables}
+    subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True)
+
+
+def test_of_two_runs_of_a_program_that_records_itself_the_latest_is_read(tmp_path):
+    """They are no ranks of each other."""
+    for _ in range(2):
+        run_beside(tmp_path, RECORDS_ITSELF)
+    command = [need(BUILD / "bin/redline", CURE), "report", "own"]
+    report = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "1 rank" in report.stdout
+    assert "own: the latest recording; 1 trace of earlier ones left out" in report.stderr
+
+
+def test_a_rank_without_a_process_group_has_its_launchers_number(tmp_path):
+    for rank in range(2):
+        run_beside(tmp_path, RECORDS_ITSELF, RANK=str(rank), WORLD_SIZE="2")
+    recorded = [load(path) for path in (tmp_path / "own").iterdir()]
+    found = sorted(trace["distributedInfo"]["rank"] for trace in recorded)
+    assert found == [0, 1]
+    assert all(trace["distributedInfo"]["world_size"] == 2 for trace in recorded)
+    assert all("recording" not in trace["run"] for trace in recorded)

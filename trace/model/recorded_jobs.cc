@@ -17,7 +17,8 @@ struct Ranks {
 
   [[nodiscard]] bool may_join(const Ranks& job) const {
     return world_sizes == job.world_sizes && last_ns >= job.command_ns &&
-           std::ranges::none_of(ranks, [&](const auto& rank) { return job.ranks.contains(rank); });
+           std::ranges::none_of(ranks,
+                                [&](const auto& rank) { return rank && job.ranks.contains(rank); });
   }
 };
 

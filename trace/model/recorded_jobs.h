@@ -21,7 +21,7 @@ struct RecordingMember {
 
 /// The number of each member's job; job 0 is the latest. Recordings are of one job if they have the
 /// same world size, no rank in common, and the earlier one went on when the later command began.
-/// Members of one recording always are.
+/// Processes without ranks may all be of one job. Members of one recording always are.
 [[nodiscard]] std::vector<size_t> jobs_of(const std::vector<RecordingMember>& members);
 
 }  // namespace redline::trace

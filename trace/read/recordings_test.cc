@@ -49,9 +49,14 @@ std::vector<std::string> kept(const std::vector<Recorded>& all) {
 }
 
 TEST(Recordings, ACommandThatWasRecordedTwiceCountsOnce) {
-  EXPECT_THAT(kept({{"11.1"}, {"12.1"}}), ElementsAre("12.1 -1"));
+  EXPECT_THAT(kept({{"111.1"}, {"112.1"}}), ElementsAre("112.1 -1"));
   EXPECT_THAT(kept({{"12.1", 0}, {"11.1", 0}, {"11.1", 1}, {"12.1", 1}}),
               ElementsAre("12.1 0", "12.1 1"));
+}
+
+// Their windows end at 100 ns, when both processes had begun.
+TEST(Recordings, ProcessesWithoutRanksThatRanBesideEachOtherStay) {
+  EXPECT_THAT(kept({{"11.1"}, {"12.2"}}), ElementsAre("11.1 -1", "12.2 -1"));
 }
 
 TEST(Recordings, AllWindowsAndProcessesOfOneRecordingStay) {
@@ -86,20 +91,20 @@ TEST(Recordings, TracesThatNameNoneStay) {
 TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
   const std::string folder = ::testing::TempDir() + "recordings_test." + std::to_string(getpid());
   std::filesystem::create_directory(folder);
-  for (const std::string name : {"11.1", "12.1"}) {
+  for (const std::string name : {"111.1", "112.1"}) {
     redline::testing::TraceText text;
     text.cpu_op("aten::mm", 0, 100).top(R"("run": {"recording": ")" + name + R"("})");
     std::ofstream(folder + "/" + name + ".pt.trace.json") << text.str();
   }
   const auto traces = read_traces({folder});
-  const auto both = read_traces({folder + "/11.1.pt.trace.json", folder});
+  const auto both = read_traces({folder + "/111.1.pt.trace.json", folder});
   std::vector<std::string> notes;
   if (traces) notes = notes_on_left_out({folder}, paths_of(*traces));
   const auto more_notes = both ? notes_on_left_out({folder}, paths_of(*both)) : notes;
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(traces);
   ASSERT_EQ(traces->size(), 1U);
-  EXPECT_THAT(traces->front()->path(), ::testing::HasSubstr("12.1"));
+  EXPECT_THAT(traces->front()->path(), ::testing::HasSubstr("112.1"));
   EXPECT_THAT(notes,
               ElementsAre(folder + ": the latest recording; 1 trace of earlier ones left out"));
   ASSERT_EQ(both->size(), 2U);  // somebody who names a file wants it

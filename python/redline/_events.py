@@ -45,6 +45,13 @@ def event_list(trace, *, profile_memory, with_flops):
     return listed
 
 
+def no_events():
+    """The list of a profile that has no complete window yet."""
+    listed = EventList(use_device=None)
+    listed._build_tree()
+    return listed
+
+
 def _is_operator(event):
     """NVTX ranges have no "External id", and are left out, because torch.profiler does not know them."""
     return (

@@ -10,7 +10,7 @@ from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActiv
 
 from redline._arguments import check_arguments, check_export_arguments, chosen_activities
 from redline._cycle import operations, warn_if_incorrect
-from redline._events import event_list, load_trace
+from redline._events import event_list, load_trace, no_events
 from redline._job_metadata import describe_job
 from redline._library import RecorderError, recorder
 from redline._torch_settings import watch_autocast
@@ -96,6 +96,7 @@ class profile:
         self._preset_metadata = {}
         self._failed = False
         self._told_of_step = False
+        self._told_of_events = False
         self._events = None  # of the stopped window, once somebody asked for them
         self._earlier_events = ()  # events of the windows before, if acc_events is set
         self._recorder = recorder()
@@ -182,9 +183,19 @@ class profile:
 
     def events(self):
         """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
-        of the windows before, too. Raises RecorderError if there is no stopped window."""
+        of the windows before, too. While the profile runs and no window is complete, there are none, and one
+        warning says so; after it has stopped without a window, that is a RecorderError."""
         if self._events is None:
-            self._events = self._read_events()
+            try:
+                self._events = self._read_events()
+            except RecorderError:
+                if not self._is_running():
+                    raise
+                if not self._told_of_events:
+                    self._told_of_events = True
+                    warnings.warn("redline: no window of this profile is complete yet, so it has no events: ask for "
+                                  "them in on_trace_ready, or after the `with` block", stacklevel=2)
+                return no_events()
             self._events.extend(self._earlier_events)
         return self._events
 

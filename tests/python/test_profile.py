@@ -584,3 +584,21 @@ def test_a_rank_without_a_process_group_has_its_launchers_number(tmp_path):
     assert found == [0, 1]
     assert all(trace["distributedInfo"]["world_size"] == 2 for trace in recorded)
     assert all("recording" not in trace["run"] for trace in recorded)
+
+
+@pytest.mark.parametrize("cycle", [{"wait": 1, "warmup": 1, "active": 2, "repeat": 0}, None])
+def test_averages_are_empty_where_no_window_is_complete_as_torchs_are(cycle):
+    def counts(module):
+        schedule = cycle and module.schedule(**cycle)
+        with module.profile(schedule=schedule, activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            for _ in range(9):
+                torch.ones(4) @ torch.ones(4)
+                if cycle:
+                    profile.step()
+                yield sum(event.count for event in profile.key_averages() if event.key == "aten::dot")
+
+    if cycle is None:
+        with pytest.warns(UserWarning, match="no window of this profile is complete yet"):
+            assert list(counts(redline)) == [0] * 9
+    else:
+        assert list(counts(redline)) == list(counts(torch.profiler)) == [0, 0, 0, 2, 0, 0, 0, 2, 0]

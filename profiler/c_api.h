@@ -145,6 +145,9 @@ REDLINE_API void redline_log_evaluated(void);
 /* A step has ended; -1 where samples or tokens are not known. Gives -1, and does nothing, while no
  * log is open; 1, every ten seconds: it is time for redline_log_device_memory(); else 0. */
 REDLINE_API int redline_log_step(int64_t samples, int64_t tokens);
+/* The same for a batch on which models only inferred, which is a step of a job that trains nothing.
+ * If a step follows, this was an evaluation before the training, and readers drop it. */
+REDLINE_API int redline_log_batch(int64_t samples, int64_t tokens);
 /* Begins "rank{rank}.steps.redline" in `directory`, which is made where missing; written by a
  * thread, each second. `run` is the same for all ranks. A forked child has no open log. */
 REDLINE_API int redline_log_open(const char* directory, const char* run, int rank, int world_size);

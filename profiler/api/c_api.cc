@@ -66,11 +66,21 @@ int guarded_log(Body body) noexcept {
 
 bool is_log_part(int part) { return part >= 0 && part < static_cast<int>(trace::kLogParts); }
 
+[[gnu::hot]] int end_logged_step(int64_t samples, int64_t tokens, StepLog::Kind kind) {
+  StepLog::Outcome outcome = StepLog::Outcome::kDone;
+  guarded_log([&](StepLog& log) -> Result {
+    outcome = log.end_step(samples, tokens, kind);
+    return {};
+  });
+  return static_cast<int>(outcome);
+}
+
 }  // namespace
 
 }  // namespace redline::profiler
 
 using redline::profiler::copy_path;
+using redline::profiler::end_logged_step;
 using redline::profiler::failure;
 using redline::profiler::guarded;
 using redline::profiler::guarded_log;
@@ -254,12 +264,11 @@ void redline_log_know(int part) {
 void redline_log_evaluated(void) { StepLog::instance().evaluated(); }
 
 [[gnu::hot]] int redline_log_step(int64_t samples, int64_t tokens) {
-  StepLog::Outcome outcome = StepLog::Outcome::kDone;
-  guarded_log([&](StepLog& log) -> Result {
-    outcome = log.end_step(samples, tokens);
-    return {};
-  });
-  return static_cast<int>(outcome);
+  return end_logged_step(samples, tokens, StepLog::Kind::kTraining);
+}
+
+int redline_log_batch(int64_t samples, int64_t tokens) {
+  return end_logged_step(samples, tokens, StepLog::Kind::kInference);
 }
 
 int redline_log_open(const char* directory, const char* run, int rank, int world_size) {

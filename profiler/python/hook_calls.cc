@@ -198,13 +198,15 @@ bool tell_of_batches(Arguments batch, size_t count) {
 }
 
 [[gnu::hot]] bool log_step(TrainingLoop::Step step) {
-  const int outcome = redline_log_step(step.samples, step.tokens);
+  const auto log = step.is_inference ? redline_log_batch : redline_log_step;
+  const int outcome = log(step.samples, step.tokens);
   if (hooks().watch_batches != nullptr && !tell_of_batches(nullptr, 0)) return false;
   if (outcome == 0) return true;
   const Object what(PyLong_FromLong(outcome));
   const Object samples(PyLong_FromLongLong(step.samples));
   const Object tokens(PyLong_FromLongLong(step.tokens));
-  PyObject* arguments[] = {what.get(), samples.get(), tokens.get()};
+  PyObject* arguments[] = {what.get(), samples.get(), tokens.get(),
+                           step.is_inference ? Py_True : Py_False};
   ask(hooks().end_step, arguments, std::size(arguments));
   return PyErr_Occurred() == nullptr;
 }

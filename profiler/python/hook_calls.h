@@ -36,7 +36,7 @@ struct Hooks {
   bool is_in_model = false;        // not of a thread: models may call layers on their own threads
   bool reads_sequences = true;     // as long as nothing else is known
   bool reduces = false;            // gradients, in backward passes
-  PyObject* end_step = nullptr;    // helper: (what redline_log_step gave, samples, tokens)
+  PyObject* end_step = nullptr;    // helper: (what redline_log_step gave, and what it got)
   PyObject* is_model = nullptr;    // by id
   PyObject* find_model = nullptr;  // helper that fills it
   PyObject* takes_gradients = nullptr;  // function of torch

@@ -28,11 +28,11 @@ PyObject* enter_part(PyObject*, PyObject* part) { return call_with_part(redline_
 PyObject* leave_part(PyObject*, PyObject* part) { return call_with_part(redline_log_leave, part); }
 
 PyObject* step(PyObject*, Arguments arguments, Py_ssize_t count) {
-  if (count != 2) return PyErr_Format(PyExc_TypeError, "step(samples, tokens)");
+  if (count != 3) return PyErr_Format(PyExc_TypeError, "step(samples, tokens, is_inference)");
   const int64_t samples = PyLong_AsLongLong(arguments[0]);
   const int64_t tokens = PyLong_AsLongLong(arguments[1]);
   if ((samples == -1 || tokens == -1) && PyErr_Occurred() != nullptr) return nullptr;
-  if (!log_step({samples, tokens})) return nullptr;
+  if (!log_step({samples, tokens, arguments[2] == Py_True})) return nullptr;
   Py_RETURN_NONE;
 }
 

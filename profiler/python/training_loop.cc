@@ -26,6 +26,7 @@ int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + mo
     return {};
   }
   take_batches();
+  step_.is_inference = evaluated_ = true;
   return end_step();
 }
 
@@ -86,6 +87,7 @@ void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
 
 /// The next of each loader: scripts may read two loaders side by side.
 [[gnu::hot]] void TrainingLoop::take_batches() {
+  if (trained_ && std::exchange(evaluated_, false)) epochs_ = 0;
   bool begins_pass = false;
   for (Waiting& its : waiting_) {
     if (its.next == its.batches.size()) continue;

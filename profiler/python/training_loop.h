@@ -20,6 +20,7 @@ class TrainingLoop {
   struct Step {
     int64_t samples = kUnknown;
     int64_t tokens = kUnknown;
+    bool is_inference = false;
   };
 
   /// The script asks for a batch, so it has done with the one before: in inference a step has
@@ -75,6 +76,7 @@ class TrainingLoop {
   bool trained_ = false;
   bool made_optimizer_ = false;
   bool stepped_ = false;
+  bool evaluated_ = false;  // batches that seemed to be inference
   int backwards_ = 0;
   int64_t epochs_ = 0;
 };

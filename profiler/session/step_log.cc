@@ -95,7 +95,7 @@ void StepLog::evaluated() {
   if (is_training_thread()) clock_.evaluated(monotonic_ns());
 }
 
-[[gnu::hot]] StepLog::Outcome StepLog::end_step(int64_t samples, int64_t tokens) {
+[[gnu::hot]] StepLog::Outcome StepLog::end_step(int64_t samples, int64_t tokens, Kind kind) {
   thread_ = this_thread();
   const std::lock_guard lock(mutex_);
   if (writer_ == nullptr) return Outcome::kNotOpen;
@@ -107,6 +107,12 @@ void StepLog::evaluated() {
   ended_steps_ = step->step + 1;
   last_end_ns_ = now_ns;
   step->begin_ns += offset_ns_;
+  if (kind == Kind::kInference) {
+    has_inferred_ = true;
+  } else if (std::exchange(has_inferred_, false)) {
+    first_step_ = step->step;
+    add_mark({step->begin_ns, 0, trace::LogMarkKind::kTraining, std::to_string(first_step_)});
+  }
   if (steps_.size() < kMostWaiting) {
     steps_.push_back(*step);
   } else {
@@ -120,7 +126,7 @@ void StepLog::evaluated() {
 StepLog::Progress StepLog::progress() {
   const std::lock_guard lock(mutex_);
   if (last_end_ns_ == 0) return {};
-  return {.steps = ended_steps_, .age_ns = monotonic_ns() - last_end_ns_};
+  return {.steps = ended_steps_ - first_step_, .age_ns = monotonic_ns() - last_end_ns_};
 }
 
 tl::expected<void, std::string> StepLog::open(const std::string& folder, trace::LogOwner owner) {
@@ -151,16 +157,20 @@ bool StepLog::is_open() {
   return writer_ != nullptr;
 }
 
+void StepLog::add_mark(trace::LogMark mark) {
+  if (marks_.size() < kMostWaiting) {
+    marks_.push_back(std::move(mark));
+  } else {
+    ++lost_marks_;
+  }
+}
+
 void StepLog::mark(trace::LogMarkKind kind, int64_t length_ns, std::string text) {
   text.resize(std::min(text.size(), kLongestText));
   const std::lock_guard lock(mutex_);
   const int64_t now_ns =
       monotonic_ns() + (writer_ != nullptr ? offset_ns_ : read_clocks().offset_ns());
-  if (marks_.size() < kMostWaiting) {
-    marks_.push_back({now_ns - length_ns, length_ns, kind, std::move(text)});
-  } else {
-    ++lost_marks_;
-  }
+  add_mark({now_ns - length_ns, length_ns, kind, std::move(text)});
   // When one rank fails, its launcher kills the others. Only their logs say who was first.
   if (kind == trace::LogMarkKind::kException) {
     is_urgent_ = true;

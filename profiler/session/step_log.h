@@ -28,10 +28,12 @@ class StepLog {
   void enter(trace::LogPart part);
   void leave(trace::LogPart part);
   void evaluated();
+  /// Inference that training follows was an evaluation.
+  enum class Kind { kTraining, kInference };
   enum class Outcome { kNotOpen = -1, kDone, kMemoryIsDue };
   /// Without a log that is open, nothing is done. Every ten seconds, the memory of devices is to be
   /// told.
-  Outcome end_step(int64_t samples, int64_t tokens);
+  Outcome end_step(int64_t samples, int64_t tokens, Kind kind = Kind::kTraining);
 
   // Of any thread.
   [[nodiscard]] tl::expected<void, std::string> open(const std::string& folder,
@@ -50,6 +52,7 @@ class StepLog {
 
  private:
   bool is_training_thread();
+  void add_mark(trace::LogMark mark);
   void write_each_second();
   void write(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] trace::LogBlock next_block();
@@ -68,6 +71,8 @@ class StepLog {
   std::vector<trace::LoggedCores> cores_;
   std::vector<trace::LogMark> marks_;
   int64_t ended_steps_ = 0;
+  int64_t first_step_ = 0;  // of the training
+  bool has_inferred_ = false;
   int64_t last_end_ns_ = 0;
   int64_t lost_steps_ = 0;
   int64_t lost_marks_ = 0;

@@ -80,6 +80,31 @@ TEST(StepLogOfProcess, StepsMarksAndTheExitStatusAreWritten) {
   EXPECT_EQ(log->exit_status, 3);
 }
 
+TEST(StepLogOfProcess, BatchesBeforeTheFirstStepWereAnEvaluation) {
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
+  const auto log_of = [&](int rank, int batches, int steps) {
+    EXPECT_EQ(run_in_child([&] {
+                redline_log_enter(kWait);
+                redline_log_leave(kWait);
+                if (redline_log_open(folder.c_str(), "", rank, 2) != 0) return -1;
+                for (int i = 0; i < batches; ++i) redline_log_batch(8, kNone);
+                for (int i = 0; i < steps; ++i) redline_log_step(9, kNone);
+                int64_t count = 0;
+                redline_log_progress(&count, nullptr);
+                return static_cast<int>(count);
+              }),
+              steps > 0 ? steps : batches);
+    return *trace::read_step_log(folder + "/rank" + std::to_string(rank) + ".steps.redline");
+  };
+  const trace::StepLog inference = log_of(0, 3, 0), training = log_of(1, 3, 2);
+  ASSERT_EQ(inference.steps.size(), 3U);
+  EXPECT_EQ(inference.steps[0].samples, 8);
+  ASSERT_EQ(training.steps.size(), 2U);
+  EXPECT_EQ(training.steps[0].step, 0);
+  EXPECT_EQ(training.steps[0].samples, 9);
+}
+
 TEST(StepLogOfProcess, AForkedChildLeavesTheLogOfItsParentAlone) {
   const testing::TemporaryFolder place;
   const std::string folder = place.path();

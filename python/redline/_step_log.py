@@ -41,7 +41,7 @@ from redline._stand_in import known_to_torchscript, replace, stand_in
 # trace/emit/step_log_terms.h has the same.
 (DATA_WAIT, FORWARD, BACKWARD, OPTIMIZER, COMMUNICATION_WAIT, EVALUATION, CHECKPOINT, GARBAGE_COLLECTION,
  COMPILE) = range(9)
-EPOCH, WINDOW, OUT_OF_MEMORY, COMPILED, EVALUATED, CHECKPOINTED, EXCEPTION, NOTE, BATCHES = range(9)
+EPOCH, WINDOW, OUT_OF_MEMORY, COMPILED, EVALUATED, CHECKPOINTED, EXCEPTION, NOTE, BATCHES, TRAINING = range(10)
 
 UNKNOWN = -1
 NOT_OPEN = -1  # what redline_log_step() gives
@@ -154,13 +154,13 @@ class StepLog:
         self._hooks.call_at_once(call, hook)
         setattr(owner, name, call)
 
-    def _help_step(self, outcome, samples, tokens):
+    def _help_step(self, outcome, *step):
         """Called after redline_log_step() where its outcome is not 0."""
         if outcome != NOT_OPEN:
             self._look_at_device_memory()
         elif not self._has_failed:
             self._open_file()
-            self.end_step(samples, tokens)
+            self.end_step(*step)
 
     def _open_file(self):
         rank, world_size = rank_and_world_size()

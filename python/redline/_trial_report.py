@@ -286,7 +286,8 @@ class TrialReporter:
         if self.steps == 0:
             self.first_step_ended()
         if (log := step_log()) is not None:
-            log.end_step(self.new_samples, UNKNOWN if self.tokens is None else self.new_tokens or UNKNOWN)
+            tokens = UNKNOWN if self.tokens is None else self.new_tokens or UNKNOWN
+            log.end_step(self.new_samples, tokens, self.is_inference)
         self.steps += steps
         self.samples += self.new_samples
         self.new_samples = 0

@@ -641,3 +641,37 @@ def test_a_backward_pass_is_a_step_where_no_optimizer_will_step(run, program, py
     assert done.returncode == 0, done.stderr
     (log,) = tmp_path.glob("*.steps.redline")
     assert len(step_logs.read(log).steps) == steps
+
+
+EVALUATED_BEFORE = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+data, model = DataLoader(TensorDataset(torch.ones(24, 4)), batch_size=4), torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1) if MADE == "before" else None
+with torch.no_grad():
+    for number, (batch,) in enumerate(data):
+        model(batch)
+        if number + 1 == EVALUATED:
+            break
+optimizer = torch.optim.SGD(model.parameters(), 0.1) if MADE == "after" else optimizer
+for _ in range(2):
+    for batch, in data:
+        model(batch).sum().backward()
+        if optimizer is not None:
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("evaluated", [1, 4, 6, 0], ids=lambda count: f"{count} batches" if count else "all batches")
+@pytest.mark.parametrize("made", ["before", "after", "never"])
+def test_an_evaluation_before_the_training_is_no_step(run, program, python, tmp_path, made, evaluated):
+    script = f"MADE, EVALUATED = {made!r}, {evaluated}\n{EVALUATED_BEFORE}"
+    done = run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", script])
+    assert done.returncode == 0, done.stderr
+    report = json.loads(run([program("redline"), "report", "--format", "json", tmp_path]).stdout)["run"]
+    figures = json.loads(run([program("redline"), "report", "--format", "summary", tmp_path]).stdout)
+    assert report["steps"] == figures["redline/steps"] == 12
+    assert figures["redline/samples_per_s"] / figures["redline/steps_per_s"] == pytest.approx(4)
+    log = step_logs.read(tmp_path / "rank0.steps.redline")
+    assert [text for kind, text in log.marks if kind == "epoch"][-2:] == ["1", "2"]

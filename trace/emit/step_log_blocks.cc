@@ -355,7 +355,7 @@ bool take_mark(VarintReader in, LogBlock& block, BlockTime time) {
   mark.text = in.take_text();
   if (!in.ok() || length < 0) return false;
   mark.length_ns = nanoseconds(length);
-  if (kind > static_cast<uint64_t>(LogMarkKind::kBatches)) return true;  // of a later version
+  if (kind > static_cast<uint64_t>(LogMarkKind::kTraining)) return true;  // of a later version
   mark.kind = static_cast<LogMarkKind>(kind);
   block.marks.push_back(std::move(mark));
   return true;

@@ -168,7 +168,7 @@ TEST(StepLogBlocks, WhatNoWriterWroteIsRefused) {
       {"waited below none", false, with(section(8, numbers({0, 0, 0, 0, z(-2)})))},
       {"half of cores", false, with(section(8, numbers({0, 0, 0, 0})))},
       {"a mark", true, with(section(4, numbers({0, 0, 7}) + text("")))},
-      {"a mark of a later version", true, with(section(4, numbers({0, 0, 9}) + text("")))},
+      {"a mark of a later version", true, with(section(4, numbers({0, 0, 10}) + text("")))},
       {"a mark of no length", false, with(section(4, numbers({0, z(-1), 7}) + text("")))},
       {"a mark without text", false, with(section(4, numbers({0, 0, 7})))},
       {"losses", true, with(section(5, numbers({0, 0})))},
@@ -189,7 +189,7 @@ TEST(StepLogBlocks, WhatNoWriterWroteIsRefused) {
   }
   EXPECT_EQ(decoded(numbers({z(5), 9, z(5)}))->part, LogPart::kCompile);
   EXPECT_EQ(decoded(numbers({z(5), 10, z(5)}))->part, std::nullopt);
-  EXPECT_TRUE(decoded(with(section(4, numbers({0, 0, 9}) + text(""))))->marks.empty());
+  EXPECT_TRUE(decoded(with(section(4, numbers({0, 0, 10}) + text(""))))->marks.empty());
   EXPECT_EQ(decoded(with(section(7, "")))->exit_status, std::nullopt);
   EXPECT_TRUE(decoded(with(section(7, "")))->ended);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/integer.h"
+
 namespace redline::trace {
 namespace {
 
@@ -51,6 +53,16 @@ void append_in_order(std::vector<LoggedStep>& steps, const std::vector<LoggedSte
                                            step.step >= steps.back().step + steps.back().steps);
     if (follows) steps.push_back(step);
   }
+}
+
+int64_t drop_evaluation(std::vector<LoggedStep>& steps, const std::vector<LogMark>& marks) {
+  int64_t first = 0;
+  for (const LogMark& mark : marks) {
+    if (mark.kind != LogMarkKind::kTraining) continue;
+    first = std::max(first, parse_integer(mark.text).value_or(0));
+  }
+  std::erase_if(steps, [&](const LoggedStep& step) { return step.step < first; });
+  return first;
 }
 
 void thin_out(std::vector<LoggedStep>& steps, int64_t before_ns, int64_t span_ns) {

@@ -52,6 +52,7 @@ enum class LogMarkKind : uint8_t {
   kException,   ///< an exception that ends the process; text: its type and message
   kNote,        ///< text: a note for people
   kBatches,     ///< text: read_batches_in() has it; a reader keeps it apart from the other marks
+  kTraining,    ///< the training begins; text: its first step. A reader drops what came before
 };
 
 /// Which samples a rank reads.
@@ -137,6 +138,10 @@ inline constexpr const char* kStepLogSuffix = ".steps.redline";
 /// Adds those of `more` that follow the steps before them. No writer makes others, but a damaged or
 /// foreign file may hold some.
 void append_in_order(std::vector<LoggedStep>& steps, const std::vector<LoggedStep>& more);
+
+/// What seemed to be inference was an evaluation if a mark says that the training began later.
+/// Drops its steps, and gives the number of the first one of the training.
+int64_t drop_evaluation(std::vector<LoggedStep>& steps, const std::vector<LogMark>& marks);
 
 /// Joins steps that begin before `before_ns` and in the same `span_ns` of time into one entry. A
 /// step that does not know a quantity adds nothing to it: a step without a new batch has no

@@ -118,6 +118,7 @@ std::string in_blocks(LogBlock whole) {
 
 std::string thinned_log(std::string_view log) {
   LogBlock whole = whole_log(log);
+  drop_evaluation(whole.steps, whole.marks);  // not to be joined with steps of the training
   const int64_t before_ns = middle_of(whole.steps);
   const size_t entries = whole.steps.size();
   thin_out(whole.steps, before_ns, kMinute);

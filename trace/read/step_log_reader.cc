@@ -36,6 +36,21 @@ void take_block(StepLog& log, LogBlock block) {
   log.exit_status = block.exit_status;
 }
 
+// An evaluation before the training is no part of the job's steps.
+void begin_with_training(StepLog& log) {
+  const int64_t first = drop_evaluation(log.steps, log.marks);
+  if (first == 0 || log.steps.empty()) return;
+  log.begin_ns = log.steps.front().begin_ns;
+  for (LoggedStep& step : log.steps) step.step -= first;
+  const auto is_earlier = [&](const auto& each) { return each.time_ns < log.begin_ns; };
+  std::erase_if(log.memory, is_earlier);
+  std::erase_if(log.cores, is_earlier);
+  std::erase_if(log.marks, [&](const LogMark& mark) {
+    return mark.kind == LogMarkKind::kTraining ||
+           (mark.kind == LogMarkKind::kEpoch && is_earlier(mark));
+  });
+}
+
 StepLog emptied(StepLog used) {
   StepLog log;
   log.steps.swap(used.steps);
@@ -67,6 +82,7 @@ tl::expected<StepLog, ReadError> parse_step_log(const std::string& name, std::st
   }
   if (!has_owner) return tl::unexpected(ReadError{name + ": is no step log of Redline"});
   log.damaged_bytes = scan.damaged_bytes();
+  begin_with_training(log);
   return log;
 }
 

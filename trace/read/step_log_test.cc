@@ -324,6 +324,35 @@ TEST(StepLog, AFileThatGrowsIsThinnedOutAndSaysSo) {
   }
 }
 
+TEST(StepLog, AnEvaluationBeforeTheTrainingIsNoPartOfIt) {
+  LoggedRun steps;
+  LogBlock evaluation = some_block(steps, 10);
+  evaluation.owner = some_owner();
+  const int64_t begin = evaluation.steps.back().end_ns();  // of the training, in the same minute
+  evaluation.memory = {{kBegin, 1 << 20}, {begin + 60 * kSecond, 2 << 20}};
+  evaluation.cores = {{.time_ns = kBegin}, {.time_ns = begin + 60 * kSecond}};
+  evaluation.marks = {{kBegin, 0, LogMarkKind::kEpoch, "1"}, {kBegin, 0, LogMarkKind::kNote, "a"}};
+  LogBlock training = some_block(steps, 30);
+  training.marks = {{begin, 0, LogMarkKind::kTraining, "10"}, {begin, 0, LogMarkKind::kEpoch, "1"}};
+  const std::string before = encode_block(evaluation), bytes = before + encode_block(training);
+  EXPECT_EQ(parse_step_log("", before)->steps.size(), 10U) << "nobody knows yet that it will train";
+  std::string thinned = thinned_log(bytes + encode_block(some_block(steps, 2000)));
+  ASSERT_FALSE(thinned.empty());
+  for (const auto& log : {parse_step_log("", bytes), parse_step_log("", thinned)}) {
+    ASSERT_TRUE(log.has_value());
+    EXPECT_EQ(log->begin_ns, begin);
+    EXPECT_EQ(log->steps.front().begin_ns, begin);
+    EXPECT_EQ(log->steps.front().step, 0);
+    EXPECT_EQ(log->memory.size(), 1U);
+    EXPECT_EQ(log->cores.size(), 1U);
+    std::string texts;
+    for (const LogMark& mark : log->marks) texts += mark.text;
+    EXPECT_EQ(texts, "a1") << "the note, and the training's epoch";
+  }
+  EXPECT_EQ(parse_step_log("", bytes)->step_count(), 30);
+  EXPECT_EQ(parse_step_log("", thinned)->step_count(), 2030);
+}
+
 TEST(StepLog, AJobThatIsStartedAgainKeepsTheLogBefore) {
   const testing::TemporaryFolder place;
   const std::string folder = place.path() + "/made";

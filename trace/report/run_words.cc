@@ -44,9 +44,9 @@ constexpr std::array<std::string_view, kRunCauses> kCauseKeys = {
     "slow_steps",    "varying_lengths", "unsteady",      "memory_growth", "warm_up",
     "out_of_memory", "other_processes", "crowded_cores", "same_samples"};
 
-constexpr std::array<std::string_view, 9> kMarkNames = {
+constexpr std::array<std::string_view, 10> kMarkNames = {
     "epoch",      "window recorded", "out of memory", "compiling", "evaluation",
-    "checkpoint", "exception",       "note",          "batches"};
+    "checkpoint", "exception",       "note",          "batches",   "training begins"};
 
 std::string percent(double share) {
   return share < 0.1 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);

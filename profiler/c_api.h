@@ -142,6 +142,8 @@ REDLINE_API void redline_log_leave(int part);
 REDLINE_API void redline_log_know(int part);
 /* All that was loaded and computed since the last backward pass or step was an evaluation. */
 REDLINE_API void redline_log_evaluated(void);
+/* Nothing since the last step belongs to one: the next begins where its first part does. */
+REDLINE_API void redline_log_pause(void);
 /* A step has ended; -1 where samples or tokens are not known. Gives -1, and does nothing, while no
  * log is open; 1, every ten seconds: it is time for redline_log_device_memory(); else 0. */
 REDLINE_API int redline_log_step(int64_t samples, int64_t tokens);

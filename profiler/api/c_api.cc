@@ -263,6 +263,8 @@ void redline_log_know(int part) {
 
 void redline_log_evaluated(void) { StepLog::instance().evaluated(); }
 
+void redline_log_pause(void) { StepLog::instance().pause(); }
+
 [[gnu::hot]] int redline_log_step(int64_t samples, int64_t tokens) {
   return end_logged_step(samples, tokens, StepLog::Kind::kTraining);
 }

@@ -65,7 +65,14 @@ std::optional<StepClock::State> StepClock::state() const {
   }
 }
 
+void StepClock::pause() {
+  if (depth_ > 0) return;
+  begin_ns_ = 0;
+  times_ = trained_ = {};
+}
+
 void StepClock::evaluated(int64_t now_ns) {
+  if (begin_ns_ == 0) return;
   charge(now_ns);
   int64_t other = 0;  // what an evaluation is not: a checkpoint, garbage collection and so on
   for (size_t part = 0; part < trace::kLogParts; ++part) other += times_[part] - trained_[part];

@@ -22,6 +22,8 @@ class StepClock {
   void leave(trace::LogPart part, int64_t now_ns);
   /// What was loaded and computed forward since the last backward pass or step was no training.
   void evaluated(int64_t now_ns);
+  /// Nothing since the last step belongs to one; but in the midst of a part, this does nothing.
+  void pause();
 
   /// The step from the end of the one before, or from where a batch was first waited for, or a
   /// model, a backward pass or an optimizer first ran. None where there is no such moment: that

@@ -117,5 +117,24 @@ TEST(StepClock, PartsNestAsDeepAsTheyLike) {
   EXPECT_EQ(clock.end_step(100)->part(LogPart::kForward), 79);
 }
 
+TEST(StepClock, WhatLiesInAPauseIsOfNoStep) {
+  StepClock clock;
+  clock.enter(LogPart::kForward, 10);
+  clock.pause();  // not in the midst of a part
+  clock.leave(LogPart::kForward, 20);
+  EXPECT_EQ(clock.end_step(30)->length_ns, 20);
+  clock.enter(LogPart::kDataWait, 30);
+  clock.leave(LogPart::kDataWait, 40);
+  clock.pause();
+  clock.evaluated(1'000);
+  clock.enter(LogPart::kDataWait, 5'000);
+  clock.leave(LogPart::kDataWait, 5'001);
+  const auto step = clock.end_step(5'010);
+  EXPECT_EQ(step->begin_ns, 5'000);
+  EXPECT_EQ(step->length_ns, 10);
+  EXPECT_EQ(step->part(LogPart::kDataWait), 1);
+  EXPECT_EQ(step->part(LogPart::kEvaluation), trace::kUnseen);
+}
+
 }  // namespace
 }  // namespace redline::profiler

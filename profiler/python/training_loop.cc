@@ -52,6 +52,7 @@ int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + mo
 void TrainingLoop::pass_ended(LoaderId loader) {
   const auto its = std::ranges::find(waiting_, loader, &Waiting::loader);
   if (its != waiting_.end()) its->is_over = true;
+  if (evaluated_) redline_log_pause();  // what comes before the next pass is of no batch
 }
 
 [[gnu::hot]] void TrainingLoop::model_trains() {
@@ -73,6 +74,12 @@ void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
   // parameters after each, by hand or by an optimizer of its own.
   if (made_optimizer_ && backwards_ < kBackwardsWithoutStep) return {};
   return end_step();
+}
+
+void TrainingLoop::optimizer_made() {
+  made_optimizer_ = true;
+  const bool infers = inferred_ && !stepped_ && backwards_ == 0;
+  if (evaluated_ || infers) redline_log_pause();
 }
 
 [[gnu::hot]] TrainingLoop::Step TrainingLoop::optimizer_stepped() {

@@ -37,7 +37,7 @@ class TrainingLoop {
   [[nodiscard]] std::optional<Step> backward_ended();
   /// The leading optimizer, whose steps are those of the job.
   [[nodiscard]] Step optimizer_stepped();
-  void optimizer_made() { made_optimizer_ = true; }
+  void optimizer_made();
   /// What a forked child, which has a loop of its own, begins with.
   [[nodiscard]] TrainingLoop in_child() const {
     TrainingLoop loop;

@@ -95,6 +95,10 @@ void StepLog::evaluated() {
   if (is_training_thread()) clock_.evaluated(monotonic_ns());
 }
 
+void StepLog::pause() {
+  if (is_training_thread()) clock_.pause();
+}
+
 [[gnu::hot]] StepLog::Outcome StepLog::end_step(int64_t samples, int64_t tokens, Kind kind) {
   thread_ = this_thread();
   const std::lock_guard lock(mutex_);

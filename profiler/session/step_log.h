@@ -28,6 +28,7 @@ class StepLog {
   void enter(trace::LogPart part);
   void leave(trace::LogPart part);
   void evaluated();
+  void pause();
   /// Inference that training follows was an evaluation.
   enum class Kind { kTraining, kInference };
   enum class Outcome { kNotOpen = -1, kDone, kMemoryIsDue };

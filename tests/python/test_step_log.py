@@ -644,6 +644,7 @@ def test_a_backward_pass_is_a_step_where_no_optimizer_will_step(run, program, py
 
 
 EVALUATED_BEFORE = """
+import time
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -654,6 +655,7 @@ with torch.no_grad():
         model(batch)
         if number + 1 == EVALUATED:
             break
+print(time.time_ns() // 1000)
 optimizer = torch.optim.SGD(model.parameters(), 0.1) if MADE == "after" else optimizer
 for _ in range(2):
     for batch, in data:
@@ -675,3 +677,4 @@ def test_an_evaluation_before_the_training_is_no_step(run, program, python, tmp_
     assert figures["redline/samples_per_s"] / figures["redline/steps_per_s"] == pytest.approx(4)
     log = step_logs.read(tmp_path / "rank0.steps.redline")
     assert [text for kind, text in log.marks if kind == "epoch"][-2:] == ["1", "2"]
+    assert made == "before" or log.steps[-12]["begin"] > int(done.stdout), "what lies between is of no step"

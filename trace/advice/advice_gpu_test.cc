@@ -379,6 +379,36 @@ TEST(AdviceGpu, ManySmallCollectivesWantBuckets) {
   EXPECT_EQ(knob("MyModel.forward"), "batch_size=1..4096") << "who has no DDP has no such knob";
 }
 
+TEST(AdviceGpu, AllReducesWithinForwardAreOfTensorParallelLayers) {
+  // Two layers forward and backward, of 10 ms each, and where each all-reduce of 5 ms is launched.
+  const auto reducing = [](const std::vector<int>& at_ms) {
+    TraceText text;
+    text.top(gpu("A100", 8, 0)).step(0, 0, 100 * kMs);
+    for (const int layer : {0, 1}) {
+      text.cpu_op("aten::linear", (10 + 10 * layer) * kMs, (12 + 10 * layer) * kMs);
+      text.cpu_op("autograd::engine::evaluate_function: AddmmBackward0", (30 + 10 * layer) * kMs,
+                  (32 + 10 * layer) * kMs);
+      text.cpu_op("aten::mm", (30 + 10 * layer) * kMs, (31 + 10 * layer) * kMs);
+    }
+    uint32_t id = 100;
+    for (const int at : at_ms) {
+      text.runtime("cudaLaunchKernel", at * kMs, at * kMs + kUs, ++id);
+      text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", (at + 1) * kMs, (at + 6) * kMs,
+                  on_stream(20, id));
+    }
+    const auto findings = advice_on(text);
+    const Finding& finding = only(findings, "communication");
+    return finding.detail.substr(0, 18) + " [" + finding.knob + "]";
+  };
+  const std::string of_gradients = "larger batches, or [batch_size=1..4096]";
+  EXPECT_EQ(reducing({15, 25, 35, 45}), "2 all-reduces a st []");
+  EXPECT_EQ(reducing({15, 35, 45}), "1 all-reduces a st []");
+  EXPECT_EQ(reducing({15, 35, 45, 55}), of_gradients) << "most are of gradients";
+  EXPECT_EQ(reducing({25, 35}), of_gradients) << "the mean of the loss";
+  EXPECT_EQ(reducing({5, 35, 45}), of_gradients) << "before the model";
+  EXPECT_EQ(reducing({55, 65}), of_gradients) << "after it";
+}
+
 TEST(AdviceGpu, OnlyAShardedModelIsToldToPrefetchShards) {
   const auto detail = [](const char* beside) {
     return only(advice_on(gpu_step(50 * kMs)

@@ -85,6 +85,53 @@ bool exchanges_activations(const Activity& activity) {
          exchanges_a_step(activity) > kFewExchanges;
 }
 
+/// When a product of a model began. Steps begin with none of forward.
+struct Product {
+  int64_t begin_ns;
+  bool is_forward;
+};
+
+std::vector<Product> products_of(const Activity& activity) {
+  std::vector<Product> products;
+  for (const Step& step : activity.analysis().steps) {
+    products.push_back({step.host.begin_ns, false});
+  }
+  for (const WorkKind kind : {WorkKind::kMatrixOperator, WorkKind::kConvolution}) {
+    for (const SliceId slice : activity.of(kind)) {
+      const uint8_t kinds = activity.analysis().host_tree.kinds_around[slice.value];
+      if ((kinds & kOptimizerName) != 0) continue;
+      products.push_back(
+          {interval_of(activity.trace(), slice).begin_ns, (kinds & kBackwardName) == 0});
+    }
+  }
+  std::ranges::stable_sort(products, {}, &Product::begin_ns);
+  return products;
+}
+
+// All-reduces a step within forward, as of layers that are split over ranks; 0 if these take less
+// than a third of the time of all, or other collectives lead. The others of such layers are in
+// backward. One between forward and backward may be of the loss.
+int64_t reduced_activations(const Activity& activity) {
+  const Communication& communication = activity.analysis().communication;
+  if (communication.table.front().kind != CollectiveKind::kAllReduce) return 0;
+  const std::vector<Product> products = products_of(activity);
+  int64_t count = 0, forward_ns = 0, all_ns = 0;
+  bool feeds_forward = false;
+  for (const CollectiveCall& call : communication.collectives.calls) {
+    if (call.kind != CollectiveKind::kAllReduce || !is_within_steps(activity, call)) continue;
+    const int64_t length_ns = interval_of(activity.trace(), call.slice).length_ns();
+    all_ns += length_ns;
+    const auto next =
+        std::ranges::upper_bound(products, asked_ns(activity, call), {}, &Product::begin_ns);
+    if (next == products.begin() || next == products.end()) continue;
+    if (!std::prev(next)->is_forward) continue;
+    ++count;
+    forward_ns += length_ns;
+    feeds_forward = feeds_forward || next->is_forward;
+  }
+  return feeds_forward && 3 * forward_ns >= all_ns ? count / activity.step_count() : 0;
+}
+
 // The cure depends on the collective that takes the most time.
 std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean_ns) {
   const Analysis& analysis = activity.analysis();
@@ -108,6 +155,13 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
   if (gathers) {
     return "most in all_gather, of no sharded model: gather metrics and counts less often than "
            "each step, or keep ranks equally busy (who comes first waits here)";
+  }
+  if (const int64_t reduced = reduced_activations(activity); reduced > 0) {
+    return fmt::format(
+        "{} all-reduces{} within forward, as of tensor parallel layers, which accumulation makes "
+        "no rarer: split a layer over fewer ranks, or overlap them with products (async tensor "
+        "parallel)",
+        reduced, activity.a_step());
   }
   if (makes_small_calls(calls_a_step, mean_ns)) {
     return fmt::format(
@@ -223,7 +277,10 @@ std::optional<Finding> communication(const Activity& activity) {
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
   // A larger batch makes what they send, and bubbles, as much larger.
-  if (sends_and_receives(analysis) || exchanges_activations(activity)) return finding;
+  if (sends_and_receives(analysis) || exchanges_activations(activity) ||
+      reduced_activations(activity) > 0) {
+    return finding;
+  }
   const bool has_ddp = bool{activity.trace().find_string(kDdpForward)};
   finding.knob = has_ddp && makes_small_calls(calls_a_step, mean_ns) ? "bucket_cap_mb=5,25,100"
                                                                      : larger_batch_knob(activity);

@@ -17,7 +17,18 @@ def made_by(batch_sampler):
     """How many samples its batches have; None if nothing tells it. One that a script wrote may repeat another one
     without end, which it holds as `sampler`: timm's and ultralytics' _RepeatSampler do."""
     sizes = (getattr(sampler, "batch_size", None) for sampler in (batch_sampler, getattr(batch_sampler, "sampler", None)))
-    return next((size for size in sizes if isinstance(size, int)), None)
+    size = next((size for size in sizes if isinstance(size, int)), None)
+    return size and size // reads_of(batch_sampler)
+
+
+def reads_of(batch_sampler):
+    """How often each batch is read. trl's sampler for GRPO gives a batch again and again, and each time another part of
+    it is trained on, so its samples count once."""
+    while hasattr(batch_sampler, "batch_sampler"):  # accelerate wraps it to share its batches among the ranks
+        batch_sampler = batch_sampler.batch_sampler
+    order = getattr(batch_sampler, "sampler", None)
+    reads = getattr(order, "repeat_count", 1) if hasattr(order, "batch_size") else 1
+    return reads if isinstance(reads, int) and reads > 0 else 1
 
 
 def batch_size_of(loader):
@@ -73,6 +84,7 @@ class BatchCounter:
 
     def __init__(self, loader):
         size = batch_size_of(loader)
+        self.reads = reads_of(getattr(loader, "batch_sampler", None))
         stream = loader._dataset_kind == _DatasetKind.Iterable
         self.stream = StreamBatches(size) if stream and size else None
         self.asked_for = None if stream else collections.deque()
@@ -84,7 +96,8 @@ class BatchCounter:
         if sampler_iterator is not self.pass_through:  # with persistent workers, an iterator serves several epochs
             self.pass_through = sampler_iterator
             self.asked_for.clear()
-        self.asked_for.append(len(index) if isinstance(index, (list, tuple, torch.Tensor)) else None)
+        is_batch = isinstance(index, (list, tuple, torch.Tensor))
+        self.asked_for.append(len(index) // self.reads if is_batch else None)
 
     def samples_in(self, batch):
         """The number of samples, or None if nothing tells it."""

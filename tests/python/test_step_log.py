@@ -560,6 +560,40 @@ def test_a_sampler_that_gives_more_than_its_length_is_counted_batch_by_batch(run
     assert [step["samples"] for step in step_logs.read(tmp_path / "rank0.steps.redline").steps] == [4] * 7
 
 
+GROUPS_READ_AGAIN = """
+import torch
+from torch.utils.data import DataLoader, Sampler, TensorDataset
+
+class Repeat(Sampler):  # as trl's for GRPO
+    batch_size, repeat_count = 16, 4
+
+    def __iter__(self):
+        for begin in range(0, 64, 16):
+            for _ in range(self.repeat_count):
+                yield from range(begin, begin + 16)
+
+    def __len__(self):
+        return 64 * self.repeat_count
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for number, (batch,) in enumerate(DataLoader(TensorDataset(torch.ones(64, 2)), batch_size=16, sampler=Repeat())):
+    model(batch.split(4)[number % 4]).sum().backward()
+    if number % 4 == 3:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_groups_that_are_read_again_for_each_part_of_them_count_once(run, program, python, tmp_path):
+    done = run([program("redline"), "record", "-o", tmp_path, "--schedule", "active=3", "--", python, "-c",
+                GROUPS_READ_AGAIN])
+    assert done.returncode == 0, done.stderr
+    assert [step["samples"] for step in step_logs.read(tmp_path / "rank0.steps.redline").steps] == [16] * 4
+    (trace,) = tmp_path.glob("*.json.gz")
+    assert load(trace)["redline"]["samples_per_step"] == 16
+
+
 WAYS_TO_READ = """
 import itertools, torch
 from torch.utils.data import DataLoader, TensorDataset

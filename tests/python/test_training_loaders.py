@@ -47,7 +47,9 @@ def test_what_repeats_batches_of_its_own_size_takes_no_other_size(with_knobs):
     """trl trains on another part of a batch each time it comes, so half of the samples would never be trained on."""
     done = with_knobs({"batch_size": 8}, LOADERS, "grouped", trial=True)
     assert unused(done, "batch_size") == ["Grouped repeats batches of its own size"]
-    assert said(done)[0] == 16
+    batch, samples, _, _ = said(done)
+    assert batch == 16
+    assert of_type(done, "step")[-1]["samples"] == samples // 2, "each comes twice"
 
 
 def test_a_data_set_that_batches_is_counted_by_its_shape_alone_where_that_is_sure(with_knobs):

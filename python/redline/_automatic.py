@@ -28,7 +28,7 @@ from redline._rank import rank_and_world_size
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
-from redline._step_log import batches_digest
+from redline._step_log import batches_digest, step_log
 from redline._torch_settings import note_model, watch_autocast
 from redline._training_signs import BACKWARDS_WITHOUT_STEP, TrainingSigns
 
@@ -180,7 +180,8 @@ class AutomaticRecording:
     @never_harm
     def batch_fetched(self, iterator, samples, batch):
         if torch.is_grad_enabled() or not self._trains:  # otherwise the batch is for an evaluation during training
-            ids = ids_in(batch, {samples}) if self._reads_sequences and records(self._action) else None
+            counts = self._reads_sequences and not self._trains and records(self._action)
+            ids = ids_in(batch, {samples}) if counts else None
             self._samples.add(iterator, samples, 0 if ids is None else ids.numel())
 
     @never_harm
@@ -298,7 +299,7 @@ class AutomaticRecording:
         if is_over and self._begin_unrecorded_step():
             return
         previous = self._action
-        self._samples.end_step(records(previous) or self._whole_run)
+        self._samples.end_step(records(previous) or self._whole_run, self._tokens_trained_on())
         self._tell_samples_to_a_capture()
         self._close_step()
         self._step += 1
@@ -317,6 +318,10 @@ class AutomaticRecording:
         for operation in operations(previous, self._action):
             getattr(self, f"_{operation}")()
         self._open_step()
+
+    def _tokens_trained_on(self):
+        """In this step, by the step log. None in inference, of which it counts none."""
+        return None if self._infers or (log := step_log()) is None else log.take_tokens()
 
     def _begin_unrecorded_step(self):
         """False, and nothing is done, while steps are captured."""

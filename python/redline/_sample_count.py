@@ -53,14 +53,15 @@ class SampleCount:
         if (one := self._passes.pop(id(iterator), None)) is not None:
             self._ended.append(one)
 
-    def end_step(self, recorded):
+    def end_step(self, recorded, tokens=None):
+        """`tokens`, if they are known better than by the batches."""
         training = self._training() if self._ended else self._passes.values()
         samples = sum(one.samples for one in training)
         if self._passes or self._ended:
             self._latest.append(samples)
         if recorded:
             self._steps.append(samples)
-            self._step_tokens.append(sum(one.tokens for one in training))
+            self._step_tokens.append(sum(one.tokens for one in training) if tokens is None else tokens)
         self._ended = []
         for one in self._passes.values():
             one.samples, one.tokens, one.is_new = 0, 0, False

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import gc
 import json
+import math
 import os
 import signal
 import sys
@@ -100,6 +101,7 @@ class StepLog:
         self._has_failed = False
         self._is_saving = False
         self._reads_sequences = False
+        self._tokens = 0
         self._since = {}  # by part, for marks
         self._hooks.begin_anew()
         self._batches = ReadBatches(self._batches_decided)
@@ -189,7 +191,13 @@ class StepLog:
         if not self._reads_sequences:
             return None
         ids = ids_in((*arguments, *named.values()), {samples})
+        self._tokens += math.nan if ids is None else ids.numel()
         return UNKNOWN if ids is None else ids.numel()
+
+    def take_tokens(self):
+        """Those that models got to train on since the last call; 0 if that is not known."""
+        tokens, self._tokens = self._tokens, 0
+        return 0 if math.isnan(tokens) else tokens
 
     def _watch_reducer(self, *arguments, **named):
         """DistributedDataParallel waits for its collectives when all gradients of the rank are there, in a callback that

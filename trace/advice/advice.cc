@@ -107,6 +107,9 @@ std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
   for (auto& finding : found) {
     if (finding) findings.push_back(std::move(*finding));
   }
+  if (activity.lacks_python()) {
+    for (Finding& finding : findings) finding.knob.clear();
+  }
   ask_for_placeholders(activity, findings);
   rank_by_gain(findings);
   return findings;

@@ -16,6 +16,7 @@ namespace {
 using namespace redline::testing;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -61,7 +62,8 @@ TEST(Advice, AProgramWithoutPyTorchIsToldNothingThatOnlyPyTorchHas) {
     return advice_on(text.top(fmt::format(R"("redline": {{"version": "0.1.0"}}, {})", member)));
   };
   const char* none = R"("cupti_version": 1)";
-  const char* torch = R"("torch": {"version": "2.11.0"})";
+  const char* torch = R"("torch": {"version": "2.11.0", "python": "3.11.7"})";
+  const char* libtorch = R"("torch": {"version": "2.11.0"})";
   for (const TraceText& text : {launches(200, 500 * kUs), gpu_step(40 * kMs)}) {
     const auto findings = advice(none, text);
     ASSERT_EQ(findings.size(), 1);
@@ -69,9 +71,11 @@ TEST(Advice, AProgramWithoutPyTorchIsToldNothingThatOnlyPyTorchHas) {
     EXPECT_THAT(findings[0].detail, Not(HasSubstr("torch")));
     EXPECT_THAT(findings[0].detail, Not(HasSubstr("--stacks")));
     EXPECT_THAT(advice(torch, text), Contains(Field(&Finding::knob, "batch_size=1..4096")));
+    EXPECT_THAT(advice(libtorch, text), Each(Field(&Finding::knob, ""))) << "no hook is there";
   }
   const auto fp32 = gpu_step(64 * kMs, "ampere_sgemm", gpu("it", 8, 0));
   EXPECT_THAT(advice(torch, fp32), HasRule("tf32_off"));
+  EXPECT_THAT(advice(libtorch, fp32), HasRule("tf32_off"));
   EXPECT_THAT(advice(none, fp32), Not(HasRule("tf32_off")));
 }
 

@@ -85,6 +85,7 @@ class Activity {
 
   /// Then the cures that PyTorch has are none, nor are the knobs of autotune.
   [[nodiscard]] bool lacks_pytorch() const { return recorded_.is_without_pytorch(); }
+  [[nodiscard]] bool lacks_python() const { return recorded_.is_without_python(); }
   [[nodiscard]] const RecordedFacts& recorded() const { return recorded_; }
 
   /// The times inside the steps in which any of `slices` runs; overlapping times are united.

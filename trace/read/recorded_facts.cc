@@ -47,6 +47,12 @@ bool RecordedFacts::is_without_pytorch() const {
          !top_->contains("torch_version");
 }
 
+bool RecordedFacts::is_without_python() const {
+  return is_without_pytorch() ||
+         (value("redline", "version").is_string() && value("torch", "version").is_string() &&
+          !value("torch", "python").is_string());
+}
+
 std::optional<int64_t> RecordedFacts::usable_cores() const {
   const nlohmann::json& machine = value("run", "machine");
   const auto cores = machine.find("usable_cores");

@@ -351,8 +351,8 @@ int run_search_command(const Options& given) {
 
   History history(*space, options.objective);
   const Plan plan(*space, *strategy, options.budget);
-  const Table table(*space, style_of(options.json ? STDERR_FILENO : STDOUT_FILENO),
-                    options.objective);
+  const int output = options.json ? STDERR_FILENO : STDOUT_FILENO;
+  const Table table(*space, style_of(output), options.objective, isatty(output) == 0);
   Screen screen(options, table, history);
   screen.say(table.head(options) + "\n");
   for (FinishedTrial& trial : *finished) {

@@ -36,7 +36,7 @@ StudyTerms terms_of(const StudyContent& study, const std::optional<Best>& best) 
 }
 
 std::string table_text(const StudyContent& study, const TextStyle& style) {
-  const Table table(study.space, style, study.identity.searched_for());
+  const Table table(study.space, style, study.identity.searched_for(), isatty(STDOUT_FILENO) == 0);
   std::string text = table.column_names();
   History history(study.space, study.identity.searched_for());
   for (const FinishedTrial& trial : study.trials) {

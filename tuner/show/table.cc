@@ -82,8 +82,8 @@ std::string disturbance_line(const History& history) {
 
 }  // namespace
 
-Table::Table(const Space& space, TextStyle style, Objective objective)
-    : space_(space), style_(style), objective_(objective) {}
+Table::Table(const Space& space, TextStyle style, Objective objective, bool whole)
+    : space_(space), style_(style), objective_(objective), whole_(whole) {}
 
 std::vector<Table::Column> Table::shown_columns() const {
   std::vector<Column> result;
@@ -188,7 +188,7 @@ std::string Table::line(const History& history) const {
     const std::string both = ended + (ended.empty() ? "" : ", ") + expected;
     if (columns(both) <= room) ended = both;
   }
-  text += style_.left(ended, room);
+  text += elide(style_.shown(ended), whole_ ? std::string::npos : room, style_.shown("…"));
   while (text.ends_with(' ')) text.pop_back();
   return text + "\n";
 }

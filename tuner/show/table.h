@@ -1,6 +1,6 @@
 // What people see while a study runs: the head, one line for each trial, the result, and on a
 // terminal a line about the trials that run now. It has 80 columns, so that it can be pasted
-// anywhere.
+// anywhere; only the reason why a trial ended is longer where it is no terminal that shows it.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,10 @@ void put(std::FILE* stream, const std::string& text);
 class Table {
  public:
   /// `space` must outlive the table; its knobs may change while trials run.
-  Table(const Space& space, TextStyle style, Objective objective = Objective::kSamplesPerSecond);
+  /// Lines that are `whole` end where their last column ends, for a file or a pipe; else at 80
+  /// columns, for a terminal.
+  Table(const Space& space, TextStyle style, Objective objective = Objective::kSamplesPerSecond,
+        bool whole = false);
 
   [[nodiscard]] const Space& space() const { return space_; }
   [[nodiscard]] std::string head(const StudyTerms& terms) const;
@@ -50,6 +53,7 @@ class Table {
   const Space& space_;
   TextStyle style_;
   Objective objective_;
+  bool whole_;
 };
 
 /// One line under the table that says what the running trials do; shown on a terminal only.

@@ -46,6 +46,18 @@ TEST_F(TableOf, AReasonNamesTheKnobsThatATrialTests) {
   EXPECT_THAT(tested(kOnceMore), HasSubstr("  once more"));
 }
 
+TEST_F(TableOf, WhyATrialEndedIsCutForATerminalOnly) {
+  TrialResult result;
+  result.outcome = Outcome::kCrash;
+  result.message = "died of signal 11 (Segmentation fault) in rank 3 of 4";
+  add_trial(history_, {}, result, "default");
+  const std::string cut = Table(space_, TextStyle{}).line(history_);
+  EXPECT_EQ(columns(cut), 81U);
+  EXPECT_THAT(cut, EndsWith("…\n"));
+  const Table whole(space_, TextStyle{}, Objective::kSamplesPerSecond, true);
+  EXPECT_THAT(whole.line(history_), EndsWith("  " + result.message + "\n"));
+}
+
 TEST_F(TableOf, KnobsThatJoinTheSpaceGetColumns) {
   const Table table(space_, TextStyle{});
   EXPECT_THAT(table.column_names(), Not(HasSubstr("bucket")));

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/help_formatter.h"
+#include "base/usage_problem.h"
 #include "cli/command.h"
 
 namespace redline::cli {
@@ -20,23 +21,6 @@ constexpr AddCommand kCommands[] = {
     add_record,  add_trigger, add_run,   add_report, add_summarize, add_diff,   add_compare,
     add_what_if, add_view,    add_merge, add_export, add_monitor,   add_doctor,
 };
-
-/// Writes one line such as "redline: --top: must be …, see redline report --help".
-int report_usage(const CLI::App& app, const CLI::ParseError& error) {
-  const auto commands = app.get_subcommands();
-  const CLI::App& command = commands.empty() ? app : *commands.front();
-  auto unknown = app.remaining(true);
-  std::erase(unknown, "--");
-  std::string what = error.what();
-  if (!unknown.empty()) {
-    const bool is_command = commands.empty() && !unknown.front().starts_with("-");
-    what = is_command ? "no such command: " + unknown.front()
-                      : "no such option or argument: " + CLI::detail::join(unknown, " ");
-  }
-  const std::string name = &command == &app ? "redline" : "redline " + command.get_name();
-  std::fprintf(stderr, "redline: %s, see %s --help\n", what.c_str(), name.c_str());
-  return kUsage;
-}
 
 int run(int argc, char** argv) {
   CLI::App app(
@@ -60,7 +44,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error);
+    say(usage_problem(app, error));
+    return kUsage;
   }
   return status;
 }

@@ -6,10 +6,12 @@
 #include <QApplication>
 #include <QLoggingCategory>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "base/format.h"
 #include "base/help_formatter.h"
+#include "base/usage_problem.h"
 #include "viewer/frame_bench.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/screenshot.h"
@@ -77,6 +79,19 @@ std::optional<std::string> wrong_use(const Options& options) {
   if (!options.screenshot.empty() && !options.screenshot.ends_with(".png")) {
     return "--screenshot " + options.screenshot +
            ": the picture is a PNG file, so its name must end in .png";
+  }
+  return std::nullopt;
+}
+
+// Said before a window opens: where there is no display, that is not what is missing first.
+std::optional<std::string> missing_file(const Options& options) {
+  std::vector<std::string> paths = options.paths;
+  if (!options.before.empty()) paths.push_back(options.before);
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) continue;
+    if (!error) error = std::make_error_code(std::errc::no_such_file_or_directory);
+    return path + ": " + error.message();
   }
   return std::nullopt;
 }
@@ -193,13 +208,17 @@ int main(int argc, char** argv) {
   add_options(app, options);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    fail(redline::usage_problem(app, error));
+    return 2;
   }
   if (const auto problem = wrong_use(options)) {
     fail(*problem);
     return 2;
   }
+  if (const auto problem = missing_file(options)) return fail(*problem);
   if (needs_no_display(options)) {
     choose_platform();
     quiet_qt();
@@ -214,6 +233,12 @@ int main(int argc, char** argv) {
   const ThemeChoice theme = theme_choice(options);
   MainWindow window(theme_of(theme));
   window.set_theme(theme);
-  window.resize(*parse_size(options.size));
+  const QSize size = *parse_size(options.size), least = window.minimumSizeHint();
+  if (size.expandedTo(least) != size) {
+    fail(fmt::format("--size {}: the window is {}x{} at least", options.size, least.width(),
+                     least.height()));
+    return 2;
+  }
+  window.resize(size);
   return needs_no_display(options) ? run_offscreen(options, window) : run_window(options, window);
 }

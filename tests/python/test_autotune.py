@@ -393,13 +393,15 @@ def test_dry_run_runs_nothing(run, tune, tmp_path):
             "--knob batch=8..4: the range is empty (8 > 4). Example: --knob batch_size=8..512",
         ),
         (["--knob", "x=1,2"], "--knob x=1,2: nothing sets x"),
+        (["--knob", "batchsize=8..64"], "--knob batchsize=8..64: nothing sets batchsize; did you mean batch_size? If"),
+        (["--bugdet", "2m"], "no such option: --bugdet; did you mean --budget? See autotune --help\n"),
         (["--budget", "soon"], "--budget: 'soon' is no duration. Example: 90s, 10m, 1.5h"),
         (["--memory-limit", "big"], "--memory-limit: 'big' is no size"),
         (["--metric", "no group"], "--metric: 'no group' has 0 groups"),
         (["--metric", "("], "--metric: '(': "),
         (["--strategy", "luck"], "--strategy: luck not in"),
-        (["--max-trials", "0"], "--max-trials: must be a number above 0, not '0'\n"),
-        (["--seed", "-1"], "--seed: must be 0 or more, not '-1'\n"),
+        (["--max-trials", "0"], "--max-trials: must be a number above 0, not '0', see autotune --help\n"),
+        (["--seed", "-1"], "--seed: must be 0 or more, not '-1', see autotune --help\n"),
         (["--parallel", "9999"], "--parallel 9999: each trial needs a "),
     ],
 )
@@ -408,6 +410,13 @@ def test_wrong_inputs_are_usage_errors_in_one_line(run, program, tmp_path, optio
     assert done.returncode == 2
     assert done.stderr.startswith("autotune: " + error)
     assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_slip_in_a_command_is_no_training_command(run, program, tmp_path):
+    done = run([program("autotune"), "shwo", "autotune.study.db"], cwd=tmp_path)
+    error = "autotune: no such command: shwo; did you mean show? See autotune --help\n"
+    assert (done.returncode, done.stderr) == (2, error)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -598,12 +598,13 @@ def test_usage_errors_are_one_line_with_an_example(program, run, tmp_path):
     assert wrong.stderr.startswith("redline: no-such-program: No such file or directory.")
     wrong = run([redline, "recrod", "--", "true"], cwd=tmp_path)
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
-    assert "no such command: recrod" in wrong.stderr
+    assert wrong.stderr == "redline: no such command: recrod; did you mean record? See redline --help\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "traces"]
 
 
 @pytest.mark.parametrize("options, status, error", [
-    (["--stack"], 2, "redline: no such option or argument: --stack, see redline record --help"),
+    (["--stack"], 2, "redline: no such option: --stack; did you mean --stacks? See redline record --help\n"),
+    (["--cheese"], 2, "redline: no such option or argument: --cheese, see redline record --help\n"),
     (["--max-size", "10KB"], 2, "redline: --max-size: must be at least 1MB, see"),
     (["--max-size", "x"], 2, "redline: --max-size: 'x' is no size. Example: 1500MB, 1.5GiB, see"),
     (["--ring", "9x"], 2, "redline: --ring: '9x' is no duration. Example: 90s, 10m, 1.5h, see"),

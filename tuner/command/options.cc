@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/help_formatter.h"
 #include "base/terminal.h"
+#include "base/usage_problem.h"
 #include "profiler/request/options.h"
 #include "tuner/show/table.h"
 #include "tuner/space/hook_knobs.h"
@@ -98,15 +99,12 @@ constexpr const char* kExamples =
     "\n"
     "Ctrl-C ends the trial, keeps everything and prints the best so far; --resume goes on.";
 
-/// Prints the error as one line, without what CLI11 adds to it: "autotune: --knob batch=8..4: the
-/// range is empty …".
-int report_usage(const CLI::ParseError& error) {
-  std::string text = error.what();
-  if (const size_t at = text.find("--knob: "); at == 0) text.erase(0, 8);
+/// Prints the error as one line, without what CLI11 puts before it: "autotune: --knob batch=8..4:
+/// the range is empty …".
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = usage_problem(app, error);
+  if (text.starts_with("--knob: ")) text.erase(0, 8);
   put(stderr, fmt::format("autotune: {}\n", text));
-  if (text.find("Example") == std::string::npos) {
-    put(stderr, "autotune --help has the options and examples.\n");
-  }
   return kUsage;
 }
 
@@ -276,14 +274,14 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
     exit_status = app.exit(success);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    exit_status = report_usage(error);
+    exit_status = report_usage(app, error);
     return std::nullopt;
   }
 
   if (options.cost_per_hour && !options.metric_regex.empty()) {
     exit_status = report_usage(
-        CLI::ValidationError("--cost-per-hour: it needs the samples that the hook counts, and "
-                             "--metric may count anything"));
+        app, CLI::ValidationError("--cost-per-hour: it needs the samples that the hook counts, and "
+                                  "--metric may count anything"));
     return std::nullopt;
   }
   options.names_study = app.count("--study") > 0;

@@ -35,7 +35,15 @@ TEST(Options, WhatAMetricCountsHasNoPrice) {
   EXPECT_THAT(
       complaint_about({"--cost-per-hour", "3", "--metric", "rate (.*)"}),
       StartsWith("autotune: --cost-per-hour: it needs the samples that the hook counts, and "
-                 "--metric may count anything\n"));
+                 "--metric may count anything, see autotune --help\n"));
+}
+
+TEST(Options, ASlipIsToldWithWhatWasMeant) {
+  EXPECT_EQ(complaint_about({"--bugdet=2m"}),
+            "autotune: no such option: --bugdet; did you mean --budget? See autotune --help\n");
+  EXPECT_EQ(complaint_about({"--cheese"}),
+            "autotune: no such option or argument: --cheese, see autotune --help\n");
+  EXPECT_THAT(complaint_about({"--knob", "x=8..4"}), StartsWith("autotune: --knob x=8..4: "));
 }
 
 }  // namespace

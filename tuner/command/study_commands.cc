@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
 #include "base/format.h"
 #include "base/help_formatter.h"
+#include "base/nearest.h"
+#include "base/usage_problem.h"
 #include "tuner/show/table.h"
 
 namespace redline::tuner {
@@ -102,11 +105,21 @@ int run(const std::string& command, const Request& request) {
   return finish(exported(*study, request), request.output);
 }
 
+const std::vector<std::string> kWords = {"show", "export", "apply"};
+
+/// A word that is no command begins a training command, but none takes a study.
+std::optional<int> complain_of_slip(int argc, char** argv) {
+  const std::string meant = argc > 2 ? did_you_mean(argv[1], kWords) : "";
+  if (meant.empty() || !std::string_view(argv[argc - 1]).ends_with(".db")) return std::nullopt;
+  put(stderr, fmt::format("autotune: no such command: {}{} See autotune --help\n", argv[1], meant));
+  return kUsage;
+}
+
 }  // namespace
 
 std::optional<int> run_study_command(int argc, char** argv) {
   const std::string_view word = argc > 1 ? argv[1] : "";
-  if (word != "show" && word != "export" && word != "apply") return std::nullopt;
+  if (std::ranges::find(kWords, word) == kWords.end()) return complain_of_slip(argc, argv);
   Request request;
   CLI::App app("Work with the trials that a study holds; nothing is run.", "autotune");
   format_help(app);
@@ -136,7 +149,7 @@ std::optional<int> run_study_command(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    put(stderr, fmt::format("autotune {}: {}\n", word, error.what()));
+    put(stderr, fmt::format("autotune: {}\n", usage_problem(app, error)));
     return kUsage;
   }
   if (apply->parsed()) request.output = config;

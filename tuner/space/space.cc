@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/json_values.h"
+#include "base/nearest.h"
 #include "base/text_search.h"
 #include "tuner/space/hook_knobs.h"
 #include "tuner/space/machine.h"
@@ -58,6 +59,21 @@ bool keep_what_matters(Knob& knob, const Machine& machine, bool has_one_rank,
 bool is_python(const std::vector<std::string>& command) {
   return !command.empty() &&
          std::filesystem::path(command[0]).filename().string().starts_with("python");
+}
+
+std::string nothing_sets(const std::string& text, const std::string& name) {
+  std::vector<std::string> known;
+  for (const HookKnob& hook : hook_knobs()) known.emplace_back(hook.name);
+  if (const std::string meant = did_you_mean(name, known); !meant.empty()) {
+    return fmt::format(
+        "--knob {0}: nothing sets {1}{2} If not, write {{{1}}} where its value belongs in the "
+        "command",
+        text, name, meant);
+  }
+  return fmt::format(
+      "--knob {0}: nothing sets {1}: the command has no {{{1}}}, and the start-up hook knows "
+      "{2}, {3}. Write {{{1}}} where its value belongs in the command",
+      text, name, hook_knob_names(false), hook_knob_names(true));
 }
 
 }  // namespace
@@ -254,10 +270,7 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
     }
     const bool in_command = has_placeholder(command, knob->name);
     if (!in_command && !find_hook_knob(knob->name)) {
-      return tl::unexpected(fmt::format(
-          "--knob {0}: nothing sets {1}: the command has no {{{1}}}, and the start-up hook knows "
-          "{2}, {3}. Write {{{1}}} where its value belongs in the command",
-          text, knob->name, hook_knob_names(false), hook_knob_names(true)));
+      return tl::unexpected(nothing_sets(text, knob->name));
     }
     if (in_command) {
       space.first[knob->name] = first_value(*knob);

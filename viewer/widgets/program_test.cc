@@ -119,6 +119,11 @@ TEST_F(Program, SaysWhatIsWrong) {
   EXPECT_EQ(missing.status, 1);
   expect_one_line(missing, "/no/such/file.json");
 
+  const Result without_display = run({"/no/such/file.json"});
+  EXPECT_EQ(without_display.status, 1);
+  expect_one_line(without_display, "/no/such/file.json: No such file or directory");
+  expect_one_line(run({"--before", "/no/such/run", folder_.path()}), "/no/such/run: No such");
+
   const Result unwritable = run({"--screenshot", "/no/such/folder/a.png", folder_.path()});
   EXPECT_EQ(unwritable.status, 1);
   expect_one_line(unwritable, "/no/such/folder/a.png");
@@ -142,7 +147,12 @@ TEST_F(Program, SaysWhatIsWrong) {
 }
 
 TEST_F(Program, WrongUseIsStatus2) {
-  EXPECT_EQ(run({"--no-such-option"}).status, 2);
+  const Result slip = run({"--thme", "dark"});
+  EXPECT_EQ(slip.status, 2);
+  expect_one_line(slip, "no such option: --thme; did you mean --theme? See redline-viewer --help");
+  const Result small = run({"--size", "300x200", "--screenshot", path("a.png"), folder_.path()});
+  EXPECT_EQ(small.status, 2);
+  expect_one_line(small, "--size 300x200: the window is ");
   EXPECT_EQ(run({"--theme", "pink"}).status, 2);
   EXPECT_EQ(run({"--size", "huge", "--screenshot", path("a.png"), folder_.path()}).status, 2);
   EXPECT_EQ(run({"--span", "-5"}).status, 2);

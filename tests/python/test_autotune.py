@@ -231,7 +231,7 @@ class TestParallel:
         trials = json.loads(done.stdout)["trials"]
         assert json.loads((tmp_path / "best.json").read_text())["knobs"]["workers"] >= 3
         assert max(trial["neighbours"] for trial in trials) == 1
-        alone = {trial["neighbours"] for trial in trials if trial["why"] in ("default", "confirm")}
+        alone = {trial["neighbours"] for trial in trials if trial["why"] in ("first", "confirm")}
         assert alone == {0}
         outputs = [path.read_text() for path in tmp_path.glob("autotune.study.trials/*/stdout")]
         places = {output.partition("list: ")[2].split()[0] for output in outputs if "list: " in output}

@@ -207,7 +207,7 @@ std::optional<int> Plan::trials_left(const History& history) const {
 
 std::optional<Proposal> Plan::next(const History& history) const {
   if (!space_.unread.empty()) return std::nullopt;
-  if (history.empty()) return Proposal{space_.first, "default"};
+  if (history.empty()) return Proposal{space_.first, space_.first.empty() ? "default" : "first"};
   const int left = *trials_left(history);
   if (left == 0) return std::nullopt;
   if (const FinishedTrial* crashed = history.crash_to_retry()) {

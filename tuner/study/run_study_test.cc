@@ -429,13 +429,13 @@ TEST_F(StudyRuns, SideBySideNoConfigurationRunsTwiceAndTheConfirmingOnesRunAlone
     int most = 0;
     for (const FinishedTrial& trial : trials) {
       most = std::max(most, trial.result.neighbours);
-      if (trial.why == kConfirm || trial.why == "default") {
+      if (trial.why == kConfirm || trial.why == "first") {
         EXPECT_EQ(trial.result.neighbours, 0) << name;
       } else {
         EXPECT_TRUE(explored.insert(trial.config).second) << name << " twice: " << trial.why;
       }
     }
-    EXPECT_EQ(trials.front().why, "default");
+    EXPECT_EQ(trials.front().why, "first");
     EXPECT_GE(most, 1) << name;
     EXPECT_LE(most, 2) << name;
   }

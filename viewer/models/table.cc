@@ -202,12 +202,13 @@ void drop_columns(Table& table, const std::function<bool(size_t column)>& is_dro
 
 Table rows_with(const Table& table, const std::string& text) {
   Table result{table.title, table.columns, {}};
+  const bool is_whole = text.size() > 2 && text.front() == '"' && text.back() == '"';
   for (const TableRow& row : table.rows) {
     for (size_t c = 0; c < row.values.size(); ++c) {
       const Unit unit = table.columns[c].unit;
       const std::string value =
           value_text(row.values[c], unit == Unit::kKernel ? Unit::kText : unit);
-      if (!contains_text(value, text)) continue;
+      if (is_whole ? '"' + value + '"' != text : !contains_text(value, text)) continue;
       result.rows.push_back(row);
       break;
     }

@@ -87,7 +87,7 @@ struct Table {
 [[nodiscard]] bool is_all_zero(const Table& table, size_t column);
 void drop_columns(Table& table, const std::function<bool(size_t column)>& is_dropped);
 
-/// The rows that have `text` in any of their values.
+/// The rows that have `text` in any of their values, or in quotes ("GPU 1") as a whole value.
 [[nodiscard]] Table rows_with(const Table& table, const std::string& text);
 
 /// For the clipboard: as CSV, but with tabs, which spreadsheets take as columns.

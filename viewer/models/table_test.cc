@@ -99,6 +99,9 @@ TEST(Table, RowsAreFoundByWhatTheirCellsSay) {
   EXPECT_EQ(found("2.5 GB"), "b") << "in the last column";
   EXPECT_EQ(found("0"), "ab") << "each once";
   EXPECT_EQ(found("zzz"), "");
+  EXPECT_EQ(found("othe"), "b");
+  EXPECT_EQ(found("\"othe\""), "") << "in quotes it is a whole value";
+  EXPECT_EQ(found("\"other\""), "b");
 }
 
 TEST(Table, DropsTheColumnsThatItIsToldTo) {

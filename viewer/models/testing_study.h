@@ -34,7 +34,7 @@ class TestStudy {
                 const std::string& why = "batch", std::optional<double> joules_per_sample = {},
                 const std::string& disturbance = "", double spread = 0.01) {
     tuner::TrialResult result;
-    result.observed = {{"batch_size", "32"}, {"amp", "off"}, {"num_workers", "0"}};
+    if (observes_) result.observed = {{"batch_size", "32"}, {"amp", "off"}, {"num_workers", "0"}};
     result.outcome = rate ? tuner::Outcome::kOk : tuner::Outcome::kGpuOom;
     if (rate)
       result.throughput = tuner::Throughput{*rate, (1 - spread) * *rate, (1 + spread) * *rate};
@@ -53,6 +53,8 @@ class TestStudy {
     EXPECT_TRUE(id && study_->finish(*id, result));
     return *id;
   }
+  /// Trials from now on are of a command that the hook does not see.
+  void observe_nothing() { observes_ = false; }
   void start(const tuner::Config& config) {
     EXPECT_TRUE(study_->start({.config = config, .why = "batch"}));
   }
@@ -73,6 +75,7 @@ class TestStudy {
 
  private:
   tuner::Space space_;
+  bool observes_ = true;
   std::optional<tuner::Study> study_;
 };
 

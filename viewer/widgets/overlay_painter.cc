@@ -82,7 +82,9 @@ void OverlayPainter::paint_headers() {
     if (row.folded) words += (words.empty() ? "" : " · ") + contents_of(group);
     const bool has_lane_below = row.folded && !group.busy.empty();
     const int height = has_lane_below ? Layout::kFoldedTop : row.height - 1;
-    painter_.drawText(QRect(8, top, size_.width() - 16, height), Qt::AlignVCenter, text(words));
+    const int width = size_.width() - 16;
+    painter_.drawText(QRect(8, top, width, height), Qt::AlignVCenter,
+                      painter_.fontMetrics().elidedText(text(words), Qt::ElideRight, width));
   }
 }
 

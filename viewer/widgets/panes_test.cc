@@ -258,7 +258,8 @@ TEST_F(Panes, IdleTimeLeadsToItsGapAndBack) {
   state().drop_area();
   click_row(*tables().current_view(), chosen[0].row());
   EXPECT_EQ(state().area().range, range);
-  emit state().gaps_wanted("rank 1 · GPU 0");
+  emit state().gaps_wanted("\"rank 1 · GPU 0\"");
+  EXPECT_FALSE(tables().current_view()->table().rows.empty());
   for (const TableRow& one : tables().current_view()->table().rows) EXPECT_EQ(one.time->trace, 1U);
 }
 

@@ -116,7 +116,7 @@ void add_of_row(QMenu& menu, ViewState& state, const Row& row) {
     const QString gpu =
         QString::fromStdString(gpu_title(state.session(), group.trace, group.device));
     QObject::connect(menu.addAction(QMenu::tr("Its idle gaps")), &QAction::triggered, &state,
-                     [&state, gpu] { emit state.gaps_wanted(gpu); });
+                     [&state, gpu] { emit state.gaps_wanted('"' + gpu + '"'); });
   }
   add(menu, state, QMenu::tr("Hide"), [id](Layout& layout) { layout.hide(id); });
   add(menu, state, QMenu::tr("Hide all others"), [id](Layout& layout) { layout.hide_others(id); });

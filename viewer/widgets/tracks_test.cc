@@ -123,6 +123,17 @@ TEST_F(Tracks, MenuHidesAndShows) {
   EXPECT_LT(row_of(nccl_of_rank_1()).top, row.top);
 }
 
+// The quotes keep the gaps of GPU 10 out of those of GPU 1.
+TEST_F(Tracks, MenuAsksForTheGapsOfOneGpu) {
+  const QSignalSpy asked(&state(), &ViewState::gaps_wanted);
+  const std::unique_ptr<QMenu> menu(make_track_menu(state(), row_of(nccl_of_rank_1()), &column()));
+  for (QAction* action : menu->actions()) {
+    if (action->text() == "Its idle gaps") action->trigger();
+  }
+  ASSERT_EQ(asked.count(), 1);
+  EXPECT_EQ(asked[0][0].toString(), QStringLiteral("\"rank 1 · GPU 0\""));
+}
+
 TEST_F(Tracks, OverlapLaneIsPainted) {
   for (const Row& row : state().layout().rows()) {
     if (row.is_header() || state().layout().item_of(row).kind != TrackItem::Kind::kDevice) continue;

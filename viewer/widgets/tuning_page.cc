@@ -162,6 +162,8 @@ void TuningPage::show_tuning(Tuning tuning) {
   show_head();
   show_shares();
   batches_->show_chart(tuning_.batches);
+  // A search that tries no batch sizes will never have any.
+  batches_->setVisible(!tuning_.batches.empty() || tuning_.convergence.empty());
   convergence_->show_chart(tuning_.convergence);
   if (!is_same) filter_->clear();
   trials_->show_table(tuning_.trials, -1);

@@ -56,6 +56,18 @@ TEST_F(TuningWindow, AStudyIsShownWithItsWinner) {
   EXPECT_GT(dots, 60) << "points of both charts, and the line through them";
 }
 
+TEST_F(TuningWindow, ASearchWithoutBatchSizesHasNoChartOfThem) {
+  TestStudy study(path("metric.db"), "", "rate (.*)");
+  ASSERT_TRUE(open(path("metric.db")));
+  const auto charts = page().findChildren<ChartView*>();
+  EXPECT_TRUE(charts[0]->isVisible()) << "the first trial may have one";
+  study.observe_nothing();
+  study.trial({{"num_workers", "4"}}, 1000, "first");
+  ASSERT_TRUE(open(path("metric.db")));
+  EXPECT_FALSE(charts[0]->isVisible());
+  EXPECT_TRUE(charts[1]->isVisible());
+}
+
 TEST_F(TuningWindow, APointARowAndTheFilterAgree) {
   ASSERT_TRUE(open(path("study.db")));
   auto* chart = page().findChild<ChartView*>();

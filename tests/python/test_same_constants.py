@@ -1,5 +1,6 @@
 """What C++ and Python both say is the same in both."""
 
+import importlib.util
 import re
 
 import pytest
@@ -63,3 +64,46 @@ def test_all_ask_for_stacks_by_the_same_signal(repo_root, product):
     for texts in (product, [path.read_text() for path in files]):
         found = [re.findall(r"(?:SIGRTMIN \+ |kAskedBy = )(\d+)", text) for text in texts]
         assert {number for numbers in found for number in numbers} == {"13"}
+
+
+def test_the_page_the_viewer_and_pictures_have_the_same_colours(repo_root):
+    """Only those of less important classes differ: they were chosen for the background that they stand on."""
+    theme = (repo_root / "viewer/widgets/theme.cc").read_text()
+    page = (repo_root / "trace/report/page/page.css").read_text()
+    of_classes = re.findall(r"\{((?:\"#\w{6}\",?\s*){11})\},\s*\{", theme)
+    of_page = re.findall(r":root \{(.*?)\}", page, re.DOTALL)
+    names = ("operator", "annotation", "kernel", "communication", "memcpy", "dataloader", "runtime")
+    viewer = [dict(zip(names, re.findall(r"#\w{6}", found), strict=False)) for found in of_classes]
+    for name, ours in (("accent", "accent"), ("ink", "text"), ("idle", "idle")):
+        for of_theme, colour in zip(viewer, re.findall(rf'theme\.{ours} = QColor\("(#\w+)"\)', theme), strict=True):
+            of_theme[name] = colour
+    for of_theme, of_css in zip(viewer, of_page[:2], strict=True):  # the third is for paper
+        css = dict(re.findall(r"--(\w+): (#\w{6})", of_css))
+        for name in ("annotation", "kernel", "communication", "memcpy", "dataloader", "accent", "ink", "idle"):
+            assert css[name] == of_theme[name], name
+
+    spec = importlib.util.spec_from_file_location("drawing", repo_root / "scripts/drawing.py")
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    assert list(drawing.FILL.values()) == [viewer[0][name] for name in (*names, "idle")]
+    assert (drawing.LIGHT["text"], drawing.LIGHT["accent"]) == (viewer[0]["ink"], viewer[0]["accent"])
+
+
+def test_an_exception_and_its_line_on_stderr_are_the_same_lack_of_memory(repo_root):
+    texts = (repo_root / "tuner/trial/outcome_test.cc").read_text().split("kTexts[] = {")[1].split("\n};")[0]
+    python = python_text(repo_root, "_memory_errors.py")
+    pattern_of = {name: eval(f"({re.search(rf'^{name} = re.compile.(.*?).$(?=.^_)', python, re.MULTILINE | re.DOTALL)[1]})")
+                  for name in ("_DEVICE", "_HOST")}
+    seen = {"_DEVICE": 0, "_HOST": 0}
+    for literals, outcome in re.findall(r'\{((?:\s*".*")+),\s*Outcome::(\w+)\}', texts):
+        text = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', literals)).replace(r"\n", "\n")
+        raised = re.match(r"(?:\[rank1\]: )?[\w.]+Error: (.*)", text, re.DOTALL)
+        if raised is None:
+            continue
+        found = {name for name, pattern in pattern_of.items() if re.search(pattern, raised[1])}
+        # What else tells of the host's memory, such as a dead worker, is no exception or one of another type.
+        is_of_host = outcome == "kHostOom" and re.search("CPUAllocator|primitive", text)
+        assert found == ({"_DEVICE"} if outcome == "kGpuOom" else {"_HOST"} if is_of_host else set()), text
+        for name in found:
+            seen[name] += 1
+    assert seen["_DEVICE"] > 10 and seen["_HOST"] == 3

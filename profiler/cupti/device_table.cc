@@ -164,7 +164,14 @@ std::vector<UsedGpu> gpus_in_use() {
     char bus[32] = "";
     static_cast<void>(
         cupti::call("cuDeviceGetPCIBusId", &bus[0], static_cast<int>(sizeof(bus)), device));
-    used.push_back({device, bus});
+    char name[256] = "";
+    static_cast<void>(
+        cupti::call("cuDeviceGetName", &name[0], static_cast<int>(sizeof(name)), device));
+    std::string part;
+    if (std::string_view(name).find(" MIG ") != std::string_view::npos) {
+      part = cupti::uuid_of(static_cast<uint32_t>(device)).replace(0, 3, "MIG");
+    }
+    used.push_back({device, bus, part});
   }
   return used;
 }

@@ -104,10 +104,13 @@ class GpuSampler::Run {
       if (std::ranges::find(gpus_, used.device, &Gpu::device) != gpus_.end()) continue;
       if (!library_ && !load()) return;
       nvmlDevice_t handle = nullptr;
-      if (REDLINE_NVML(*library_, nvmlDeviceGetHandleByPciBusId_v2, used.pci_bus.c_str(),
-                       &handle) != nvml::kSuccess) {
-        continue;
-      }
+      // The figures of the whole GPU are those of other people, too.
+      const int status =
+          used.part.empty()
+              ? REDLINE_NVML(*library_, nvmlDeviceGetHandleByPciBusId_v2, used.pci_bus.c_str(),
+                             &handle)
+              : REDLINE_NVML(*library_, nvmlDeviceGetHandleByUUID, used.part.c_str(), &handle);
+      if (status != nvml::kSuccess) continue;
       gpus_.push_back({used.device, handle, nvml::GpuReader(*library_, handle)});
       static_cast<void>(xid_watch_->add(handle));
     }

@@ -32,7 +32,8 @@ class GpuSampling : public ::testing::Test {
   ~GpuSampling() override {
     redline_discard();
     std::filesystem::remove(path_);
-    for (const char* name : {"GPUS", "VISIBLE", "LOST_AFTER", "XID", "HANG", "NVML_STATUS"}) {
+    for (const char* name :
+         {"GPUS", "VISIBLE", "LOST_AFTER", "XID", "HANG", "NVML_STATUS", "MIG"}) {
       unsetenv((std::string("REDLINE_STUB_") + name).c_str());
     }
   }
@@ -105,6 +106,13 @@ TEST_F(GpuSampling, AGpuThatFallsOffTheBusIsCountedAndTheOthersGoOn) {
       std::ranges::find(events, "GPU 0: Xid 79", [](const json& e) { return e["name"]; });
   ASSERT_NE(xid, events.end());
   EXPECT_EQ((*xid)["args"], json({{"device", 0}, {"Xid", 79}}));
+}
+
+TEST_F(GpuSampling, APartOfAGpuHasItsOwnFiguresOnly) {
+  set("MIG", 1);
+  auto tracks = tracks_of(record(2));
+  EXPECT_EQ(tracks["GPU 0 memory: MiB"][0], 51) << "703 MiB of the GPU are in use";
+  EXPECT_FALSE(tracks.contains("GPU 0: busy %"));
 }
 
 TEST_F(GpuSampling, NotWithoutTheGpu) {

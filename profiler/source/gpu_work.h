@@ -39,6 +39,7 @@ void see_cuda_start() noexcept;
 struct UsedGpu {
   int device = 0;  ///< CUDA's number for it in this process
   std::string pci_bus;
+  std::string part;  ///< NVML's id of a part of a GPU (MIG), which shares its bus; else empty
 };
 [[nodiscard]] std::vector<UsedGpu> gpus_in_use();
 

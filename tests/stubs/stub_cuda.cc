@@ -67,8 +67,11 @@ int cuDeviceGet(int* device, int ordinal) {
 }
 
 int cuDeviceGetName(char* name, int size, int device) {
-  std::snprintf(name, static_cast<size_t>(size), "%s",
-                devices().at(static_cast<size_t>(device)).name.c_str());
+  const bool is_part = redline::stub::number("REDLINE_STUB_MIG", 0) > 0;
+  std::snprintf(
+      name, static_cast<size_t>(size), "%s%s",
+      devices().empty() ? "NVIDIA H200" : devices().at(static_cast<size_t>(device)).name.c_str(),
+      is_part ? " MIG 1g.18gb" : "");
   return 0;
 }
 

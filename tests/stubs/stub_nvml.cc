@@ -58,6 +58,7 @@ int tell(nvmlDevice_t device, unsigned int* place, unsigned int value) {
 }
 
 constexpr unsigned int kMilliwatts = 512'300;
+constexpr unsigned int kFirstPart = 64;  // handles from here on are parts of GPUs
 
 unsigned long long used_mib() {
   unsigned long long mib = 703;
@@ -119,8 +120,8 @@ int nvmlDeviceGetUUID(nvmlDevice_t device, char* uuid, unsigned int length) {
   return kSuccess;
 }
 
-int nvmlDeviceGetMemoryInfo(nvmlDevice_t, nvmlMemory_t* memory) {
-  const unsigned long long used = used_mib();
+int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
+  const unsigned long long used = index_of(device) >= kFirstPart ? 51 : used_mib();
   if (used == ~0ULL) return kNoPermission;
   memory->total = 143771ULL << 20;
   memory->used = used << 20;
@@ -187,6 +188,10 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, nvmlDevice_t* device) {
 
 int nvmlDeviceGetHandleByUUID(const char* uuid, nvmlDevice_t* device) {
   unsigned int number = 0;
+  if (std::sscanf(uuid, "MIG-%2x0", &number) == 1) {
+    *device = device_at(kFirstPart + number / 16);
+    return kSuccess;
+  }
   if (std::sscanf(uuid, "GPU-%u", &number) != 1 || number == 0) return kNotFound;
   *device = device_at(number - 1);
   return kSuccess;

@@ -12,6 +12,7 @@
 // one line on stderr says why, and the program goes on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -61,7 +62,8 @@ class range {
   range& operator=(const range&) = delete;
 };
 
-/// Records the process by a schedule, as torch.profiler.profile does. Only one may exist at a time.
+/// Records the process by a schedule, as torch.profiler.profile does. Only one may exist at a time:
+/// a second one says so on stderr and does nothing.
 /// Under `redline record` the command line's schedule, options and directory replace the program's.
 class Profiler {
  public:
@@ -114,6 +116,9 @@ class Profiler {
   void begin_step();
 
   ProfilerOptions options_;
+  /// Set while one is alive: a process has one recorder, and each step() would end its step.
+  static inline std::atomic<bool> is_taken_ = false;
+  const bool is_first_ = !is_taken_.exchange(true);
   std::string requested_options_;  ///< the command line's, as JSON, in place of options_
   int64_t step_ = 0;
   Action action_ = Action::kNone;
@@ -150,6 +155,11 @@ inline bool Profiler::succeeded(int status) {
 }
 
 inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)) {
+  if (!is_first_) {
+    is_off_ = true;
+    std::fputs("redline: recording is off: another redline::Profiler is alive\n", stderr);
+    return;
+  }
   redline_attach_torch();  // may fail: without LibTorch, ranges and GPU work are recorded
   obey_command_line();
   if (options_.schedule.active != 0 && !options_.schedule.is_valid()) {
@@ -169,6 +179,8 @@ inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)
 }
 
 inline Profiler::~Profiler() {
+  if (!is_first_) return;
+  is_taken_ = false;
   if (has_steps()) redline_end_step();
   if (is_recorded(action_)) {
     finish_window();
@@ -191,6 +203,10 @@ inline void Profiler::obey_command_line() {
 }
 
 inline void Profiler::step() {
+  if (!is_first_) {
+    ++step_;
+    return;
+  }
   redline_log_program_step(-1);
   if (has_steps()) redline_end_step();
   const Action before = std::exchange(action_, action_of(++step_));

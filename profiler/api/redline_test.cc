@@ -185,6 +185,22 @@ TEST_F(ProfilerTest, SaysThatAScheduleMakesNoSense) {
   }
 }
 
+TEST_F(ProfilerTest, ASecondOneSaysThatItDoesNothing) {
+  Profiler first(
+      {.schedule = {.wait = 1, .active = 1, .repeat = 1}, .on_trace_ready = keep_names()});
+  ::testing::internal::CaptureStderr();
+  {
+    Profiler second({.schedule = {.active = 1}, .on_trace_ready = keep_names()});
+    train(second, 2);
+    EXPECT_EQ(second.step_number(), 2);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "redline: recording is off: another redline::Profiler is alive\n");
+  EXPECT_TRUE(windows_.empty());
+  train(first, 2);
+  EXPECT_THAT(windows_, ElementsAre(ElementsAre("forward", "ProfilerStep#1")));
+}
+
 // With -Wextra a program is asked for each member that has no initializer.
 TEST(ProfilerOptions, NeedNoHandler) {
   EXPECT_FALSE(ProfilerOptions({.ring_seconds = 30}).on_trace_ready);

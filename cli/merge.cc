@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/command.h"
+#include "trace/emit/spooled_file.h"
 #include "trace/read/reader.h"
 
 namespace redline::cli {
@@ -40,6 +41,9 @@ int merge(const MergeCommand& options) {
   // Checked before the traces are read, which may take long.
   if (!may_become_file(options.output)) {
     return fail(options.output + ": is not a file. Choose another file with -o");
+  }
+  if (const auto problem = trace::SpooledFile::problem_of_name(options.output); !problem.empty()) {
+    return fail(problem);
   }
   trace::ReadOptions read;
   read.cancel = &interrupted;

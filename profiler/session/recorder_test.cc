@@ -274,6 +274,8 @@ TEST_F(RecorderTest, AnswersMisuseWithErrors) {
   EXPECT_EQ(redline_stop(), -1);
   EXPECT_EQ(redline_export((folder_ / "no/such/folder.json").c_str()), -1);
   EXPECT_THAT(redline_last_error(), HasSubstr("No such file"));
+  EXPECT_EQ(redline_export((folder_ / "trace.json.zst").c_str()), -1);
+  EXPECT_THAT(redline_last_error(), HasSubstr("written plain, or as gzip to NAME.gz"));
 }
 
 TEST_F(RecorderTest, PreparesTwiceButNotDifferently) {

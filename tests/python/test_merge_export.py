@@ -45,6 +45,12 @@ def big(tmp_path):
     return path
 
 
+def test_merge_writes_no_zstd_under_a_name_that_promises_it(program, run, ranks, tmp_path):
+    done = run([program("redline"), "merge", ranks, "-o", tmp_path / "all.json.zst"])
+    assert done.returncode == 1 and done.stderr.endswith("a trace is written plain, or as gzip to NAME.gz\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["ranks"]
+
+
 def test_merge_says_each_offset_and_reads_back(program, run, ranks, tmp_path):
     target = tmp_path / "all.pt.trace.json.gz"
     for _ in range(2):  # the second run replaces the output of the first

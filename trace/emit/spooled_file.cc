@@ -58,7 +58,14 @@ void SpooledFile::write_paced(OutputFile& out, std::string_view bytes) {
   }
 }
 
+std::string SpooledFile::problem_of_name(const std::string& path) {
+  return path.ends_with(".zst") ? path + ": a trace is written plain, or as gzip to NAME.gz" : "";
+}
+
 tl::expected<void, std::string> SpooledFile::save(const std::string& path, std::string_view tail) {
+  if (const std::string problem = problem_of_name(path); !problem.empty()) {
+    return tl::unexpected(problem);
+  }
   write_out(Wait::kYes);
   if (!file_.error().empty()) return tl::unexpected(file_.error());
   const bool gzip = path.ends_with(".gz");

@@ -36,6 +36,8 @@ class SpooledFile {
   /// After flush(): whether all text so far is in the file.
   [[nodiscard]] bool is_written() const { return compressed_.empty(); }
 
+  /// Why no trace is written under this name, such as NAME.zst; "" if it may be.
+  [[nodiscard]] static std::string problem_of_name(const std::string& path);
   /// Writes the text and `tail` (at most 65,535 bytes) to `path`, complete and synchronised or not
   /// at all; gzip where the name ends in ".gz", else plain. The first gzip save on the spool's own
   /// file system moves the spool there; later ones copy. Call flush() first.

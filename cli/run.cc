@@ -80,9 +80,7 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
       return fail(file + ": " + known.error() + ". Give the command that was tuned");
     }
   }
-  if (!environment.add_python_startup()) {
-    return fail("its Python files are missing. Build or install Redline whole: ./scripts/setup");
-  }
+  if (const auto added = environment.add_python_startup(); !added) return fail(added.error());
   environment.set("REDLINE_KNOBS", tuner::knobs_json(knobs, filled));
   std::fprintf(stderr, "redline: %s (%s)\n", summary(knobs).c_str(), file.c_str());
   return 0;

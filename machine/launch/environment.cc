@@ -44,13 +44,21 @@ void Environment::prepend(const std::string& name, const std::string& entry) {
   set(name, old.empty() ? entry : entry + ":" + old);
 }
 
-bool Environment::add_python_startup() {
+tl::expected<void, std::string> Environment::add_python_startup() {
   const auto folder = python_folder();
-  if (!folder) return false;
+  if (!folder) {
+    return tl::unexpected(
+        std::string("the Python package of Redline is not there. Build or install Redline whole: "
+                    "./scripts/setup"));
+  }
+  if (folder->find(':') != std::string::npos) {
+    return tl::unexpected(*folder +
+                          ": PYTHONPATH splits at the colon. Redline needs another folder");
+  }
   prepend("PYTHONPATH", *folder + "/redline/startup");
   if (const auto core = library_path("libredline.so")) set("REDLINE_LIBRARY", *core);
   if (const auto torch = library_path("libredline_torch.so")) set("REDLINE_TORCH_LIBRARY", *torch);
-  return true;
+  return {};
 }
 
 std::vector<std::string> Environment::strings() const {

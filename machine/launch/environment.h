@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 namespace redline::launch {
@@ -30,8 +31,8 @@ class Environment {
   void prepend(const std::string& name, const std::string& entry);
 
   /// Makes every Python process that the command starts run redline/startup/sitecustomize.py, which
-  /// does what the REDLINE_* variables ask for. False if the Python files were not found.
-  [[nodiscard]] bool add_python_startup();
+  /// does what the REDLINE_* variables ask for. The error says why that is impossible.
+  [[nodiscard]] tl::expected<void, std::string> add_python_startup();
 
   [[nodiscard]] auto begin() const { return values_.begin(); }
   [[nodiscard]] auto end() const { return values_.end(); }

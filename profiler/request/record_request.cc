@@ -119,9 +119,7 @@ tl::expected<void, std::string> prepare_directory(const std::string& directory) 
 tl::expected<void, std::string> add_libraries(Environment& environment) {
   const auto core = library_path("libredline.so");
   if (!core) return refuse("libredline.so is not in ../lib");
-  if (!environment.add_python_startup()) {
-    return refuse("the Python package of Redline is not there");
-  }
+  if (auto added = environment.add_python_startup(); !added) return added;
   environment.prepend("LD_PRELOAD", preload_name(*core));
   return {};
 }

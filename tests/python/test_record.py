@@ -630,13 +630,28 @@ def test_a_folder_whose_name_a_request_cannot_hold_is_refused(program, run, tmp_
     assert [path for path in tmp_path.iterdir() if path.name != name] == []
 
 
-def test_redline_may_lie_in_a_folder_with_a_blank(program, library, run, tmp_path):
-    """LD_PRELOAD splits at blanks and knows no escape."""
-    place = tmp_path / "My Projects"
+def install_into(place, program, library):
     for source in (program("redline"), library("libredline.so"), library("libredline_torch.so")):
         (place / source.parent.name).mkdir(parents=True, exist_ok=True)
         shutil.copy(source, place / source.parent.name)
     shutil.copytree(ROOT / "python", place / "share/redline/python")
+
+
+def test_redline_may_not_lie_in_a_folder_with_a_colon(program, library, run, tmp_path):
+    """PYTHONPATH splits at it, so that no Python process would find the start-up hook."""
+    place = tmp_path / "v1:2"
+    install_into(place, program, library)
+    for command in (["record", "-o", "traces"], ["run", "--log", "logs"]):
+        done = run([place / "bin/redline", *command, "--", "touch", "ran"], cwd=tmp_path)
+        assert done.returncode == 1, done.stderr
+        said = f"{place}/share/redline/python: PYTHONPATH splits at the colon. Redline needs another folder"
+        assert said in done.stderr and not (tmp_path / "ran").exists()
+
+
+def test_redline_may_lie_in_a_folder_with_a_blank(program, library, run, tmp_path):
+    """LD_PRELOAD splits at blanks and knows no escape."""
+    place = tmp_path / "My Projects"
+    install_into(place, program, library)
     look = ["grep", "-c", "r-xp.*/My Projects/lib/libredline.so", "/proc/self/maps"]
     for command in (["record", "-o", "traces"], ["run", "--log", "logs"]):
         done = run([place / "bin/redline", *command, "--", *look], cwd=tmp_path)

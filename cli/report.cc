@@ -152,9 +152,6 @@ int report(ReportOptions options) {
   if (paths.empty() && !run && dumps->empty() && !has_tables) {
     return fail(given + ": no training step in its step logs yet, and no traces");
   }
-  if (paths.empty() && !run && options.format == "html") {
-    return fail(given + ": a page needs traces or step logs, too. Try --format text");
-  }
   const int64_t begin_ns = monotonic_ns();
   trace::Summaries summaries;
   trace::Report result;

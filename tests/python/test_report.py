@@ -466,6 +466,20 @@ def test_a_folder_without_traces_is_named(program, run, tmp_path):
     assert done.returncode == 1 and f"{tmp_path}: no traces in this folder" in done.stderr
 
 
+def test_a_page_of_dumps_alone_says_who_holds_the_job_up(program, run, tmp_path):
+    for rank, entered in ((0, 2), (1, 1)):
+        entries = [{"process_group": ["0", ""], "collective_seq_id": number, "profiling_name": "nccl:all_reduce",
+                    "input_sizes": [[8]], "input_dtypes": ["Float"], "state": "scheduled" if number == 2 else "completed",
+                    "is_p2p": False} for number in range(1, entered + 1)]
+        groups = {"0": {"name": "0", "ranks": "[0, 1]"}}
+        dump = {"version": "2.10", "comm_lib_version": "", "pg_config": groups, "entries": entries}
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps(dump))
+    done = run([program("redline"), "report", "--format", "html", tmp_path])
+    assert done.returncode == 0, done.stderr
+    assert "<h2>Hangs: rank 1 did not enter it</h2>" in done.stdout
+    assert done.stdout.endswith("</main></body></html>\n")
+
+
 def test_diff_of_the_two_samples(program, run, shared):
     paths = [shared / "traces" / f"resnet50_v100_workers{n}.pt.trace.json.gz" for n in (0, 4)]
     diff = json.loads(run([program("redline"), "diff", "--format", "json", *paths]).stdout)

@@ -64,7 +64,7 @@ launch::Environment trial_environment(TrialEnvironment trial) {
   for (const auto& [name, value] : launch::Environment::current()) {
     result.set(name, fill_placeholders(value, trial.config, &trial.used));
   }
-  // If it fails, no rank reports, and the trial's message says so.
+  // If it fails, no rank reports.
   (void)launch::add_step_log(trial.directory, result);
   result.set("REDLINE_KNOBS", knobs_json(trial.config, trial.used));
   result.set("REDLINE_TRIAL", trial.reports);
@@ -136,6 +136,10 @@ tl::expected<TrialStart, std::string> prepare_start(
   launch::Environment variables = trial_environment(
       {spec.config, std::move(used), paths.reports(), paths.temporary(), paths.directory.string(),
        mark, spec.memory_limit_bytes, spec.step_marker, !spec.metric_regex.empty()});
+  // Without the hook only --metric tells anything.
+  if (auto hook = variables.add_python_startup(); !hook && spec.metric_regex.empty()) {
+    return tl::unexpected(hook.error());
+  }
   restrict_to(spec.share, ranks_of(spec.command, 1).value_or(1), variables);
   if (notes) {
     if (auto added = add_recording(spec, *notes, variables); !added) {

@@ -10,17 +10,35 @@
 namespace redline::trace {
 namespace {
 
+constexpr size_t kMostSearched = 256;  // lanes, so that a damaged trace takes no longer
+
 // Computes the depth of each slice of a track; slices must come in order.
 class LaneStack {
  public:
   uint32_t place(const SliceRow& row) {
     while (open_ > 0 && lane_end_ns_[open_ - 1] <= row.begin_ns) --open_;
-    if (open_ == lane_end_ns_.size()) lane_end_ns_.push_back(0);
-    lane_end_ns_[open_] = row.end_ns;
-    return static_cast<uint32_t>(open_++);
+    const size_t lane = is_annotation_beside(row) ? first_free_below_what_holds(row) : open_;
+    if (lane == lane_end_ns_.size()) lane_end_ns_.push_back(0);
+    lane_end_ns_[lane] = row.end_ns;
+    open_ = std::max(open_, lane + 1);
+    return static_cast<uint32_t>(lane);
   }
 
  private:
+  // Such as a step, which begins within the functions that mark it and outlives them. In the lane
+  // below them each step would be so much deeper than the one before.
+  [[nodiscard]] bool is_annotation_beside(const SliceRow& row) const {
+    return row.category == Category::kUserAnnotation && open_ > 0 &&
+           lane_end_ns_[open_ - 1] < row.end_ns;
+  }
+  [[nodiscard]] size_t first_free_below_what_holds(const SliceRow& row) const {
+    const size_t top = open_ - std::min(open_, kMostSearched);
+    size_t lane = open_;
+    while (lane > top && lane_end_ns_[lane - 1] < row.end_ns) --lane;
+    while (lane < open_ && lane_end_ns_[lane] > row.begin_ns) ++lane;
+    return lane;
+  }
+
   std::vector<int64_t> lane_end_ns_;
   size_t open_ = 0;  // lanes [0, open_) may hold a slice that has not ended
 };

@@ -47,7 +47,8 @@ struct PlacedTracks {
 }
 
 /// Orders the tracks (by process, then by thread, each by sort index), and gives each slice the
-/// first lane below all slices that are still open when it begins. `base_ns` is added to all times.
+/// first lane below all slices that are still open when it begins; an annotation that outlives them
+/// gets the first free lane below those that hold all of it. `base_ns` is added to all times.
 /// The memory of the rows is freed while that of the columns is filled.
 [[nodiscard]] PlacedTracks place_tracks(GatheredTracks gathered, int64_t base_ns, unsigned threads);
 

@@ -57,6 +57,25 @@ TEST(Reader, GivesPartlyOverlappingSlicesALaneOfTheirOwn) {
   EXPECT_THAT(describe(*trace), ElementsAre("a 0 100 0", "b 50 150 1", "c 120 130 2"));
 }
 
+// A step is marked within functions of which it is no part.
+TEST(Reader, GivesEachStepTheSameLaneHoweverDeepItIsMarked) {
+  const auto trace = parsed(TraceText()
+                                .cpu_op("main", 0, 1000)
+                                .step(1, 100, 400)
+                                .cpu_op("mark", 380, 420)
+                                .cpu_op("deeper", 390, 410)
+                                .step(2, 400, 700)
+                                .cpu_op("work", 500, 600)
+                                .cpu_op("mark", 680, 720)
+                                .step(3, 700, 900)
+                                .str());
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(describe(*trace),
+              ElementsAre("main 0 1000 0", "ProfilerStep#1 100 400 1", "ProfilerStep#2 400 700 1",
+                          "ProfilerStep#3 700 900 1", "mark 380 420 2", "work 500 600 2",
+                          "mark 680 720 2", "deeper 390 410 3"));
+}
+
 TEST(Reader, ReadsTimesAsDigitsAndAddsTheBase) {
   struct {
     const char* ts;

@@ -146,7 +146,12 @@ std::vector<pid_t> ProcessTree::stop(std::chrono::nanoseconds grace) {
     const auto elapsed = std::chrono::steady_clock::now() - begin;
     // Waits until zombies are gone, too. A zombie becomes our child, which we can reap, only after
     // its parent was reaped, and waitpid refuses a process whose other threads are still ending.
-    if (members_.empty() || elapsed > grace + kKillPatience) return left;
+    if (elapsed > grace + kKillPatience) return left;
+    if (members_.empty()) {
+      // An orphan that ended before a look saw it is nobody's member, but in the command's group.
+      while (root_ > 0 && waitpid(-root_, nullptr, WNOHANG) > 0) continue;
+      return left;
+    }
     for (const pid_t pid : left) {
       if (elapsed > grace) {
         kill(pid, SIGKILL);

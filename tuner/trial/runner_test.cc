@@ -53,7 +53,7 @@ class RunTrial : public ::testing::Test {
     return text.str();
   }
 
-  /// Whether the process that wrote its pid into `name` is gone.
+  /// Whether the process whose pid is in the file `name` is gone, and reaped: a zombie is not gone.
   [[nodiscard]] bool gone(const std::string& name) const {
     const pid_t pid = std::stoi(file(name));
     return kill(pid, 0) != 0 && errno == ESRCH;
@@ -140,14 +140,14 @@ if os.fork() == 0:
         os.write(ready[1], b"x")
         while True: time.sleep(60)
     os._exit(0)
-subprocess.Popen(["setsid", "sleep", "1000"], env={"PATH": os.environ["PATH"]})
+sleeper = subprocess.Popen(["setsid", "sleep", "1000"], env={"PATH": os.environ["PATH"]})
+open(folder + "/sleeper", "w").write(str(sleeper.pid))
+open(folder + "/root", "w").write(str(os.getpid()))
 os.read(ready[0], 1)
 os.wait()
 train(1000000))");
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
-  EXPECT_TRUE(gone("hidden"));
-  // Nothing is left to reap, either: this process has no zombies.
-  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  for (const char* name : {"hidden", "sleeper", "root"}) EXPECT_TRUE(gone(name)) << name;
 }
 
 TEST_F(RunTrial, NothingStaysThatWasOrphanedUnseenWithoutItsEnvironment) {
@@ -161,15 +161,29 @@ os._exit(3))");
   EXPECT_TRUE(gone("hidden"));
 }
 
+TEST_F(RunTrial, NothingStaysOfAnOrphanThatEndedUnseen) {
+  const TrialResult result = python(R"(
+folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
+if os.fork() == 0:
+    if os.fork() == 0:
+        open(folder + "/orphan", "w").write(str(os.getpid()))
+    os._exit(0)
+os.wait()
+train(20))");
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
+  EXPECT_TRUE(gone("orphan"));
+}
+
 TEST_F(RunTrial, NothingStaysAfterACommandThatEndsBeforeItsChildren) {
   const TrialResult result = python(R"(
 folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
 child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 open(folder + "/hidden", "w").write(str(child.pid))
+open(folder + "/root", "w").write(str(os.getpid()))
 train(20))");
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
   EXPECT_TRUE(gone("hidden"));
-  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_TRUE(gone("root"));
 }
 
 TEST_F(RunTrial, ATypedReportTellsWhoRanOutOfMemoryThoughPeersHang) {

@@ -260,7 +260,7 @@ def test_who_stops_a_job_by_hand_is_not_told_that_it_failed(start, run, program,
     job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
     with start([program("redline"), "run", "--log", tmp_path, "--", *job]) as process:
         log_until(process, tmp_path / "rank0.steps.redline", lambda steps: steps)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        process.send_signal(signal.SIGINT)  # which it passes on; the job must not get two
         assert process.wait(60) == 128 + signal.SIGINT
         report = json.loads(run([program("redline"), "report", tmp_path, "--format", "json"]).stdout)
         assert " · interrupted\n" in process.stderr.read()

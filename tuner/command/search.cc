@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -263,16 +264,18 @@ std::string why_not_to(const Options& options) {
   return "";
 }
 
-/// Why no search can be made as it was asked for; empty if one can.
-std::string why_not_so(const Options& options) {
+/// Says why no search can be made as it was asked for, if so, and gives the exit status.
+std::optional<int> refusal_of(const Options& options) {
   if (const std::string why = why_no_energy(options); !why.empty()) {
-    return "--objective energy: " + why;
+    return fail("--objective energy: " + why, kUsage);
   }
   if (options.slurm && options.parallel > 1) {
-    return "--parallel: Slurm shares out its nodes itself. Start an autotune --resume in each "
-           "allocation; they share the study";
+    return fail(
+        "--parallel: Slurm shares out its nodes itself. Start an autotune --resume in each "
+        "allocation; they share the study",
+        kUsage);
   }
-  return "";
+  return std::nullopt;
 }
 
 SearchSettings settings_of(const Options& options, const Machine& machine) {
@@ -323,7 +326,7 @@ Result<Study> open_study(const Options& options, const StudyIdentity& identity) 
 
 int run_search_command(const Options& given) {
   Options options = given;
-  if (const std::string why = why_not_so(options); !why.empty()) return fail(why, kUsage);
+  if (const auto refusal = refusal_of(options)) return *refusal;
   const auto shares = split_into_shares(detect_devices(), options.parallel);
   if (!shares) return fail(shares.error(), kUsage);
   const Machine machine = machine_of(shares->front(), detect_machine());

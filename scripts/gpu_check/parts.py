@@ -307,11 +307,13 @@ def run(bundle, out, python, names, seconds):
     result to OUT/gpu-check.json. No part begins that may end after `seconds` (None: as main.py says)."""
     out.mkdir(parents=True, exist_ok=True)
     results = out / "gpu-check.json"
-    report = {"schema": "redline.gpu_check/1", "gpu": machine.gpu_facts(), "parts": {}}
+    report = {"schema": "redline.gpu_check/1", "parts": {}}
     if results.exists():
         report["parts"] = json.loads(results.read_text()).get("parts", {})
+    gpu = machine.gpu_facts()  # in each part, because OUT may have parts of another machine
     no_gpu = machine.why_no_gpu()
     no_torch = "" if machine.has_torch(python) else f"no torch in {python}: name another Python by --python"
+    is_named = bool(names)
     names = names or [name for name in PARTS if "no_gpu" in report["parts"].get(name, {"no_gpu": ""})]
     left = []
     deadline = time.monotonic() + (seconds or SECONDS_OF_ALL)
@@ -324,13 +326,16 @@ def run(bundle, out, python, names, seconds):
                 continue
             place.earlier = report["parts"].get(name, {})
             place.set_seconds(part.seconds if len(names) > 1 else seconds or SECONDS_ALONE)
-            report["parts"][name] = result = run_part(part, place, no_gpu, no_torch)
+            report["parts"][name] = result = {**run_part(part, place, no_gpu, no_torch), "gpu": gpu}
             results.write_text(json.dumps(report, indent=1))
             print(f"{name:10}{result['seconds']:6.1f} s  {'; '.join(result['wrong']) or 'ok'}", flush=True)
     print(f"results: {results}" + (f"; run it again for {', '.join(left)}" if left else ""))
     if no_gpu:
         return NO_GPU
-    return 1 if any(report["parts"][name]["wrong"] for name in names if name not in left) else 0
+    failed = [name for name, result in report["parts"].items() if result["wrong"] and "no_gpu" not in result]
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return 1 if failed or (is_named and left) else 0
 
 
 def run_part(part, place, no_gpu="", no_torch=""):

@@ -132,6 +132,27 @@ def test_a_case_that_fails_leaves_the_others(tmp_path):
     assert "in_the_window: Failed: gpu_work graph: status 1: out of memory" in found["wrong"]
 
 
+def test_status_and_gpu_are_those_of_the_results_not_of_the_last_run(tmp_path, monkeypatch, capsys):
+    found = {"counts": ["kernels: 999, not 1000"], "clock": []}
+    monkeypatch.setattr(parts, "PARTS", {
+        name: parts.Part(lambda place, name=name: {"wrong": found[name]}, 75, False) for name in found})
+    monkeypatch.setattr(machine, "why_no_gpu", lambda: "")
+    monkeypatch.setattr(machine, "has_torch", lambda python: True)
+
+    def run(gpu, names=(), seconds=100):
+        monkeypatch.setattr(machine, "gpu_facts", lambda: {"name": gpu})
+        return parts.run(tmp_path, tmp_path, sys.executable, list(names), seconds)
+
+    assert run("H100", ["clock"], 60) == 1, "a named part that did not run"
+    assert run("H100", ["clock"]) == 0
+    assert run("H200") == 1 and run("H200") == 1, "nothing is left to run"
+    assert capsys.readouterr().out.endswith("failed: counts\n")
+    of_parts = json.loads((tmp_path / "gpu-check.json").read_text())["parts"]
+    assert {name: part["gpu"]["name"] for name, part in of_parts.items()} == {"clock": "H100", "counts": "H200"}
+    found["counts"] = []
+    assert run("H200", ["counts"]) == 0
+
+
 def test_wrong_use_is_told(run, tmp_path):
     assert run([sys.executable, SCRIPT, "--run", tmp_path]).returncode == 2
     assert run([sys.executable, SCRIPT, "--list", "--part", "none"]).returncode == 2

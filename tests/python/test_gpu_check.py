@@ -109,7 +109,8 @@ class Counting:
     def run_program(self, program, kind, amount, path):
         if kind == "graph":
             raise workplace.Failed("gpu_work graph: status 1: out of memory")
-        path.write_bytes(gzip.compress(b'{"traceEvents": []}'))
+        trace = gzip.compress(b'{"traceEvents": []}')
+        path.write_bytes(trace[: len(trace) // 2] if kind == "captured" else trace)
         return {"kernels": 0}
 
     def keep(self, path):
@@ -128,7 +129,8 @@ def test_a_case_that_fails_leaves_the_others(tmp_path):
     place = Counting(tmp_path)
     found = parts.graphs(place)
     assert place.kept == tmp_path / "fifth_window.json.gz"  # whose counts are wrong
-    assert set(found) == {"captured", "between_windows", "fifth_window", "wrong"}
+    assert set(found) == {"between_windows", "fifth_window", "wrong"}
+    assert any(line.startswith("captured: EOFError: ") for line in found["wrong"]), "a trace that is cut off"
     assert "in_the_window: Failed: gpu_work graph: status 1: out of memory" in found["wrong"]
 
 
@@ -151,6 +153,13 @@ def test_status_and_gpu_are_those_of_the_results_not_of_the_last_run(tmp_path, m
     assert {name: part["gpu"]["name"] for name, part in of_parts.items()} == {"clock": "H100", "counts": "H200"}
     found["counts"] = []
     assert run("H200", ["counts"]) == 0
+
+
+def test_a_part_that_breaks_is_a_result(tmp_path):
+    def broken(place):
+        return [][0]
+
+    assert parts.run_part(parts.Part(broken, 1, False), None)["wrong"] == ["IndexError: list index out of range"]
 
 
 def test_wrong_use_is_told(run, tmp_path):

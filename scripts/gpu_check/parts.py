@@ -232,7 +232,10 @@ def claims(place):
 
 
 def tune(place):
-    """Runs autotune on ResNet-50 over batch, workers, AMP, layout and cuDNN's search, up to where memory ends."""
+    """Runs autotune on ResNet-50 over batch, workers, AMP, layout and cuDNN's search, up to where memory ends.
+
+    If it is run again, it goes on with its study.
+    """
     study = place.out / "tune.study.db"
     budget = place.seconds_left() - 15
     place.run(tuning.command(place, "model", study, budget))
@@ -255,9 +258,7 @@ def guide(place):
 def grid(place):
     """Measures the same space as a grid. If it is run again, it goes on; "complete" says whether the grid is whole."""
     study = place.out / "grid.study.db"
-    spent = tuning.seconds_spent(study)
-    more = ["--resume"] if study.exists() else []
-    place.run(tuning.command(place, "grid", study, spent + place.seconds_left() - 15, *more))
+    place.run(tuning.command(place, "grid", study, place.seconds_left() - 15))
     found = tuning.summary(tuning.trials(study))
     tuned = tuning.summary(tuning.trials(place.out / "tune.study.db"))
     wrong = [] if found["best"] else ["no trial ran"]

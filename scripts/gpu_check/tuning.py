@@ -21,6 +21,10 @@ def grid_size():
 
 
 def command(place, strategy, study, budget_s, *more):
+    """A study that exists goes on: `budget_s` are seconds from now on."""
+    if study.exists():
+        budget_s += seconds_spent(study)
+        more = ("--resume", *more)
     knobs = [word for name, values in KNOBS.items() for word in ("--knob", f"{name}={values}")]
     return [
         place.package / "bin/autotune", *knobs, "--strategy", strategy, "--budget", f"{budget_s:.0f}s",

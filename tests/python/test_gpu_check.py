@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 
@@ -411,6 +412,30 @@ def test_clock_errors_are_those_of_the_trace():
     kernels[7]["dur"] = 20.0
     late = trace_facts.clock_errors(done, {"baseTimeNanoseconds": base, "traceEvents": kernels})
     assert (late["outside_the_host"], late["after_the_host_ns"]) == (1, 5000)
+
+
+def test_a_study_that_exists_goes_on_with_the_seconds_that_it_gets(tmp_path):
+    class Place:
+        package = sources = scratch = out = tmp_path
+        python = sys.executable
+        runs = []
+
+        def seconds_left(self):
+            return 75
+
+        def run(self, command):
+            self.runs.append([str(word) for word in command])
+
+    place = Place()
+    for part, name in ((parts.tune, "tune"), (parts.grid, "grid")):
+        part(place)
+        with sqlite3.connect(tmp_path / f"{name}.study.db") as database:
+            database.execute("CREATE TABLE trials (state, config, outcome, samples_per_s, wall_ns)")
+            database.execute("INSERT INTO trials VALUES ('finished', '{}', 'crashed', NULL, 40e9)")
+        part(place)
+        first, again = place.runs[-2:]
+        assert first[first.index("--budget") + 1] == "60s" and "--resume" not in first
+        assert again[again.index("--budget") + 1] == "100s" and "--resume" in again
 
 
 def trial(rate, outcome="ok", **config):

@@ -15,6 +15,7 @@ from gpu_check import machine, trace_facts, tuning
 from gpu_check.workplace import NO_GPU, Failed, NoGpu, TooLong, Workplace
 
 MOST_OUTSIDE_NS = 20_000  # outside the host's stamps: CUPTI can only fit the GPU's clock to the host's
+MOST_BESIDE_THE_TIMER_NS = 2000  # an H100's ticks each 33 ns, that of older GPUs each microsecond
 MOST_AFTER_THE_END = 1.05  # times as long as a step took before the first window
 
 
@@ -87,6 +88,8 @@ def clock(place):
     errors = trace_facts.clock_errors(done, trace_facts.load(path))
     outside = max(errors["before_the_host_ns"], errors["after_the_host_ns"])
     wrong = [f"{outside} ns outside the host's stamps"] if outside > MOST_OUTSIDE_NS else []
+    beside = errors["gpu_timer"]["p99_ns"]
+    wrong += [f"{beside} ns from start to start beside the GPU's timer"] if beside > MOST_BESIDE_THE_TIMER_NS else []
     return {**errors, "wrong": wrong}
 
 
@@ -142,7 +145,15 @@ def golden(place):
 def raw(place):
     """Saves CUPTI's buffers as they come, for tests on machines without a GPU: raw.cupti."""
     done = place.run_program("save_raw_buffers", place.out / "raw.cupti")
-    return {**done, "wrong": [] if done["buffers"] > 0 else ["CUPTI gave no buffer"]}
+    # Calls alone fill a buffer, too.
+    return {**done, "wrong": [] if done["names"] > 0 else ["CUPTI gave no kernel"]}
+
+
+def _measured(place, *words, **variables):
+    row = place.run_python("measure.py", *words, **variables)
+    if row["kernels"] == 0:
+        raise Failed(f"measure.py {' '.join(words)}: no kernel in the trace, so nothing was measured")
+    return row
 
 
 def overhead(place):
@@ -165,7 +176,7 @@ def overhead(place):
         begin = time.monotonic()
         words = ("--model", model, "--dtype", dtype, "--mode", mode)
         try:
-            rows += [place.run_python("measure.py", *words, "--profiler", name) for name in ("redline", "torch")]
+            rows += [_measured(place, *words, "--profiler", name) for name in ("redline", "torch")]
         except TooLong:
             not_run.append(f"{model} {dtype} {mode}")
         except Failed as failure:
@@ -180,10 +191,10 @@ HOST_BOUND = ("--model", "resnet50", "--small", "--steps", "20", "--rounds", "3"
 
 def after(place):
     """Times a loop before the first window, in windows and after them, to see whether training stays slower."""
-    rows = {"gpu_bound": place.run_python("measure.py", "--model", "gpt", "--rounds", "3", "--steps", "20"),
-            "host_bound": place.run_python("measure.py", *HOST_BOUND),
-            "torch": place.run_python("measure.py", *HOST_BOUND, "--profiler", "torch"),
-            "teardown": place.run_python("measure.py", *HOST_BOUND, REDLINE_GPU_TEARDOWN="on")}
+    rows = {"gpu_bound": _measured(place, "--model", "gpt", "--rounds", "3", "--steps", "20"),
+            "host_bound": _measured(place, *HOST_BOUND),
+            "torch": _measured(place, *HOST_BOUND, "--profiler", "torch"),
+            "teardown": _measured(place, *HOST_BOUND, REDLINE_GPU_TEARDOWN="on")}
     # CUPTI stays between the program and the driver, for all profilers alike, unless it is ended.
     wrong = [f"{name}: {rows[name]['slow_down_after']:.2f} times as long after the windows"
              for name in ("gpu_bound", "teardown") if rows[name]["slow_down_after"] > MOST_AFTER_THE_END]
@@ -195,7 +206,7 @@ SETTINGS = {"default": {}, "without_waits": {"REDLINE_GPU_WAITS": "off"}, "flush
 
 def settings(place):
     """Runs a loop in windows with and without waits and CUDA events, and with few questions for buffers."""
-    rows = {name: place.run_python("measure.py", *HOST_BOUND, **variables) for name, variables in SETTINGS.items()}
+    rows = {name: _measured(place, *HOST_BOUND, **variables) for name, variables in SETTINGS.items()}
     return {**rows, "wrong": []}
 
 
@@ -329,7 +340,8 @@ def run(bundle, out, python, names, seconds):
             place.set_seconds(part.seconds if len(names) > 1 else seconds or SECONDS_ALONE)
             report["parts"][name] = result = {**run_part(part, place, no_gpu, no_torch), "gpu": gpu}
             results.write_text(json.dumps(report, indent=1))
-            print(f"{name:10}{result['seconds']:6.1f} s  {'; '.join(result['wrong']) or 'ok'}", flush=True)
+            not_run = [f"not run: {', '.join(result['not_run'])}"] if result.get("not_run") else []
+            print(f"{name:10}{result['seconds']:6.1f} s  {'; '.join([*result['wrong'], *not_run]) or 'ok'}", flush=True)
     print(f"results: {results}" + (f"; run it again for {', '.join(left)}" if left else ""))
     if no_gpu:
         return NO_GPU

@@ -214,6 +214,7 @@ def beside_the_peer(ours, theirs):
     wrong = [f"{count} of ({', '.join(work)[:160]}) only in {whose}"
              for whose, more in (("redline's", mine - peers), ("torch.profiler's", peers - mine))
              for work, count in more.most_common(5)]
+    wrong += [] if mine or peers else ["no work in either trace"]
     times, peer_times = nanoseconds_by_kernel(ours), nanoseconds_by_kernel(theirs)
     ratios = sorted(times[name] / peer_times[name] for name in times.keys() & peer_times.keys() if peer_times[name])
     calls, peer_calls = (collections.Counter(event["name"] for event in slices(trace, *CALLS))

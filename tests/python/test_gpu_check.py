@@ -343,7 +343,8 @@ class Slow:
         self.left -= 1
         self.measured.append(" ".join(words[1::2]))
         model, dtype, mode, profiler = words[1::2]
-        return {"model": model, "dtype": dtype, "mode": mode, "profiler": profiler, "slow_down_after": 1.0}
+        return {"model": model, "dtype": dtype, "mode": mode, "profiler": profiler, "slow_down_after": 1.0,
+                "kernels": 9}
 
 
 def test_overhead_goes_on_with_what_there_was_no_time_for():
@@ -356,6 +357,54 @@ def test_overhead_goes_on_with_what_there_was_no_time_for():
     assert len(found["rows"]) == 24 and len(set(seen)) == 24
     # Results that are complete are measured anew.
     assert len(parts.overhead(Slow(2, found))["rows"]) == 2
+
+
+class NothingRecorded:
+    """A workplace on which CUPTI refuses itself to all profilers."""
+
+    earlier, out = {}, pathlib.Path()
+
+    def seconds_left(self):
+        return 1000
+
+    def run_python(self, script, *words, **variables):
+        return {"slow_down_after": 1.0, "kernels": 0}
+
+    def run_program(self, program, *words):
+        return {"buffers": 1, "names": 0, "refused": 14}
+
+
+def test_parts_that_recorded_nothing_are_wrong():
+    assert parts.raw(NothingRecorded())["wrong"] == ["CUPTI gave no kernel"]
+    assert len(parts.overhead(NothingRecorded())["wrong"]) == 12
+    for run_part in (parts.after, parts.settings):
+        with pytest.raises(workplace.Failed, match="no kernel in the trace, so nothing was measured"):
+            run_part(NothingRecorded())
+    nothing = {"traceEvents": []}
+    assert trace_facts.beside_the_peer(nothing, nothing)[1] == ["no work in either trace"]
+
+
+def test_what_there_was_no_time_for_is_printed(tmp_path, monkeypatch, capsys):
+    def some(place):
+        return {"wrong": [], "not_run": ["gpt", "resnet50"]}
+
+    monkeypatch.setattr(parts, "PARTS", {"overhead": parts.Part(some, 1, False)})
+    monkeypatch.setattr(machine, "why_no_gpu", lambda: "")
+    parts.run(tmp_path, tmp_path, sys.executable, [], None)
+    assert "s  not run: gpt, resnet50\n" in capsys.readouterr().out
+
+
+def test_clocks_that_drift_beside_the_gpus_timer_are_wrong(tmp_path, monkeypatch):
+    errors = {"before_the_host_ns": 0, "after_the_host_ns": 0, "gpu_timer": {"p99_ns": 2000}}
+    monkeypatch.setattr(trace_facts, "load", lambda path: None)
+    monkeypatch.setattr(trace_facts, "clock_errors", lambda done, trace: errors)
+
+    class Place(NothingRecorded):
+        scratch = tmp_path
+
+    assert parts.clock(Place())["wrong"] == []
+    errors["gpu_timer"]["p99_ns"] = 2001
+    assert parts.clock(Place())["wrong"] == ["2001 ns from start to start beside the GPU's timer"]
 
 
 # Shows what record_steps.py does, and in which order, without a GPU and models.

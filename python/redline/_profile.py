@@ -6,7 +6,7 @@ import tempfile
 import warnings
 import weakref
 
-from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActivity
+from torch.profiler import ExecutionTraceObserver, ProfilerAction, ProfilerActivity, supported_activities
 
 from redline._arguments import check_arguments, check_export_arguments, chosen_activities
 from redline._cycle import operations, warn_if_incorrect
@@ -67,7 +67,10 @@ class profile:
         watch_autocast()
         activities = chosen_activities(activities)
         check_arguments({**switches, **unserved})
-        self.record_shapes = record_shapes
+        # What handlers written for torch.profiler read.
+        self.activities = activities
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.with_flops, self.with_modules = with_flops, with_modules
         self._options = {name: bool(value) for name, value in switches.items()}
         self._options |= {
             "cpu": ProfilerActivity.CPU in activities,
@@ -101,6 +104,12 @@ class profile:
         self._earlier_events = ()  # events of the windows before, if acc_events is set
         self._recorder = recorder()
         self._recorder.check_options(**self._options)
+
+    @property
+    def use_device(self):
+        """As torch.profiler's: "cuda" where GPUs are recorded, else None."""
+        records_gpu = self._options["gpu"] and ProfilerActivity.CUDA in supported_activities()
+        return "cuda" if records_gpu else None
 
     def __enter__(self):
         self.start()

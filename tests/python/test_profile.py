@@ -391,6 +391,15 @@ def test_nothing_observes_operators_once_the_window_has_ended(tmp_path):
     assert observed == [False, True, False, True, False]
 
 
+def test_a_handler_finds_the_attributes_of_torchs_profile():
+    for given in ({}, {"activities": [torch.profiler.ProfilerActivity.CPU]}, {"with_stack": True, "profile_memory": True},
+                  {"record_shapes": True, "with_flops": True, "with_modules": True}):
+        ours, theirs = redline.profile(**given), torch.profiler.profile(**given)
+        for name in ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules", "use_device"):
+            assert getattr(ours, name) == getattr(theirs, name), name
+        assert theirs.activities & ours.activities == theirs.activities
+
+
 def test_torch_profiler_may_run_at_the_same_time(tmp_path):
     def theirs():
         return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])

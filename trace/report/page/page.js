@@ -9,6 +9,10 @@ function setUpTable(table) {
   const keep = Number(table.dataset.keep);
   const filter = card.querySelector("input");
   const more = card.querySelector(".more button");
+  const none = document.createElement("p");  // what a filter without a hit shows
+  none.textContent = "nothing matches";
+  none.className = "dim";
+  table.after(none);
 
   function refresh() {
     const wanted = filter ? filter.value.trim().toLowerCase() : "";
@@ -20,6 +24,7 @@ function setUpTable(table) {
       row.classList.toggle("beyond", hit && shown >= keep);
       if (hit) shown += 1;
     }
+    none.hidden = shown > 0;
     if (!more) return;
     more.parentElement.hidden = shown <= keep;
     more.textContent = table.classList.contains("all") ? `show the first ${keep}` : `show all ${shown}`;
@@ -49,9 +54,15 @@ function setUpTable(table) {
       sortBy(head, column);
     });
   });
+  const open = (cell) => cell && cell.parentElement.classList.toggle("open");
   body.addEventListener("click", (event) => {
-    const cell = event.target.closest("td.name");
-    if (cell && !getSelection().toString()) cell.parentElement.classList.toggle("open");
+    if (!getSelection().toString()) open(event.target.closest("td.name"));
+  });
+  for (const cell of body.querySelectorAll("td.name")) cell.tabIndex = 0;
+  body.addEventListener("keydown", (event) => {
+    if (!event.target.matches("td.name") || event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    open(event.target);
   });
   if (filter) filter.addEventListener("input", refresh);
   if (more) more.addEventListener("click", () => { table.classList.toggle("all"); refresh(); });

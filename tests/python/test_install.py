@@ -94,6 +94,14 @@ def test_the_sample_project_is_built_with_the_package(installed, tmp_path):
     assert done.returncode == 0 and "BEST" in done.stdout, done.stdout + done.stderr
 
 
+def test_the_build_folder_says_that_it_must_be_installed(tmp_path):
+    lists = ["cmake_minimum_required(VERSION 3.25)", "project(other LANGUAGES NONE)", "find_package(Redline REQUIRED)"]
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lists))
+    done = subprocess.run(["cmake", "-S", ".", "-B", "build", f"-DRedline_DIR={ROOT / 'build/release'}"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0 and "is a build folder: run cmake --install" in " ".join(done.stderr.split())
+
+
 def test_a_version_that_does_not_exist_is_not_found(installed, tmp_path):
     lists = ["cmake_minimum_required(VERSION 3.25)", "project(other LANGUAGES CXX)", "find_package(Redline 99 REQUIRED)"]
     (tmp_path / "CMakeLists.txt").write_text("\n".join(lists))

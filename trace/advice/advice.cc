@@ -21,7 +21,7 @@ constexpr std::array kRules = {
     optimizer_per_parameter, memory_unused,        device_memory_full,  allocator_retries,
     communication,           accumulation_reduces, data_parallel,       gpus_take_turns,
     gpu_throttled,           batch_of_one,         fusible_kernels,     unfused_attention,
-    misaligned_products,     recomputation,        small_batch,
+    misaligned_products,     recomputation,        small_batch,         range_without_operators,
 };
 
 // What they see and say holds for any program on a GPU.

@@ -5,8 +5,10 @@
 #include <map>
 
 #include "base/format.h"
+#include "base/terminal.h"
 #include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
+#include "trace/analysis/critical_path.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -20,6 +22,9 @@ constexpr int64_t kTinyOperatorNs = 20'000;
 constexpr int64_t kManyTinyOperators = 200;  // a step
 constexpr double kLowUtilization = 0.5;      // the TensorBoard plugin's
 constexpr double kUnknownShare = 0.10;
+constexpr double kRangeShare = 0.20;
+constexpr size_t kRangeColumns = 30;
+constexpr double kMostOfRange = 0.8;  // a range that spends less of itself so runs operators
 
 // A launch takes some microseconds; one that takes a thousand was not on a core, or waited.
 constexpr int64_t kStalledLaunchNs = 1'000'000;
@@ -104,6 +109,38 @@ std::string reasons_of(const Activity& activity, std::span<const SliceId> calls)
     text += fmt::format("{}{}", i == 0 ? "" : " and ", sorted[i].second);
   }
   return text;
+}
+
+// Frameworks and libraries mark ranges, too: "DistributedDataParallel.forward", "## forward ##",
+// "[pl][profile]run_training_batch", "Torch-Compiled Region: 0/0", "ncclAllReduce".
+bool is_of_the_program(std::string_view range) {
+  return range.find_first_of(".:#[(") == std::string_view::npos && !range.starts_with("Torch") &&
+         !range.starts_with("nccl");
+}
+
+// A range of the program, and its time on the critical path in which no operator ran.
+struct OwnTime {
+  int64_t on_path_ns = 0;
+  std::vector<SliceId> calls;
+};
+
+std::map<std::string_view, OwnTime> own_times_by_name(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const Trace& trace = activity.trace();
+  std::map<std::string_view, OwnTime> times;
+  walk_critical_path(
+      trace, NameKinds(trace), analysis.device_work, analysis.steps, [&](const PathPart& part) {
+        if (part.kind != BreakdownPart::kOther || !part.slice) return;
+        const bool is_node = is_host_node(trace.slices().category[part.slice.value]);
+        const SliceId range =  // else around a function of Python
+            is_node ? part.slice : analysis.host_tree.parent[part.slice.value];
+        if (!range || trace.slices().category[range.value] != Category::kUserAnnotation) return;
+        const std::string_view name = name_of(trace, range);
+        if (!is_of_the_program(name)) return;
+        times[name].on_path_ns += part.interval.length_ns();
+        times[name].calls.push_back(range);
+      });
+  return times;
 }
 
 // What makes a launch do more, beside a larger batch.
@@ -197,8 +234,8 @@ std::optional<Finding> tiny_operators(const Activity& activity) {
   Finding finding = finding_on("tiny_operators", activity, time_ns);
   finding.headline = fmt::format("Small work: {} operators under {}{}", format_count(count),
                                  format_ns(kTinyOperatorNs), activity.a_step());
-  finding.detail = fmt::format("{} of the step goes into calls; a larger batch needs fewer of them",
-                               format_percent(part.share));
+  finding.detail = fmt::format("{} of {} goes into calls; a larger batch needs fewer of them",
+                               format_percent(part.share), activity.the_step());
   finding.evidence.emplace_back("operators", static_cast<double>(count));
   finding.events = longest(trace, tiny);
   finding.knob = larger_batch_knob(activity);
@@ -260,6 +297,40 @@ std::optional<Finding> low_gpu_utilization(const Activity& activity) {
   finding.evidence.emplace_back("device", static_cast<double>(lowest->device));
   finding.events = longest_idle_gaps(activity);
   finding.knob = larger_batch_knob(activity);
+  return finding;
+}
+
+// Neither the DataLoader's nor an operator's: a reader of the program's own, or a sleep.
+std::optional<Finding> range_without_operators(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const auto is_long = [&](int64_t ns) {
+    return static_cast<double>(ns) > kRangeShare * static_cast<double>(activity.steps_ns());
+  };
+  const bool may_be = std::ranges::any_of(analysis.operators, [&](const OperatorRow& row) {
+    return is_long(row.self_ns) && is_of_the_program(row.name);
+  });
+  if (!activity.has_operators() || !may_be) return std::nullopt;
+  auto times = own_times_by_name(activity);
+  std::erase_if(times, [&](const auto& range) {
+    const auto whole_ns = static_cast<double>(total_ns(activity.time_of(range.second.calls)));
+    return !is_long(range.second.on_path_ns) ||
+           static_cast<double>(range.second.on_path_ns) < kMostOfRange * whole_ns;
+  });
+  if (times.empty()) return std::nullopt;
+  auto& [name, own] = *std::ranges::max_element(
+      times, {}, [](const auto& range) { return range.second.on_path_ns; });
+  std::ranges::sort(own.calls);
+  own.calls.erase(std::ranges::unique(own.calls).begin(), own.calls.end());
+  const StepShare part(activity, own.on_path_ns);
+  Finding finding = finding_on("range_without_operators", activity, own.on_path_ns);
+  finding.headline = fmt::format("A range without operators: {}{}", format_ns(part.per_step_ns),
+                                 activity.a_step());
+  finding.detail = fmt::format(
+      "{} of {} in \"{}\", whose code waits or computes without operators: {} show which",
+      format_percent(part.share), activity.the_step(), elide(name, kRangeColumns),
+      activity.lacks_python() ? "narrower ranges in it" : "narrower ranges, or record --stacks,");
+  finding.evidence.emplace_back("calls", static_cast<double>(own.calls.size()));
+  finding.events = longest(activity.trace(), own.calls);
   return finding;
 }
 

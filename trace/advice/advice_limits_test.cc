@@ -69,6 +69,16 @@ TEST(AdviceLimits, RulesSpeakFromTheirLimitOn) {
          return gpu_step(40 * kMs).cpu_op("aten::relu", 40 * kMs + kUs, 100 * kMs - ns);
        },
        10 * kMs - 1, 10 * kMs},
+      {"range_without_operators", "more than 20 %",
+       [](int64_t ns) {
+         return one_step().annotation("load", 0, ns).cpu_op("aten::relu", ns, 100 * kMs);
+       },
+       20 * kMs, 20 * kMs + 1},
+      {"range_without_operators", "80 % of the range",
+       [](int64_t ns) {
+         return one_step().annotation("load", 0, 100 * kMs).cpu_op("aten::relu", ns, 100 * kMs);
+       },
+       80 * kMs - 1, 80 * kMs},
       {"optimizer_per_parameter", "more than 2 %", [](int64_t ns) { return optimizer(50, ns); },
        2 * kMs, 2 * kMs + 1},
       {"optimizer_per_parameter", "50 operators a step",

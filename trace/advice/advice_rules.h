@@ -36,6 +36,7 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> tiny_operators(const Activity& activity);
 [[nodiscard]] std::optional<Finding> cpu_oversubscribed(const Activity& activity);
 [[nodiscard]] std::optional<Finding> low_gpu_utilization(const Activity& activity);
+[[nodiscard]] std::optional<Finding> range_without_operators(const Activity& activity);
 
 // advice_optimizer.cc
 [[nodiscard]] std::optional<Finding> optimizer_per_parameter(const Activity& activity);

@@ -280,6 +280,18 @@ removable_ns 5.9999e+07, step_share 0.59999, utilization_share 0.4, device 0
 GPU idle 40001..100000 us
 GPU idle 0..1 us
 )"},
+      {"range_without_operators", two_steps([](TraceText& text, int64_t at_ns, int) {
+         text.annotation("load batch", at_ns, at_ns + 70 * kMs)
+             .cpu_op("aten::relu", at_ns + 70 * kMs, at_ns + 100 * kMs);
+       }),
+       R"(range_without_operators high x 3.33333 []
+A range without operators: 70.0 ms a step
+70.0 % of the step in "load batch", whose code waits or computes without operators:
+  narrower ranges, or record --stacks, show which
+removable_ns 7e+07, step_share 0.7, calls 2
+load batch 0..70000 us
+load batch 100000..170000 us
+)"},
       {"optimizer_per_parameter", optimizer(100, 10 * kMs),
        R"(optimizer_per_parameter medium x 1.11111 [optimizer=default,fused]
 Optimizer: 10.0 ms a step, one tensor at a time

@@ -285,6 +285,28 @@ TEST(Advice, TinyOperators) {
               Not(HasRule("tiny_operators")));
 }
 
+TEST(Advice, ARangeOfTheProgramThatRunsNoOperators) {
+  const auto range = [](const char* name, int64_t ns = 60 * kMs) {
+    return one_step().annotation(name, 0, ns).cpu_op("aten::relu", 60 * kMs, 99 * kMs);
+  };
+  const auto named = HasRule("range_without_operators");
+  EXPECT_THAT(advice_on(range("load batch")), named);
+  EXPECT_THAT(advice_on(range("a").annotation("read", kMs, 59 * kMs)), named);
+  EXPECT_THAT(advice_on(range("load").slice("python_function", "a.py(3): f", 0, 60 * kMs)), named);
+  for (const char* of_others :
+       {"Torch-Compiled Region: 0/0", "TorchDynamo Cache Lookup", "## forward ##", "FSDP::unshard",
+        "[pl][profile]run_training_batch", "DistributedDataParallel.forward", "gloo:barrier",
+        "enumerate(DataLoader)#_Iter.__next__", "Optimizer.step#SGD.step", "ncclAllReduce"}) {
+    EXPECT_THAT(advice_on(range(of_others)), Not(named)) << of_others;
+  }
+  // Who asked for no operators sees none in any range.
+  EXPECT_THAT(advice_on(one_step().annotation("load batch", 0, 60 * kMs)), Not(named));
+  // Operators run in a range, though not all the time, or on a thread that the range waits for.
+  EXPECT_THAT(advice_on(range("forward", 99 * kMs)), Not(named));
+  EXPECT_THAT(advice_on(range("backward").cpu_op("aten::mm", kMs, 59 * kMs, {.tid = "2"})),
+              Not(named));
+}
+
 TEST(Advice, Float32MatrixWork) {
   const auto mm = [](int64_t ns) { return one_step().cpu_op("aten::mm", 0, ns); };
   EXPECT_THAT(advice_on(mm(50 * kMs)), Contains(AllOf(Field(&Finding::rule, "float32_matrix_work"),

@@ -72,6 +72,10 @@ class Activity {
   [[nodiscard]] const Intervals& steps() const { return steps_; }
   [[nodiscard]] int64_t step_count() const { return static_cast<int64_t>(analysis_.steps.size()); }
   [[nodiscard]] std::string_view a_step() const { return analysis_.a_step(); }
+  /// What a share of the steps' time is of.
+  [[nodiscard]] std::string_view the_step() const {
+    return analysis_.has_marked_steps() ? "the step" : "the recording";
+  }
   [[nodiscard]] int64_t steps_ns() const { return steps_ns_; }  ///< all steps together
 
   /// The slices of that kind that touch a step, sorted by track and begin.
@@ -79,8 +83,8 @@ class Activity {
     return slices_[static_cast<size_t>(kind)];
   }
   [[nodiscard]] KernelCount kernel_count() const;
-  /// Operators were recorded, also outside the steps, but no DataLoader: the job has nothing that
-  /// would take a DataLoader's knobs.
+  [[nodiscard]] bool has_operators() const { return has_operators_; }  ///< also outside the steps
+  /// It has operators, but no DataLoader: the job has nothing that would take a DataLoader's knobs.
   [[nodiscard]] bool lacks_dataloader() const { return has_operators_ && !has_dataloader_; }
 
   /// Then the cures that PyTorch has are none, nor are the knobs of autotune.

@@ -109,6 +109,14 @@ void set_rank_figures(Analysis& all) {
   all.timed_collectives = rank_collectives(*all.trace, all.communication.collectives);
 }
 
+// On AMD's machines the allocator numbers the GPUs that the process sees, and the records of GPU
+// work those of the machine: one GPU may be 0 and 2.
+void number_memory_like_gpus(Analysis& all) {
+  if (!all.facts.is_amd || all.gpus.size() != 1) return;
+  if (std::ranges::count_if(all.memory, &MemoryPeak::is_gpu) != 1) return;
+  std::ranges::find_if(all.memory, &MemoryPeak::is_gpu)->device = all.gpus.front().device;
+}
+
 }  // namespace
 
 Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* cancel,
@@ -193,6 +201,7 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
         });
       },
       [&] { host.run("ranks", [&] { set_rank_figures(all); }); });
+  number_memory_like_gpus(all);
   all.has_device_work = !all.device_work.rows.empty();
   all.unrecorded_gpu = unrecorded_gpu(source, recorded, all.device_work, memory_events);
   if (!all.unrecorded_gpu) all.peaks = peaks_of(source, recorded, all.devices, all.device_work);

@@ -52,6 +52,18 @@ TEST(Memory, PeakIsHeldByWhoAllocatedIt) {
   EXPECT_EQ(peak.holders[2].count, 1);
 }
 
+TEST(Memory, OfOneAmdGpuHasTheNumberOfItsWork) {
+  const auto device_of = [](const char* launch, const char* second_gpu) {
+    TraceText text = TraceText().event(instant({20, 100, 0xA})).runtime(launch, 0, 1'000, 1);
+    text.kernel("k", 2'000, 3'000, {.pid = "2", .tid = "7", .correlation = 1});
+    text.kernel("k", 4'000, 5'000, {.pid = second_gpu, .tid = "7"});
+    return analysis_of(text).memory.at(0).device;
+  };
+  EXPECT_EQ(device_of("hipLaunchKernel", "2"), 2);
+  EXPECT_EQ(device_of("hipLaunchKernel", "3"), 0) << "it may be either";
+  EXPECT_EQ(device_of("cudaLaunchKernel", "2"), 0);
+}
+
 int64_t sum_of_holders(const MemoryPeak& peak) {
   int64_t bytes = peak.other_holders.bytes + peak.earlier_bytes + peak.unknown_bytes;
   for (const MemoryHolder& holder : peak.holders) bytes += holder.bytes;

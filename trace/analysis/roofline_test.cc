@@ -1,6 +1,7 @@
 #include "trace/analysis/roofline.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "tests/parsed_trace.h"
 #include "tests/paths.h"
 #include "trace/read/reader.h"
+#include "trace/report/report_roofline.h"
 
 namespace redline::trace {
 namespace {
@@ -150,6 +152,7 @@ TEST(Roofline, TheModelsUseNeedsMostOfTheTimeModelled) {
   EXPECT_EQ(use.modelled_share, 1);
   const auto step_ns = static_cast<double>(known.steps.at(0).window.length_ns());
   EXPECT_NEAR(*use.mfu, 2e9 / 989.4e3 / step_ns, 1e-9);
+  EXPECT_THAT(model_use_line({known}), ::testing::HasSubstr(": 2.00 GFLOP a "));
   text.cpu_op("my::operator", 200'000, 240'000, {.args = R"("Input Dims": [[1]])"});
   text.runtime("cudaLaunchKernel", 202'000, 203'000, 2);
   text.kernel("mine", 205'000, 206'000, on_stream(7, 2));

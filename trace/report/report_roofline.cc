@@ -56,6 +56,11 @@ std::string not_modelled(const Report& report) {
   return text + (longest.size() > kMost ? ", …)" : ")");
 }
 
+std::string format_flop(double flop) {
+  if (flop < 1e9) return format_number(flop / 1e6) + " MFLOP";
+  return flop < 1e12 ? format_number(flop / 1e9) + " GFLOP" : format_number(flop / 1e12) + " TFLOP";
+}
+
 }  // namespace
 
 std::string roofline_name(const RooflineRow& row) {
@@ -78,13 +83,12 @@ std::string model_use_line(const std::vector<RankSummary>& traces) {
   }
   if (count == 0) return "";
   const std::string of = first_with_gpus(traces) ? "GPU" : "process";
-  std::string line = "MFU " + format_percent(sum / count) + ": " +
-                     format_number(flops / count / 1e12) + " TFLOP" +
+  std::string line = "MFU " + format_percent(sum / count) + ": " + format_flop(flops / count) +
                      (traces.front().has_marked_steps() ? " a step and " : " a ") + of +
                      ", against the peak of their types";
   if (again > 0) {
-    line += "; HFU " + format_percent(with_again / count) + " with " +
-            format_number(again / count / 1e12) + " computed again";
+    line += "; HFU " + format_percent(with_again / count) + " with " + format_flop(again / count) +
+            " computed again";
   }
   return line;
 }

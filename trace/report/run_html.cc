@@ -123,6 +123,7 @@ std::string hour_html(const RunVerdict& verdict) {
     if (!verdict.part_share[part]) continue;
     add(log_part_name(static_cast<LogPart>(part)), *verdict.part_share[part], kColours[part]);
   }
+  if (rows.empty()) return "";
   add("outside of these parts", verdict.other_share, "other");
   return "<h2 class=ruled>Where an hour of it goes</h2><table><tbody>" + rows + "</tbody></table>";
 }

@@ -104,6 +104,16 @@ TEST(RunReport, SummaryHasTheRateAndThreeFindings) {
   EXPECT_TRUE(text.ends_with("\n") && !text.ends_with("\n\n"));
 }
 
+TEST(RunReport, AnHourWithoutPartsIsNoTable) {
+  RunVerdict verdict = some_verdict();
+  EXPECT_THAT(run_text(verdict, {}), HasSubstr("WHERE AN HOUR"));
+  EXPECT_THAT(run_html(verdict), HasSubstr("Where an hour"));
+  verdict.part_share = {};
+  verdict.other_share = 1;
+  EXPECT_THAT(run_text(verdict, {}), Not(HasSubstr("WHERE AN HOUR")));
+  EXPECT_THAT(run_html(verdict), Not(HasSubstr("Where an hour")));
+}
+
 TEST(RunReport, FiguresForTrackersAreFlatNumbers) {
   RunVerdict verdict = some_verdict();
   verdict.tokens_per_s = std::nullopt;

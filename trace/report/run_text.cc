@@ -124,6 +124,8 @@ class RunPage {
   }
 
   void write_hour() {
+    const auto is_shown = [](const auto& share) { return share.value_or(0) >= kLeastShareShown; };
+    if (std::ranges::none_of(verdict_.part_share, is_shown)) return;
     canvas_.left("WHERE AN HOUR OF IT GOES", 0, Hue::kBold)
         .left(verdict_.ranks.size() > 1 ? "  mean of the ranks" : "", 0, Hue::kDim)
         .end_line();

@@ -102,9 +102,9 @@ std::optional<Finding> data_parallel(const Activity& activity) {
   finding.headline = fmt::format("DataParallel copies the model: {}{}", format_ns(part.per_step_ns),
                                  activity.a_step());
   finding.detail = fmt::format(
-      "{} of the step, in one process for all GPUs: DistributedDataParallel under torchrun has a "
-      "process a GPU and copies nothing",
-      format_percent(part.share));
+      "{} of {}, in one process for all GPUs: DistributedDataParallel under torchrun has a process "
+      "a GPU and copies nothing",
+      format_percent(part.share), activity.the_step());
   finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
   finding.events = longest(activity.trace(), calls);
   return finding;

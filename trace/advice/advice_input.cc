@@ -35,7 +35,8 @@ std::optional<double> mean_busy_share(const Trace& trace, std::string_view track
 }
 
 /// Explains the wait for a loader that has workers: how busy they are decides what helps.
-void explain_workers(const Trace& trace, double share, Finding& finding) {
+void explain_workers(const Activity& activity, double share, Finding& finding) {
+  const Trace& trace = activity.trace();
   const auto workers = mean_busy_share(trace, "DataLoader worker ");
   const auto cores = mean_busy_share(trace, "CPU: ");
   if (workers) finding.evidence.emplace_back("workers_busy_share", *workers);
@@ -54,9 +55,8 @@ void explain_workers(const Trace& trace, double share, Finding& finding) {
         format_percent(*workers));
   } else {
     finding.detail = fmt::format(
-        "the workers do not keep up, {} of the step: use more workers, or do less work for each "
-        "sample",
-        format_percent(share));
+        "the workers do not keep up, {} of {}: use more workers, or do less work for each sample",
+        format_percent(share), activity.the_step());
   }
 }
 
@@ -129,12 +129,12 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
       return (kinds[slice.value] & kStepName) != 0;
     });
     const bool ahead = !in_steps && activity.analysis().steps.front().number.has_value();
-    finding.detail = fmt::format("num_workers is 0: {}, {} of the step",
+    finding.detail = fmt::format("num_workers is 0: {}, {} of {}",
                                  ahead ? "a thread makes the batches beside the steps"
                                        : "batches are made between the steps",
-                                 format_percent(part.share));
+                                 format_percent(part.share), activity.the_step());
   } else {
-    explain_workers(activity.trace(), part.share, finding);
+    explain_workers(activity, part.share, finding);
   }
   finding.events = longest(activity.trace(), waits);
   finding.knob = workers_knob(activity);

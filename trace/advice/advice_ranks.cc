@@ -312,9 +312,9 @@ std::optional<Finding> accumulation_reduces(const Activity& activity) {
   Finding finding = finding_on("accumulation_reduces", activity, removable_ns);
   finding.headline = fmt::format("Gradients are reduced {} times{}", least, activity.a_step());
   finding.detail = fmt::format(
-      "{} of the step; once is enough: all but the last backward pass of each step under `with "
+      "{} of {}; once is enough: all but the last backward pass of each step under `with "
       "model.no_sync():`",
-      format_percent(part.share));
+      format_percent(part.share), activity.the_step());
   finding.evidence.emplace_back("reductions_a_step", static_cast<double>(least));
   finding.events = longest(activity.trace(), forwards);
   return finding;

@@ -340,9 +340,9 @@ std::optional<Finding> small_batch(const Activity& activity) {
   finding->headline = fmt::format("Products too small for the GPU: {}{}",
                                   format_ns(part.per_step_ns), activity.a_step());
   finding->detail = fmt::format(
-      "{} of the step in products that memory binds: they read all weights for few rows, so a "
-      "larger batch is nearly free",
-      format_percent(part.share));
+      "{} of {} in products that memory binds: they read all weights for few rows, so a larger "
+      "batch is nearly free",
+      format_percent(part.share), activity.the_step());
   finding->evidence.emplace_back("memory_bound_ns", static_cast<double>(part.per_step_ns));
   finding->knob = larger_batch_knob(activity);
   return finding;

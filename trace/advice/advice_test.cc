@@ -269,6 +269,18 @@ TEST(Advice, WithoutRecordsOfTheGpuIsOnTheHostAlone) {
   EXPECT_THAT(findings, HasRule("dataloader_wait"));
 }
 
+TEST(Advice, AShareIsOfTheStepOnlyWhereStepsAreMarked) {
+  const auto detail = [](TraceText text) {
+    return advice_on(text.cpu_op("aten::relu", 0, 50 * kMs)
+                         .annotation(kSingle, 50 * kMs, 99 * kMs)
+                         .cpu_op("aten::relu", 99 * kMs, 100 * kMs))
+        .at(0)
+        .detail;
+  };
+  EXPECT_THAT(detail(one_step()), HasSubstr("49.0 % of the step"));
+  EXPECT_THAT(detail(TraceText()), HasSubstr("49.0 % of the recording"));
+}
+
 TEST(Advice, TinyOperators) {
   const auto many = [](int count, int64_t length_ns, const char* around) {
     TraceText text = one_step();

@@ -70,11 +70,21 @@ void forgive(PyObject* helper) {
   return number_of(ask(samples_of.get(), &batch, 1).get());
 }
 
-[[gnu::hot]] bool trains(PyObject* module) {
+/// Whether the call of the model is one of training.
+[[gnu::hot]] bool tell_of_model(PyObject* module) {
   static PyObject* const training_name = PyUnicode_InternFromString("training");
+  TrainingLoop& loop = hooks().loop;
   const Object training = attribute(module, training_name);
-  if (training == nullptr || PyObject_IsTrue(training.get()) != 1) return false;
-  return ask(hooks().takes_gradients, nullptr, 0).get() == Py_True;
+  const bool in_training = training != nullptr && PyObject_IsTrue(training.get()) == 1;
+  const bool with_gradients = ask(hooks().takes_gradients, nullptr, 0).get() == Py_True;
+  if (in_training && with_gradients) {
+    loop.model_trains(module);
+  } else if (in_training || with_gradients) {
+    loop.model_infers();
+  } else {
+    loop.model_evaluates(module);
+  }
+  return in_training && with_gradients;
 }
 
 [[gnu::hot]] bool is_model(PyObject* module) {
@@ -250,11 +260,8 @@ bool tell_of_batches(Arguments batch, size_t count) {
     return PyObject_Vectorcall(all.model->original, arguments, count, names);
   }
   all.is_in_model = true;
-  if (trains(arguments[0])) {
-    all.loop.model_trains();
-    if (all.reads_sequences) count_tokens(arguments, positional, names);
-  } else {
-    all.loop.model_infers();
+  if (tell_of_model(arguments[0]) && all.reads_sequences) {
+    count_tokens(arguments, positional, names);
   }
   enter(trace::LogPart::kForward);
   PyObject* result = nullptr;

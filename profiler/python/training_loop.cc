@@ -33,6 +33,8 @@ int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + mo
 [[gnu::hot]] void TrainingLoop::batch_came(LoaderId loader, std::optional<int64_t> samples,
                                            bool begins_pass) {
   trained_ = false;
+  took_batch_ = true;
+  evaluated_model_ = nullptr;
   latest_loader_ = loader;
   if (!samples) return;
   if (begins_pass) {  // nobody will compute with what earlier passes left
@@ -55,9 +57,20 @@ void TrainingLoop::pass_ended(LoaderId loader) {
   if (evaluated_) redline_log_pause();  // what comes before the next pass is of no batch
 }
 
-[[gnu::hot]] void TrainingLoop::model_trains() {
+/// Where no loader gives the batches, a model that trains was evaluated: unlike a teacher, which
+/// never trains. What each step begins with belongs to the steps, as in reinforcement learning.
+[[gnu::hot]] void TrainingLoop::model_trains(const void* model) {
+  if (model == std::exchange(evaluated_model_, nullptr)) {
+    evaluates_first_ = true;
+    if (!evaluated_first_) redline_log_evaluated();
+  }
   trained_ = true;
   take_batches();
+}
+
+void TrainingLoop::model_evaluates(const void* model) {
+  model_infers();
+  if (evaluated_model_ == nullptr && !took_batch_ && !trained_) evaluated_model_ = model;
 }
 
 void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
@@ -88,7 +101,9 @@ void TrainingLoop::optimizer_made() {
 }
 
 [[gnu::hot]] TrainingLoop::Step TrainingLoop::end_step() {
-  inferred_ = trained_ = false;
+  inferred_ = trained_ = took_batch_ = false;
+  evaluated_model_ = nullptr;
+  evaluated_first_ = std::exchange(evaluates_first_, false);
   return std::exchange(step_, {});
 }
 

@@ -29,8 +29,10 @@ class TrainingLoop {
   void batch_came(LoaderId loader, std::optional<int64_t> samples, bool begins_pass);
   void pass_ended(LoaderId loader);
   /// A model is called on the batch: with gradients, or without.
-  void model_trains();
+  void model_trains(const void* model);
   void model_infers() { inferred_ = true; }
+  /// The same, and in evaluation mode.
+  void model_evaluates(const void* model);
   /// Of the model's input; nullopt where that does not tell.
   void add_tokens(std::optional<int64_t> tokens);
   /// A step has ended where no optimizer of torch.optim steps.
@@ -74,6 +76,11 @@ class TrainingLoop {
   bool has_taken_ = false;  // batches for the next backward pass
   bool inferred_ = false;   // on the latest batch, as the next
   bool trained_ = false;
+  // Since the step began:
+  bool took_batch_ = false;
+  const void* evaluated_model_ = nullptr;  // before any batch and any training
+  bool evaluates_first_ = false;           // the model that it then trains
+  bool evaluated_first_ = false;           // the step before did so
   bool made_optimizer_ = false;
   bool stepped_ = false;
   bool evaluated_ = false;  // batches that seemed to be inference

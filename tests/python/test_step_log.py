@@ -712,3 +712,43 @@ def test_an_evaluation_before_the_training_is_no_step(run, program, python, tmp_
     log = step_logs.read(tmp_path / "rank0.steps.redline")
     assert [text for kind, text in log.marks if kind == "epoch"][-2:] == ["1", "2"]
     assert made == "before" or log.steps[-12]["begin"] > int(done.stdout), "what lies between is of no step"
+
+
+WITHOUT_LOADER = """
+import torch
+model, teacher = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2).eval()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+@torch.no_grad()
+def evaluate(of):
+    was_training = of.training
+    for _ in range(5):
+        of.eval()(torch.ones(3, 4))
+    of.train(was_training)
+
+for step in range(12):
+    {before}
+    for _ in range(2):
+        model(torch.ones(3, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "before, evaluated",
+    [
+        pytest.param("if step % 4 == 0: evaluate(model)", [0, 4, 8], id="the model that trains"),
+        pytest.param("evaluate(teacher)", [], id="a teacher in each step"),
+        pytest.param("if step % 4 == 0: evaluate(teacher)", [], id="a teacher now and then"),
+        pytest.param("if step > 3: evaluate(model)", [4], id="a part of each step"),
+        pytest.param("with torch.no_grad(): model(torch.ones(3, 4))", [], id="in training mode"),
+        pytest.param("model(torch.ones(3, 4)); step % 4 or evaluate(model)", [], id="within a step"),
+    ],
+)
+def test_an_evaluation_without_a_loader_is_no_forward_of_training(run, program, python, tmp_path, before, evaluated):
+    script = WITHOUT_LOADER.format(before=before)
+    done = run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", script])
+    assert done.returncode == 0, done.stderr
+    steps = step_logs.read(tmp_path / "rank0.steps.redline").steps
+    assert [step["step"] for step in steps if step["evaluation"]] == evaluated
+    assert all(step["forward"] for step in steps)

@@ -20,8 +20,8 @@ import weakref
 
 import torch
 from torch import is_grad_enabled
-from torch.utils.data import (BatchSampler, DistributedSampler, RandomSampler, SequentialSampler, SubsetRandomSampler,
-                              WeightedRandomSampler)
+from torch.utils.data import (BatchSampler, DataLoader, DistributedSampler, RandomSampler, SequentialSampler,
+                              SubsetRandomSampler, WeightedRandomSampler)
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from redline._after_import import after_import
@@ -98,7 +98,7 @@ class StepLog:
         self._begin()
 
     def _begin(self):
-        self._has_failed = False
+        self._has_failed = self._is_open = False
         self._is_saving = False
         self._reads_sequences = False
         self._tokens = 0
@@ -171,6 +171,7 @@ class StepLog:
             why = self._last_error().decode(errors="replace")
             print(f"redline: no step log, training goes on: {why}", file=sys.stderr)
         else:
+            self._is_open = True
             watch_for_hangs(self._directory, self._run)
 
     def _look_at_device_memory(self):
@@ -183,7 +184,18 @@ class StepLog:
         # Not a function around __init__: a warning there, as torch's on pin_memory, names the line that called it.
         _BaseDataLoaderIter.__new__ = staticmethod(_begin_pass)
         self._hook(_BaseDataLoaderIter, "__next__", self._hooks.hook_loader, None)
+        replace(DataLoader, "__iter__", self._begin_loading)
         watch_dispatchers()
+
+    def _begin_loading(self, begin, *arguments):
+        """A loader may start its workers for each epoch. For the first one, that is before the training."""
+        if not self._is_open:
+            return begin(*arguments)
+        self._enter(DATA_WAIT)
+        try:
+            return begin(*arguments)
+        finally:
+            self._leave(DATA_WAIT)
 
     def _tokens_in(self, samples, model, /, *arguments, **named):
         """Tokens in the input of the model; UNKNOWN where that does not tell, None where no input will."""

@@ -752,3 +752,25 @@ def test_an_evaluation_without_a_loader_is_no_forward_of_training(run, program, 
     steps = step_logs.read(tmp_path / "rank0.steps.redline").steps
     assert [step["step"] for step in steps if step["evaluation"]] == evaluated
     assert all(step["forward"] for step in steps)
+
+
+WORKERS_FOR_EACH_EPOCH = """
+import os, time, torch
+from torch.utils.data import DataLoader, TensorDataset
+
+loader, model = DataLoader(TensorDataset(torch.ones(16, 4)), batch_size=4, num_workers=1), torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+os.register_at_fork(before=lambda: time.sleep(1))
+for _ in range(2):
+    for batch, in loader:
+        model(batch).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_the_start_of_a_loaders_workers_is_a_wait_for_data(run, program, python, tmp_path):
+    done = run([program("redline"), "run", "--log", tmp_path, "--", python, "-c", WORKERS_FOR_EACH_EPOCH])
+    assert done.returncode == 0, done.stderr
+    steps = step_logs.read(tmp_path / "rank0.steps.redline").steps
+    assert [step["samples"] for step in steps] == [4] * 8
+    assert steps[4]["data_wait"] >= 1_000_000

@@ -196,6 +196,15 @@ TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {
   EXPECT_NE(page.find("<title>From step 5,000 on 20 % slower"), std::string::npos);
 }
 
+TEST(RunReport, MoreWorkersAreNoCureWhereTheirStartIsWaitedFor) {
+  RunFinding waits;
+  waits.part = LogPart::kDataWait;
+  EXPECT_THAT(detail_of(waits), HasSubstr("More workers"));
+  waits.at_epochs = true;
+  EXPECT_THAT(detail_of(waits),
+              AllOf(HasSubstr("persistent_workers=True"), Not(HasSubstr("More workers"))));
+}
+
 TEST(RunReport, EachCauseHasASentence) {
   for (size_t cause = 0; cause < kRunCauses; ++cause) {
     RunFinding finding;

@@ -21,6 +21,10 @@ struct PartWords {
 constexpr std::string_view kOperatorsAdvice =
     "redline run --log DIR --every 10m shows which operators: diff two of its windows.";
 
+constexpr std::string_view kEpochsAdvice =
+    "Most of it comes where epochs begin: if the loader starts its workers anew there, "
+    "persistent_workers=True keeps them.";
+
 constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"data_wait", "waiting for data",
      "More workers (autotune finds how many), less work a sample, or a faster disk."},
@@ -99,7 +103,7 @@ std::string part_detail(const RunFinding& finding) {
     return sentences(finding.count > 0 ? "Compiled " + format_plural(finding.count, "time") : "",
                      words.advice);
   }
-  return sentences(stalls_text(finding), words.advice);
+  return sentences(stalls_text(finding), finding.at_epochs ? kEpochsAdvice : words.advice);
 }
 
 std::string slower_detail(const RunFinding& finding) {

@@ -212,6 +212,7 @@ std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, con
   if (!is_worthy && (stalled < least || is_single)) return std::nullopt;
   finding.cause = is_work ? RunCause::kSlowSteps : RunCause::kPart;
   finding.share = is_work ? 0 : share;
+  finding.at_epochs = finding.part == LogPart::kDataWait && longest->waits_at_epochs;
   finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
   if (const Pauses& pauses = longest->pauses[part]; is_worthy && pauses.count > 0) {
     finding.period = pauses.period;

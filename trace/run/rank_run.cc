@@ -122,6 +122,7 @@ class LogSummary {
     write_warm_up();
     write_spread();
     write_pauses();
+    write_waits();
     keep_worst_slow();
   }
 
@@ -157,15 +158,14 @@ class LogSummary {
     }
     for (double& part : usual) part /= std::max(count, 1.0);
     for (const size_t i : found) {
-      if (!ends_a_window(steps_[i])) note_slow(steps_[i], median, usual);
+      // Redline itself wrote a trace within such a step, so the step tells nothing of the job.
+      if (!has_mark(steps_[i], LogMarkKind::kWindow)) note_slow(steps_[i], median, usual);
     }
   }
 
-  // Redline itself wrote a trace within such a step, so the step tells nothing of the job.
-  [[nodiscard]] bool ends_a_window(const LoggedStep& step) const {
+  [[nodiscard]] bool has_mark(const LoggedStep& step, LogMarkKind kind) const {
     return std::ranges::any_of(marks_, [&](const LogMark& mark) {
-      return mark.kind == LogMarkKind::kWindow && step.begin_ns <= mark.time_ns &&
-             mark.time_ns <= step.end_ns();
+      return mark.kind == kind && step.begin_ns <= mark.time_ns && mark.time_ns <= step.end_ns();
     });
   }
 
@@ -305,6 +305,25 @@ class LogSummary {
       }
       run_.pauses[part] = {std::ssize(paused), sum_ns, period_of(paused)};
     }
+  }
+
+  // A loader may start its workers anew for each epoch. Steps that were joined to minutes do not
+  // say which of them began one.
+  void write_waits() {
+    double sum_ns = 0, at_epochs_ns = 0;
+    size_t next = 0;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      while (next < marks_.size() && marks_[next].time_ns < steps_[i].begin_ns) ++next;
+      bool begins_epoch = false;
+      for (; next < marks_.size() && marks_[next].time_ns <= steps_[i].end_ns(); ++next) {
+        begins_epoch = begins_epoch || marks_[next].kind == LogMarkKind::kEpoch;
+      }
+      if (steps_[i].steps != 1 || i < warm_up_) continue;
+      const double wait_ns = seen(steps_[i].part(LogPart::kDataWait));
+      sum_ns += wait_ns;
+      if (begins_epoch) at_epochs_ns += wait_ns;
+    }
+    run_.waits_at_epochs = at_epochs_ns > sum_ns / 2;
   }
 
   void keep_worst_slow() {

@@ -105,6 +105,7 @@ struct RankRun {
   double warm_up_lost_ns = 0;  ///< time beyond that of the same number of usual steps
   StepSpread spread;
   std::array<Pauses, kLogParts> pauses{};  ///< empty for the parts of training
+  bool waits_at_epochs = false;  ///< most of its wait for data is in steps that begin an epoch
 
   int64_t block_steps = 1;
   std::vector<RunBlock> blocks;      ///< block i begins with step i * block_steps

@@ -47,6 +47,7 @@ struct RunFinding {
   int64_t count = 0;               ///< slow steps, compilations, errors
   int64_t period = 0;              ///< steps between them if that is regular, else 0
   double typical_ns = 0;           ///< what one of them cost
+  bool at_epochs = false;          ///< most of the wait for data is where epochs begin
   /// The part's share of the time, or the share of the variance that is explained.
   double share = 0;
   double bytes_per_hour = 0;

@@ -86,6 +86,24 @@ TEST(RunVerdict, ALoaderThatIsSlowAllAlong) {
   EXPECT_NEAR(finding.lost_share, 15.75 / 52, 0.02);
 }
 
+TEST(RunVerdict, ALoaderThatStartsItsWorkersForEachEpoch) {
+  Job job;
+  job.change = [](Own& own, std::mt19937&) { own.data_wait = own.step % 20 == 0 ? 200 : 1; };
+  std::vector<StepLog> logs = logs_of(job);
+  EXPECT_FALSE(only(judge(logs)).at_epochs) << "a loader may fetch 20 batches at a time";
+  for (const LoggedStep& step : logs[0].steps) {
+    if (step.step % 20 != 0) continue;
+    logs[0].marks.push_back(
+        {.time_ns = step.end_ns() - 1000, .kind = LogMarkKind::kEpoch, .text = ""});
+  }
+  EXPECT_TRUE(only(judge(logs)).at_epochs);
+  for (LoggedStep& step : logs[0].steps) {
+    step.part_ns[static_cast<size_t>(LogPart::kDataWait)] += 15'000'000;
+    step.part_ns[static_cast<size_t>(LogPart::kBackward)] -= 15'000'000;
+  }
+  EXPECT_FALSE(only(judge(logs)).at_epochs) << "most of it is between";
+}
+
 TEST(RunVerdict, ALoaderOfOneRankThatBecomesSlow) {
   Job job{.ranks = 16};
   job.change = [](Own& own, std::mt19937&) {

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/printable.h"
+#include "machine/launch/command.h"
 #include "trace/read/reader.h"
 #include "trace/run/folder.h"
 #include "trace/summary/summary_file.h"
@@ -130,6 +131,15 @@ tl::expected<std::unique_ptr<watch::HangWatch>, std::string> watch_for_hangs(
   }
   return std::make_unique<watch::HangWatch>(folder, environment.get("REDLINE_LOG_RUN").value_or(""),
                                             options.after, action, std::move(place));
+}
+
+tl::expected<int, std::string> run_logged(const std::vector<std::string>& command,
+                                          const launch::Environment& environment) {
+  const auto status = launch::run_command(command, environment);
+  if (const auto folder = environment.get("REDLINE_LOG"); folder && status == 128 + SIGINT) {
+    trace::note_interrupt(*folder, environment.get("REDLINE_LOG_RUN").value_or(""));
+  }
+  return status;
 }
 
 void add_gate_options(CLI::App& command, GateOptions& options) {

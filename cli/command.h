@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "machine/launch/environment.h"
@@ -55,6 +56,10 @@ void say(const std::string& line);
 /// (notes_on_left_out), and which files could not be read.
 void say_left_out(const std::vector<std::string>& paths, const std::vector<std::string>& read,
                   const std::vector<trace::ReadError>& unreadable = {});
+
+/// Runs a command that add_step_log() gave a log, and gives its exit status.
+[[nodiscard]] tl::expected<int, std::string> run_logged(const std::vector<std::string>& command,
+                                                        const launch::Environment& environment);
 
 /// Writes to the file `path`, which appears complete or not at all, or to standard output if `path`
 /// is empty. Gives the exit status. One line on stderr tells of a full disk or a closed pipe, and

@@ -60,7 +60,7 @@ int record(RecordOptions& options) {
     if (!watch) return fail(watch.error());
     hangs = *std::move(watch);
   }
-  const auto status = launch::run_command(options.command, environment);
+  const auto status = run_logged(options.command, environment);
   const bool was_ended = hangs && hangs->finish();
   if (!status) {
     return fail(options.command.front() + ": " + status.error() +

@@ -150,7 +150,7 @@ int run(const RunOptions& options) {
     if (const int status = add_windows(window_folder, environment); status != 0) return status;
     windows.emplace(window_folder, *parse_duration(options.every));
   }
-  const auto status = launch::run_command(command, environment);
+  const auto status = run_logged(command, environment);
   const bool was_ended = hangs && hangs->finish();
   const int64_t window_count = windows ? windows->stop() : 0;
   if (!status) {

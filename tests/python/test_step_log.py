@@ -255,9 +255,17 @@ def test_traces_of_the_flight_recorder_are_marked_too(start, run, program, pytho
     assert done.stdout.strip() in marks
 
 
-def test_who_stops_a_job_by_hand_is_not_told_that_it_failed(start, run, program, python, tmp_path):
+ENDS_AT_ONCE = """
+import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("how", [[], ["-c", ENDS_AT_ONCE]], ids=["Python", "what ends as C++ does"])
+def test_who_stops_a_job_by_hand_is_not_told_that_it_failed(start, run, program, python, tmp_path, how):
     """Also right after its end, when its last sign of life is young."""
-    job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
+    job = [python, *how, JOB, "--epochs", "100000", "--delay", "0.001"]
     with start([program("redline"), "run", "--log", tmp_path, "--", *job]) as process:
         log_until(process, tmp_path / "rank0.steps.redline", lambda steps: steps)
         process.send_signal(signal.SIGINT)  # which it passes on; the job must not get two

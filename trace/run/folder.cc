@@ -1,5 +1,6 @@
 #include "trace/run/folder.h"
 
+#include <fcntl.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -11,8 +12,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/file.h"
 #include "base/parallel.h"
 #include "machine/resources.h"
+#include "trace/emit/step_log_blocks.h"
 #include "trace/read/hang_tables.h"
 #include "trace/read/step_log_reader.h"
 
@@ -146,6 +149,19 @@ tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<st
   auto verdict = judge_run(std::move(read.logs), now_ns);
   if (verdict) verdict->unreadable_logs = std::move(read.errors);
   return verdict;
+}
+
+void note_interrupt(const std::string& folder, const std::string& run) {
+  for (const std::string& path : find_step_logs(folder)) {
+    const auto log = read_step_log(path);
+    if (!log || log->run != run || !may_live_here(*log) || !is_gone(*log)) continue;
+    LogBlock end;
+    end.sign_ns = log->last_sign_ns;
+    end.ended = true;
+    end.exit_status = 128 + SIGINT;
+    const FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    static_cast<void>(write_all(file.get(), encode_block(end)));  // else the log stays as it is
+  }
 }
 
 RunningJob read_running_job(const std::string& folder, const std::string& run) {

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +13,7 @@
 #include "machine/resources.h"
 #include "tests/temporary_folder.h"
 #include "trace/emit/step_log_writer.h"
+#include "trace/read/step_log_reader.h"
 
 namespace redline::trace {
 namespace {
@@ -94,6 +97,36 @@ TEST_F(RunFolder, ARankOnAMachineThatSleptStillRuns) {
   const auto both = read_run(step_logs_of({folder_}));
   ASSERT_TRUE(both && *both);
   EXPECT_GT((*both)->ranks[1].age_ns, kSleep / 2) << "of its clock nothing is known";
+}
+
+TEST_F(RunFolder, WhatWasInterruptedDidNotDie) {
+  const auto ended_process = [] {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+    return child;
+  };
+  LogOwner owner;
+  owner.begin_ns = kRunBegin;
+  owner.process = ended_process();
+  owner.host = machine::host_name();
+  write_log(owner, 500);
+  owner.rank = 1;
+  owner.host = "elsewhere";
+  write_log(owner, 500);
+  owner.rank = 2;
+  owner.host = machine::host_name();
+  owner.process = getpid();
+  write_log(owner, 500);
+  note_interrupt(folder_, "another run");
+  EXPECT_FALSE(read_step_log(folder_ + "/rank0.steps.redline")->ended);
+  note_interrupt(folder_, "run");
+  const auto ended = read_step_log(folder_ + "/rank0.steps.redline");
+  EXPECT_TRUE(ended->ended);
+  EXPECT_EQ(ended->exit_status, 128 + SIGINT);
+  EXPECT_EQ(ended->step_count(), 500);
+  EXPECT_FALSE(read_step_log(folder_ + "/rank1.steps.redline")->ended);
+  EXPECT_FALSE(read_step_log(folder_ + "/rank2.steps.redline")->ended);
 }
 
 TEST_F(RunFolder, FailsIfNoLogCanBeRead) {

@@ -25,7 +25,7 @@ void name_stream(void* stream, const std::string& name) noexcept;
 
 /// Whether this process has loaded the NVIDIA driver's library, or could use a driver because its
 /// device is there.
-[[nodiscard]] bool has_cuda_driver();
+[[nodiscard]] REDLINE_API bool has_cuda_driver();
 
 /// Says that another tool of this process, such as torch.profiler, is about to take the place in
 /// CUPTI. Returns when CUPTI has handed over what it holds for us.

@@ -263,7 +263,8 @@ class TorchOperators final : public Source {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);
       callback.needsInputs(options.record_shapes)
           .scopes(options.record_cpu ? kScopes : kAnnotationScopes);
-      callback.needsIds(wants_external_ids());
+      // The job may begin to use CUDA within the window, and ids cannot be asked for later.
+      callback.needsIds(options.record_gpu && has_cuda_driver());
       handle_ = at::addGlobalCallback(callback);
     } catch (...) {
       handle_ = at::INVALID_CALLBACK_HANDLE;

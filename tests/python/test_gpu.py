@@ -83,6 +83,29 @@ def test_gpu_work_belongs_to_its_operator_and_annotation(tmp_path):
     assert trace["cupti_version"] == 130001
 
 
+# A script's first .cuda() comes within the window, as any first one of a LibTorch program.
+CUDA_STARTS_WITHIN = LAUNCHES.replace("with redline.profile(", """
+initialize = stub["_ZN7redline4stub20set_cuda_initializedEb"]
+is_recorded = ctypes.CDLL(os.environ["REDLINE_LIBRARY"])["_ZN7redline8profiler18wants_external_idsEv"]
+is_recorded.restype = ctypes.c_bool
+initialize(ctypes.c_bool(False))
+with redline.profile(""", 1).replace("    with redline.record_function", """    initialize(ctypes.c_bool(True))
+    while not is_recorded():
+        time.sleep(0.01)
+    with redline.record_function""", 1)
+
+
+def test_work_has_its_operator_also_if_cuda_starts_within_the_window(tmp_path):
+    path = tmp_path / "trace.json"
+    run_stubbed(CUDA_STARTS_WITHIN, "all", path)
+    trace = load(path)
+    operators = {event["args"]["External id"] for event in slices(trace, "cpu_op")}
+    work = slices(trace, "gpu_memset")
+    assert len(work) >= 2
+    assert {event["args"]["External id"] for event in work} <= operators
+    assert [event["name"] for event in slices(trace, "gpu_user_annotation")] == ["block"]
+
+
 def test_activities_of_the_host_leave_the_gpu_out(tmp_path):
     trace = run_launches(tmp_path, "host")
     assert slices(trace, "cpu_op")

@@ -97,17 +97,22 @@ void Activities::add_round(std::span<const BufferPool::Filled> buffers, NextReco
   events_.end_round();
   if (!is_flushed) return;
   for (Waiting& each : waiting_) ++each.flushes;
-  deliver_annotations(now_ns_ - kAnnotationIsOverNs);
+  deliver_annotations_before(now_ns_ - kAnnotationIsOverNs);
 }
 
 void Activities::finish() {
   see_generation();
   give_up_waiting();
-  deliver_annotations(std::numeric_limits<int64_t>::max());
+  deliver_annotations();
 }
 
-void Activities::deliver_annotations(int64_t before_ns) {
-  for (const GpuAnnotations::Span& span : annotations_.take(before_ns)) {
+void Activities::deliver_annotations() {
+  see_generation();
+  deliver_annotations_before(std::numeric_limits<int64_t>::max());
+}
+
+void Activities::deliver_annotations_before(int64_t time_ns) {
+  for (const GpuAnnotations::Span& span : annotations_.take(time_ns)) {
     Record record = work(RecordKind::kGpuAnnotation, span.device, span.stream, 0);
     record.begin_ns = span.begin_ns;
     record.of.cuda.end_ns = span.end_ns;

@@ -66,6 +66,8 @@ class Activities {
   void count_left_out(const DecodeCounts& counts) { counts_.decoded += counts; }
   /// To be called at the window's end. Delivers the annotations, and the work that still waits for
   /// its call.
+  /// Delivers all annotations now; later work of one is another slice.
+  void deliver_annotations();
   void finish();
 
   [[nodiscard]] const ActivityCounts& counts() const { return counts_; }
@@ -111,7 +113,7 @@ class Activities {
   void submit_with(const ExternalIds& ids, profiler::Record& record);
   void retry_waiting();
   void give_up_waiting();
-  void deliver_annotations(int64_t before_ns);
+  void deliver_annotations_before(int64_t time_ns);
 
   [[nodiscard]] profiler::TextId launch_args(const KernelRecord& record);
   [[nodiscard]] profiler::TextId kernel_id(const char* symbol);

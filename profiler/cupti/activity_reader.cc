@@ -1,6 +1,7 @@
 #include "profiler/cupti/activity_reader.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <new>
 #include <span>
@@ -13,6 +14,7 @@ namespace redline::cupti {
 namespace {
 
 constexpr size_t kMostInRound = 4;  ///< so few buffers, so that CUPTI soon gets some back
+constexpr auto kMostWaitForAnnotations = std::chrono::seconds(2);
 constexpr size_t kLittleRoom = BufferPool::kMostBuffers / 2;
 
 }  // namespace
@@ -40,6 +42,12 @@ void ActivityReader::add_filled(bool is_flushed) {
 }
 
 void ActivityReader::add_last() { push({.buffers = pool_.take_filled()}); }
+
+void ActivityReader::deliver_annotations() {
+  while (delivered_.try_acquire()) continue;  // of a wait that was given up
+  push({.wants_annotations = true});
+  static_cast<void>(delivered_.try_acquire_for(kMostWaitForAnnotations));
+}
 
 /// Empties the file if everything in it is read, because the job may need the disk.
 void ActivityReader::clear_what_is_read() {
@@ -107,6 +115,7 @@ void ActivityReader::run() {
     timed_ = activities_.counts().timed;
     incomplete_ = activities_.counts().incomplete;
     give_back(*round);
+    if (round->wants_annotations) delivered_.release();
   }
   try {
     activities_.finish();
@@ -116,6 +125,7 @@ void ActivityReader::run() {
 }
 
 void ActivityReader::read(const Round& round) {
+  if (round.wants_annotations) return activities_.deliver_annotations();
   if (round.clock) activities_.see_clocks(*round.clock);
   if (!round.on_disk) {
     return activities_.add_round(round.buffers, library_.get_next_record, round.is_flushed);

@@ -10,6 +10,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +44,9 @@ class ActivityReader {
   void add_filled(bool is_flushed);
   /// Takes the filled buffers without a call of CUPTI, for the end of the process.
   void add_last();
+  /// Delivers the annotations of which more work may come, when everything added is read. Waits
+  /// for that, but not for ever, because a job that has crashed waits, too.
+  void deliver_annotations();
   /// Waits until everything added is read and the thread has ended. Nothing may be added later.
   void finish();
 
@@ -64,6 +68,7 @@ class ActivityReader {
     std::optional<RecordSpool::Extent> on_disk = {};  ///< in place of the buffers
     DecodeCounts counts = {};                         ///< of the records on disk
     bool is_flushed = false;
+    bool wants_annotations = false;          ///< there are no buffers
     std::optional<ClockReading> clock = {};  ///< only in the first round of a flush
   };
 
@@ -94,6 +99,7 @@ class ActivityReader {
   std::vector<uint8_t> read_from_disk_;  ///< only for the thread
   std::atomic<uint64_t> timed_ = 0;
   std::atomic<uint64_t> incomplete_ = 0;
+  std::counting_semaphore<> delivered_{0};
   std::optional<std::thread> thread_;
 };
 

@@ -195,6 +195,7 @@ tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& option
   seen_ = {};
   failed_flush_ = kSuccess;
   devices_ = {};
+  are_devices_told_ = false;
   if (const Result result = enable_kinds(options); result != kSuccess) {
     return tl::unexpected(explain(*library_, result));
   }
@@ -204,6 +205,7 @@ tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& option
   if (!reader_->start()) return tl::unexpected(std::string("the system has no thread left"));
   shared.pops = &*library_;
   shared.ids = &*library_;
+  add_known_entries();
   return {};
 }
 
@@ -309,6 +311,7 @@ void CuptiSource::collect_if_ours(bool is_forced) {
   if (!off_after_.empty()) return;
   collect(is_forced ? kFlushForced : 0);
   look_for_surge();
+  add_known_entries();
 }
 
 void CuptiSource::collect(uint32_t flush_flags) {
@@ -361,6 +364,16 @@ void CuptiSource::flush_before_exit() noexcept {
   static_cast<void>(is_flushed_.try_acquire_for(kMostWaitAtEnd));
 }
 
+void CuptiSource::deliver_for_ring() noexcept {
+  if (!is_on_) return;
+  try {
+    reader_->deliver_annotations();
+    stream_names().deliver_all();
+  } catch (const std::exception&) {
+    // No memory: the trace lacks these.
+  }
+}
+
 void CuptiSource::let_go() noexcept {
   if (!thread_) return;
   shared_state().ids = nullptr;
@@ -393,6 +406,7 @@ void CuptiSource::give_up(const std::string& tool) noexcept {
     shared_state().ids = nullptr;
     switch_off_and_collect();
     if (library_) subscription_.release(*library_);
+    add_known_entries();
     warn(kGivenUp, "no GPU activity in the rest of this trace: " + off_after_);
   } catch (const std::exception&) {
     // No memory: the window lacks GPU work, which its counts tell.
@@ -449,31 +463,30 @@ void CuptiSource::collect_rest() noexcept {
   waits_for_gpus_ = false;
 }
 
-std::string CuptiSource::counts_json() const {
-  const Activities& activities = reader_->activities();
-  const ActivityCounts& counts = activities.counts();
+std::string CuptiSource::counts_json(bool is_over) const {
   const BufferPool& pool = shared_state().pool;
-  const std::pair<const char*, uint64_t> numbers[] = {
-      {"records", counts.decoded.records},
-      {"dropped", dropped_},
-      {"buffers_refused", pool.refused() - refused_before_},
-      {"foreign_buffers", pool.foreign() - foreign_before_},
-      {"unknown", counts.decoded.unknown},
-      {"truncated", counts.decoded.truncated},
-      {"incomplete", counts.incomplete},
-      {"incomplete_surges", surges_},
-      {"other_clock", counts.other_clock},
-      {"without_call", counts.without_call},
-      {"begun_before_call", counts.begun_before_call},
-      {"graph_launches", activities.graph_launches().count()},
-      {"graph_launches_without_work", activities.graph_launches().without_work()},
-      {"spooled_bytes", reader_->spooled_bytes()},
+  std::string json = "{\"dropped\": " + std::to_string(dropped_);
+  const auto add = [&json](const char* name, uint64_t number) {
+    json += std::string(", \"") + name + "\": " + std::to_string(number);
   };
-  std::string json = "{";
-  for (const auto& [name, number] : numbers) {
-    json += "\"" + std::string(name) + "\": " + std::to_string(number) + ", ";
+  add("buffers_refused", pool.refused() - refused_before_);
+  add("foreign_buffers", pool.foreign() - foreign_before_);
+  add("incomplete", reader_->progress().incomplete);
+  add("incomplete_surges", surges_);
+  if (is_over) {
+    const Activities& activities = reader_->activities();
+    const ActivityCounts& counts = activities.counts();
+    add("records", counts.decoded.records);
+    add("unknown", counts.decoded.unknown);
+    add("truncated", counts.decoded.truncated);
+    add("other_clock", counts.other_clock);
+    add("without_call", counts.without_call);
+    add("begun_before_call", counts.begun_before_call);
+    add("graph_launches", activities.graph_launches().count());
+    add("graph_launches_without_work", activities.graph_launches().without_work());
+    add("spooled_bytes", reader_->spooled_bytes());
+    json += ", \"streams\": " + activities.streams_json();
   }
-  json += "\"streams\": " + activities.streams_json();
   const auto add_text = [&json](const char* name, const std::string& text) {
     if (!text.empty()) json += std::string(", \"") + name + "\": " + trace::json_string(text);
   };
@@ -485,8 +498,22 @@ std::string CuptiSource::counts_json() const {
 }
 
 void CuptiSource::add_entries() {
-  profiler::add_entry("redline", "{\"gpu\": " + counts_json() + "}");
-  profiler::add_entry("deviceProperties", devices_.to_json());
+  profiler::add_entry("redline", "{\"gpu\": " + counts_json(true) + "}");
+  add_device_entries(devices_);
+}
+
+/// A flight recorder's traces are written while we go on, also when the GPU or the driver hangs. So
+/// they have what was known at the last flush, without what is right only at the end.
+void CuptiSource::add_known_entries() {
+  profiler::add_entry("redline", "{\"gpu\": " + counts_json(false) + "}");
+  if (are_devices_told_ || DeviceTable::count() == 0) return;
+  are_devices_told_ = true;
+  DeviceTable devices;
+  add_device_entries(devices);
+}
+
+void CuptiSource::add_device_entries(DeviceTable& devices) {
+  profiler::add_entry("deviceProperties", devices.to_json());
   profiler::add_entry("cupti_version", std::to_string(library_->version));
   if (const auto version = cuda_runtime_version()) {
     profiler::add_entry("cuda_runtime_version", std::to_string(*version));

@@ -61,6 +61,8 @@ class CuptiSource final : public profiler::Source {
   /// hand over ours to that tool, and the records in them would be lost to both. So this takes all
   /// that CUPTI holds, and the rest of the window has no GPU work.
   void give_up(const std::string& tool) noexcept;
+  /// Delivers what waits for more work, because a flight recorder is about to write its trace.
+  void deliver_for_ring() noexcept;
   /// Records what CUPTI has handed over, without a call of CUPTI. To be called when the process
   /// ends and CUDA may be half destroyed.
   void let_go() noexcept;
@@ -111,7 +113,9 @@ class CuptiSource final : public profiler::Source {
   void refuse(const std::string& why);   ///< on stderr, too
   void warn(Topic topic, const std::string& why);
   void add_entries();
-  [[nodiscard]] std::string counts_json() const;
+  void add_known_entries();
+  void add_device_entries(DeviceTable& devices);
+  [[nodiscard]] std::string counts_json(bool is_over) const;
 
   const std::chrono::milliseconds most_wait_;
   std::optional<Library> library_;
@@ -131,7 +135,8 @@ class CuptiSource final : public profiler::Source {
   uint64_t surges_ = 0;
   uint64_t dropped_ = 0;
   std::atomic<Result> failed_flush_ = kSuccess;  ///< the error of the last flush that failed
-  DeviceTable devices_;
+  DeviceTable devices_;                          ///< only for the reader's thread until it ends
+  bool are_devices_told_ = false;
   std::unique_ptr<ActivityReader> reader_;  ///< within a window
   std::atomic<bool> is_on_ = false;         ///< CUPTI is switched on, or was given up
   std::atomic<bool> is_closing_ = false;

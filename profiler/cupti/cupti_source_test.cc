@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "profiler/cupti/testing_source.h"
+#include "profiler/source/gpu_work.h"
 #include "profiler/source/run_metadata.h"
 
 namespace redline::cupti {
@@ -57,6 +60,65 @@ TEST_F(GpuWindow, NothingIsEnabledInsideAWindowAndNothingIsLeftAfterIt) {
   EXPECT_EQ(stub::cupti_calls("cuptiActivityPushExternalCorrelationId"), pushed);
   // cuptiFinalize ends CUPTI for all its users, and is safe only within a callback of CUDA.
   EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 0);
+}
+
+class GpuRing : public GpuWindow {
+ protected:
+  GpuRing() { setenv("REDLINE_GPU_FLUSH_MS", "1", 1); }
+  ~GpuRing() override {
+    unsetenv("REDLINE_GPU_FLUSH_MS");
+    for (const std::string& path : written_) std::filesystem::remove(path);
+  }
+
+  static void begin_ring() {
+    const json options{
+        {"directory", ::testing::TempDir()}, {"host_samples_hz", 0}, {"ring_seconds", 60}};
+    ASSERT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
+    ASSERT_EQ(redline_start(), 0) << redline_last_error();
+  }
+  json write_ring() {
+    char path[4096] = "";
+    EXPECT_EQ(redline_write_ring("a test", path, sizeof(path)), 0) << redline_last_error();
+    written_.emplace_back(path);
+    const gzFile file = gzopen(path, "rb");
+    std::string text(1 << 20, '\0');
+    text.resize(static_cast<size_t>(std::max(0, gzread(file, text.data(), 1 << 20))));
+    gzclose(file);
+    return json::parse(text);
+  }
+
+  std::vector<std::string> written_;
+};
+
+TEST_F(GpuRing, TellsTheGpuAndWhyItIsNotRecordedToTheEnd) {
+  begin_ring();
+  json trace = write_ring();
+  EXPECT_EQ(trace["deviceProperties"][0]["name"], "NVIDIA A100");
+  EXPECT_EQ(trace["cupti_version"], 130001);
+  EXPECT_EQ(trace["redline"]["gpu"]["dropped"], 0);
+  EXPECT_FALSE(trace["redline"]["gpu"].contains("graph_launches_without_work"))
+      << "right only at the end";
+  profiler::give_up_gpu("torch.profiler");
+  trace = write_ring();
+  EXPECT_THAT(trace["redline"]["gpu"]["off_after"].get<std::string>(),
+              HasSubstr("torch.profiler began to record"));
+}
+
+TEST_F(GpuRing, HasTheAnnotationsOfItsLastSeconds) {
+  begin_ring();
+  profiler::push_external_id(profiler::ExternalIdKind::kAnnotation, 9, "block");
+  const uint64_t begun = now();
+  stub::call(launch_call(1, begun));
+  stub::emit_record(kernel(1, begun + 500));
+  profiler::pop_external_id(profiler::ExternalIdKind::kAnnotation);
+  json trace;
+  do {
+    trace = write_ring();
+  } while (events(trace, "kernel").empty());
+  const auto spans = events(trace, "gpu_user_annotation");
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_EQ(spans[0]["name"], "block");
+  EXPECT_EQ(events(write_ring(), "gpu_user_annotation").size(), 1U) << "it stays in the ring";
 }
 
 TEST_F(GpuWindow, CallbacksThatAnotherUserTookAreTakenBack) {

@@ -57,7 +57,7 @@ class GpuSampler::Run {
     return ended_.try_acquire_for(kMostWaitAtEnd);
   }
 
-  /// To be called after stop(): adds the sampler's own facts to the trace, if there are any.
+  /// Adds the sampler's own facts to the trace, if there are any. Only for its thread until stop().
   void add_entries() const {
     if (!refusal_.empty()) {
       return add_entry("redline", R"({"nvml": {"off": )" + trace::json_string(refusal_) + "}}");
@@ -92,11 +92,18 @@ class GpuSampler::Run {
       if (now >= next_search) {
         find_gpus();
         next_search = now + kSearchInterval;
+        add_known_entries();
       }
       for (Gpu& gpu : gpus_) sample_gpu(gpu);
       take_xids();
       lock.lock();
     } while (refusal_.empty() && !wake_.wait_for(lock, interval, [this] { return is_over_; }));
+  }
+
+  /// For a flight recorder, whose traces are written while the sampler goes on.
+  void add_known_entries() {
+    const std::lock_guard lock(mutex_);
+    if (!is_over_) add_entries();  // as in sample_gpu()
   }
 
   void find_gpus() {

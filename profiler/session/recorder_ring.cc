@@ -2,6 +2,7 @@
 #include <exception>
 
 #include "base/quiet_thread.h"
+#include "profiler/cupti/cupti_source.h"
 #include "profiler/session/control.h"
 #include "profiler/session/recorder.h"
 
@@ -67,6 +68,7 @@ Result Recorder::write_ring_to(Session& session, const std::string& path) {
   Result result;
   const bool ran = run_quietly([&] {
     try {
+      gpu_.deliver_for_ring();
       result = session.flight->write(assembler_options(session), path, last_words(session));
     } catch (const std::exception& exception) {
       result = tl::unexpected(std::string(exception.what()));

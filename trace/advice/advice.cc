@@ -99,7 +99,7 @@ std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
     return findings;  // the other rules would take the start-up for training
   }
   const std::span<const Rule> rules =
-      analysis.unrecorded_gpu    ? std::span<const Rule>(kRulesWithoutGpuRecords)
+      analysis.lacks_gpu_work()  ? std::span<const Rule>(kRulesWithoutGpuRecords)
       : activity.lacks_pytorch() ? std::span<const Rule>(kRulesOfAnyProgram)
                                  : std::span<const Rule>(kRules);
   std::vector<std::optional<Finding>> found(rules.size());

@@ -204,6 +204,7 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
   number_memory_like_gpus(all);
   all.has_device_work = !all.device_work.rows.empty();
   all.unrecorded_gpu = unrecorded_gpu(source, recorded, all.device_work, memory_events);
+  if (all.has_device_work) all.partial_gpu = recorded.gpu_gap();
   if (!all.unrecorded_gpu) all.peaks = peaks_of(source, recorded, all.devices, all.device_work);
   all.is_cancelled = cancel != nullptr && cancel->load();
   device.append_to(all.times);
@@ -243,7 +244,7 @@ std::optional<std::string> unrecorded_gpu(const Trace& trace, const RecordedFact
                                           const DeviceWorkTable& work,
                                           std::span<const MemoryEvent> memory) {
   if (!work.rows.empty()) return std::nullopt;
-  if (auto why = recorded.gpu_off()) return why;
+  if (auto why = recorded.gpu_gap()) return why;
   const bool is_used = launches_work(trace) || std::ranges::any_of(memory, &MemoryEvent::is_gpu) ||
                        names_a_gpu(trace);
   return is_used ? std::optional(std::string()) : std::nullopt;

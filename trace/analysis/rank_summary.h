@@ -74,6 +74,9 @@ struct RankSummary {
   bool has_device_work = false;
   /// Of a process that used a GPU whose work the trace lacks: why, as the recorder says, or "".
   std::optional<std::string> unrecorded_gpu;
+  /// Why the trace has only a part of the GPU's work: times of it are then too short.
+  std::optional<std::string> partial_gpu;
+  [[nodiscard]] bool lacks_gpu_work() const { return unrecorded_gpu || partial_gpu; }
   std::vector<GpuUse> gpus;  ///< only GPUs that did some work
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;

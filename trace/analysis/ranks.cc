@@ -176,8 +176,10 @@ std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> 
                             return left.own_work_ns < right.own_work_ns;
                           });
   const auto lacks_gpu = [](const RankSummary* rank) { return rank->unrecorded_gpu.has_value(); };
+  // What ranks lack differs, unless they lack all.
   const bool are_alike =
-      std::ranges::all_of(ranks, lacks_gpu) || std::ranges::none_of(ranks, lacks_gpu);
+      std::ranges::all_of(ranks, lacks_gpu) ||
+      std::ranges::none_of(ranks, [](const RankSummary* rank) { return rank->lacks_gpu_work(); });
   if (!shortest->own_work_ns) {
     comparison.skew_ns.reset();
   } else if (are_alike) {

@@ -62,12 +62,21 @@ std::vector<std::vector<size_t>> recordings_of_ranks(std::span<const RankSummary
   return ranks;
 }
 
+bool has_whole_gpu_work(const std::vector<RankSummary>& traces) {
+  return std::ranges::any_of(traces, [](const RankSummary& each) {
+    return each.has_device_work && !each.lacks_gpu_work();
+  });
+}
+
 std::vector<double> rank_weights(const std::vector<RankSummary>& traces) {
   std::vector<double> weights(traces.size());
   auto ranks = recordings_of_ranks(pointers_to(traces));
   // Parts of a step with and without the GPU's work have no mean.
   if (std::ranges::any_of(traces, &RankSummary::has_device_work)) {
-    const auto lacks_gpu = [&](size_t i) { return traces[i].unrecorded_gpu.has_value(); };
+    const bool is_whole = has_whole_gpu_work(traces);
+    const auto lacks_gpu = [&](size_t i) {
+      return is_whole ? traces[i].lacks_gpu_work() : traces[i].unrecorded_gpu.has_value();
+    };
     for (std::vector<size_t>& recordings : ranks) std::erase_if(recordings, lacks_gpu);
     std::erase_if(ranks, [](const std::vector<size_t>& recordings) { return recordings.empty(); });
   }

@@ -22,6 +22,9 @@ namespace redline::trace {
 [[nodiscard]] std::vector<std::vector<size_t>> recordings_of_ranks(
     std::span<const RankSummary* const> traces);
 
+/// Whether a trace has all the work of its GPU. Means are then of such traces only.
+[[nodiscard]] bool has_whole_gpu_work(const std::vector<RankSummary>& traces);
+
 /// The weight of each trace in a mean: each rank counts the same, and within a rank each step does.
 /// The weights sum to 1; if no trace has steps, all are 0.
 [[nodiscard]] std::vector<double> rank_weights(const std::vector<RankSummary>& traces);

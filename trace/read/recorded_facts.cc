@@ -1,10 +1,20 @@
 #include "trace/read/recorded_facts.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
 namespace redline::trace {
+namespace {
+
+int64_t count_in(const nlohmann::json& object, const char* key) {
+  const auto count = object.find(key);
+  return count != object.end() && count->is_number_integer() ? count->get<int64_t>() : 0;
+}
+
+}  // namespace
 
 RecordedFacts::RecordedFacts(const Metadata& metadata)
     : top_(std::make_shared<nlohmann::json>(
@@ -76,19 +86,32 @@ CpuPrecision RecordedFacts::cpu_precision() const {
   return precision;
 }
 
-std::optional<std::string> RecordedFacts::gpu_off() const {
+std::optional<std::string> RecordedFacts::gpu_gap() const {
   const nlohmann::json& gpu = value("redline", "gpu");
-  for (const char* key : {"off", "off_after"}) {
+  for (const char* key : {"off", "off_before", "off_after", "failed_flush"}) {
     const auto why = gpu.find(key);
     if (why != gpu.end() && why->is_string()) return why->get<std::string>();
   }
-  return std::nullopt;
+  if (count_in(gpu, "incomplete_surges") > 0) {
+    return fmt::format("CUPTI gave {} records without times", count_in(gpu, "incomplete"));
+  }
+  const int64_t launches = count_in(gpu, "graph_launches");
+  const int64_t without = count_in(gpu, "graph_launches_without_work");
+  // A few may be of graphs that do nothing, or were under way when the recording ended.
+  if (without * 100 <= launches) return std::nullopt;
+  return fmt::format("{} of {} launches of CUDA graphs have no work", without, launches);
 }
 
 int64_t RecordedFacts::dropped_events() const {
   const double lost = number("redline", "dropped").value_or(0);
   const double beyond_limit = number("redline_size_limit", "dropped_events").value_or(0);
-  return static_cast<int64_t>(lost + beyond_limit);
+  const nlohmann::json& gpu = value("redline", "gpu");
+  int64_t of_gpu = 0;
+  // Not "unknown": another tool asked CUPTI for those records, and no trace has such ones.
+  for (const char* key : {"dropped", "buffers_refused", "truncated", "other_clock"}) {
+    of_gpu += count_in(gpu, key);
+  }
+  return static_cast<int64_t>(lost + beyond_limit) + of_gpu;
 }
 
 int64_t RecordedFacts::merged_ranks() const {

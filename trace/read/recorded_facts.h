@@ -55,11 +55,13 @@ class RecordedFacts {
   [[nodiscard]] std::optional<int64_t> usable_cores() const;
   [[nodiscard]] CpuPrecision cpu_precision() const;
 
-  /// Why the recorder did not record the GPU, or not to the end ("redline": {"gpu": {"off": "…"}}).
-  [[nodiscard]] std::optional<std::string> gpu_off() const;
+  /// Why the recorder has not all of the GPU's work, or none of it ("redline": {"gpu": {"off":
+  /// "…"}}). Single lost records are in dropped_events().
+  [[nodiscard]] std::optional<std::string> gpu_gap() const;
 
-  /// Events that the recorder or the writer's size limit dropped ("redline": {"dropped": N},
-  /// "redline_size_limit": {"dropped_events": N}).
+  /// Events that the recorder, CUPTI or the writer's size limit dropped ("redline": {"dropped": N,
+  /// "gpu": {"dropped": N, …}}, "redline_size_limit": {"dropped_events": N}). Of a buffer that was
+  /// refused, CUPTI lost at least one record.
   [[nodiscard]] int64_t dropped_events() const;
 
   /// How many ranks `redline merge` put into the file, windows of one counted once; 0 in any other.

@@ -225,21 +225,27 @@ std::vector<int> ranks_of_several_processes(const Report& report) {
 
 std::vector<std::string> trace_notes(const Report& report) {
   std::vector<std::string> notes;
-  std::map<std::string, std::set<int>> lacking;
+  std::map<std::string, std::set<int>> lacking, partial;
   const std::vector<int> numbers = rank_numbers(pointers_to(report.traces));
   for (size_t i = 0; i < numbers.size(); ++i) {
     const auto& reason = report.traces[i].unrecorded_gpu;
     if (reason) lacking[*reason].insert(numbers[i]);
+    const auto& why_partial = report.traces[i].partial_gpu;
+    if (why_partial) partial[*why_partial].insert(numbers[i]);
   }
-  for (const auto& [reason, ranks] : lacking) {
-    notes.push_back(
-        "GPU work was not recorded" +
-        (numbers.size() == 1 ? "" : " of " + format_ranks({ranks.begin(), ranks.end()})) +
-        (reason.empty() ? "" : " (" + reason + ")") +
-        (first_with_gpus(report.traces)
-             ? ": means are of the other ranks"
-             : ": times are those of the host, which does not wait for the GPU"));
-  }
+  const auto add = [&](const char* what, const auto& of_reasons, bool others_count,
+                       const char* alone) {
+    for (const auto& [reason, ranks] : of_reasons) {
+      notes.push_back(
+          what + (numbers.size() == 1 ? "" : " of " + format_ranks({ranks.begin(), ranks.end()})) +
+          (reason.empty() ? "" : " (" + reason + ")") +
+          (others_count ? ": means are of the other ranks" : alone));
+    }
+  };
+  add("GPU work was not recorded", lacking, first_with_gpus(report.traces) != nullptr,
+      ": times are those of the host, which does not wait for the GPU");
+  add("GPU work was recorded in part", partial, has_whole_gpu_work(report.traces),
+      ": GPU times and shares are too small");
   if (const auto ranks = ranks_of_several_processes(report); !ranks.empty()) {
     notes.push_back(format_ranks(ranks) + (ranks.size() == 1 ? " was" : " were") +
                     " recorded by several processes, so these may be several runs: means are of "
@@ -282,8 +288,7 @@ MeanStep mean_step(const Report& report) {
 std::string_view without_findings(const Report& report) {
   if (report.hang && !report.hang->has_failed) return "The hang above, which no advice cures.";
   const bool is_unseen =
-      !report.traces.empty() &&
-      std::ranges::all_of(report.traces, [](const auto& rank) { return !!rank.unrecorded_gpu; });
+      !report.traces.empty() && std::ranges::all_of(report.traces, &RankSummary::lacks_gpu_work);
   return is_unseen ? "Most rules need to know what the GPU did."
                    : "Nothing that the rules know of.";
 }

@@ -267,6 +267,7 @@ json trace_json(const RankSummary& summary, size_t index, std::optional<double> 
   object["dropped"] = facts.dropped;
   object["gpu_not_recorded"] =
       summary.unrecorded_gpu ? json{{"reason", text_or_null(*summary.unrecorded_gpu)}} : json();
+  object["gpu_partly_recorded"] = or_null(summary.partial_gpu);
   object["merged_ranks"] = facts.merged_ranks > 1 ? json(facts.merged_ranks) : json();
   object["reason"] = text_or_null(facts.reason);
   object["span_ns"] = facts.end_ns - facts.begin_ns;

@@ -9,6 +9,7 @@
 #include "base/terminal.h"
 #include "tests/paths.h"
 #include "tests/trace_text.h"
+#include "trace/analysis/run_tables.h"
 #include "trace/read/reader.h"
 #include "trace/report/hang_words.h"
 #include "trace/report/report.h"
@@ -113,7 +114,15 @@ TEST(TextReport, DroppedEventsAreTheirRanks) {
         .top(fmt::format(R"("redline": {{"dropped": {}}})", events))
         .str();
   };
-  const std::string text = text_of({rank(0, "k"), losing(7), losing(8)});
+  // CUPTI's: of a refused buffer at least one record is lost, unknown ones are another tool's.
+  const std::string of_gpu =
+      TraceText()
+          .cpu_op("aten::mm", 0, 1000)
+          .top(R"("redline": {"dropped": 1, "gpu": {"dropped": 2, "buffers_refused": 3, )"
+               R"("truncated": 4, "other_clock": 5, "unknown": 60, "incomplete": 70}})")
+          .str();
+  const std::string text = text_of({rank(0, "k"), losing(7), losing(8), of_gpu});
+  EXPECT_THAT(text, HasSubstr("! dropped  15 events while recording rank 3"));
   EXPECT_THAT(text, HasSubstr("! dropped  7 events while recording rank 1"));
   EXPECT_THAT(text, HasSubstr("! dropped  8 events while recording rank 2"));
 }
@@ -237,6 +246,52 @@ TEST(TextReport, ATitleThatNeedsTheColumnsOfItsTableStandsAboveThem) {
       std::find(lines.begin(), lines.end(), "MODULES by host time of 2 recordings (1)");
   ASSERT_NE(title, lines.end());
   EXPECT_THAT(title[1], ::testing::StartsWith(std::string(36, ' ') + " calls   forward"));
+}
+
+// Half of the step's kernels are gone: as a busy host it would be "Host-bound".
+TEST(TextReport, GpuWorkThatIsRecordedInPartIsSaidAndJudgedByNoRule) {
+  const auto job = [](int number, const char* gpu) {
+    TraceText text;
+    text.rank(number, 2, "nccl").top(fmt::format(R"("redline": {{"gpu": {{{}}}}})", gpu));
+    for (int i = 0; i < 3; ++i) {
+      const int64_t begin_ns = i * 100'000'000;
+      text.step(i, begin_ns, begin_ns + 100'000'000)
+          .cpu_op("aten::mm", begin_ns, begin_ns + 90'000'000)
+          .kernel("k", begin_ns, begin_ns + 40'000'000);
+    }
+    return text.str();
+  };
+  const std::string whole = job(0, R"("graph_launches": 8, "incomplete": 3)");
+  ASSERT_THAT(text_of({whole}),
+              AllOf(HasSubstr("GPU 0 runs kernels 40.0 %"), Not(HasSubstr("! note"))));
+  const std::pair<const char*, const char*> reasons[] = {
+      {R"("off_before": "torch.profiler")", "torch.profiler"},
+      {R"("off_after": "Nsight")", "Nsight"},
+      {R"("failed_flush": "libcupti: gone")", "libcupti: gone"},
+      {R"("incomplete": 50000, "incomplete_surges": 5)", "CUPTI gave 50000 records without times"},
+      {R"("graph_launches": 99, "graph_launches_without_work": 1)",
+       "1 of 99 launches of CUDA graphs have no work"}};
+  for (const auto& [gpu, reason] : reasons) {
+    const std::string text = job(0, gpu);
+    EXPECT_THAT(trace_notes(make_report({*parse_trace("a.json", text)})),
+                ::testing::ElementsAre(
+                    fmt::format("GPU work was recorded in part ({}): GPU times and shares "
+                                "are too small",
+                                reason)));
+    EXPECT_THAT(text_of({text}), AllOf(HasSubstr("! note     GPU work was recorded in part"),
+                                       HasSubstr("Most rules need to know what the GPU did.")));
+  }
+  const std::string half = job(1, R"("off_after": "Nsight")");
+  const Report report = make_report({*parse_trace("a.json", whole), *parse_trace("b.json", half)});
+  EXPECT_THAT(trace_notes(report),
+              ::testing::ElementsAre(
+                  "GPU work was recorded in part of rank 1 (Nsight): means are of the other "
+                  "ranks"));
+  const auto traces = nlohmann::json::parse(report_json(report))["traces"];
+  EXPECT_TRUE(traces[0]["gpu_partly_recorded"].is_null());
+  EXPECT_EQ(traces[1]["gpu_partly_recorded"], "Nsight");
+  EXPECT_FALSE(report.comparison->straggler);
+  EXPECT_EQ(rank_weights(report.traces), (std::vector<double>{1, 0}));
 }
 
 TEST(Reports, CountTheStepsOfAllWindowsOfARank) {

@@ -201,6 +201,7 @@ std::string summary_line(const RankSummary& summary) {
   const auto names = std::make_shared<StringTable>();
   json rank = detached(summary, names);
   rank["unrecorded_gpu"] = summary.unrecorded_gpu;
+  rank["partial_gpu"] = summary.partial_gpu;
   rank["process"] = summary.facts.recorded.process;
   rank["names"] = json::array();
   for (uint32_t i = 0; i < names->size(); ++i) rank["names"].push_back(names->at({i}));
@@ -236,6 +237,7 @@ tl::expected<SummaryLine, std::string> read_summary_line(
     // Summaries that were written before these were known do not have them.
     summary.facts.recorded.process = rank.value("process", "");
     summary.unrecorded_gpu = rank.value("unrecorded_gpu", std::optional<std::string>());
+    summary.partial_gpu = rank.value("partial_gpu", std::optional<std::string>());
     const auto own = std::make_shared<StringTable>();
     for (const json& name : rank.at("names")) own->intern(name.get_ref<const std::string&>());
     summary.names = own;

@@ -214,7 +214,8 @@ TEST_F(SummaryFiles, SayWhyTheGpuIsNotRecordedAndWhichProcessItWas) {
   EXPECT_EQ(read.ranks[1].unrecorded_gpu, "only root");
 
   auto older = nlohmann::json::parse(summary_line(read.ranks[1]));
-  for (const char* key : {"unrecorded_gpu", "process"}) ASSERT_EQ(older["summary"].erase(key), 1U);
+  for (const char* key : {"unrecorded_gpu", "partial_gpu", "process"})
+    ASSERT_EQ(older["summary"].erase(key), 1U);
   const auto known = read_summary_line(older.dump(), std::make_shared<StringTable>());
   ASSERT_TRUE(known);
   EXPECT_EQ(std::get<RankSummary>(*known).unrecorded_gpu, std::nullopt);

@@ -233,19 +233,20 @@ std::vector<std::string> trace_notes(const Report& report) {
     const auto& why_partial = report.traces[i].partial_gpu;
     if (why_partial) partial[*why_partial].insert(numbers[i]);
   }
-  const auto add = [&](const char* what, const auto& of_reasons, bool others_count,
+  const auto add = [&](const char* recorded, const auto& of_reasons, bool others_count,
                        const char* alone) {
     for (const auto& [reason, ranks] : of_reasons) {
-      notes.push_back(
-          what + (numbers.size() == 1 ? "" : " of " + format_ranks({ranks.begin(), ranks.end()})) +
-          (reason.empty() ? "" : " (" + reason + ")") +
-          (others_count ? ": means are of the other ranks" : alone));
+      notes.push_back(fmt::format(
+          "GPU work was {}{}{}: {}", recorded,
+          numbers.size() == 1 ? "" : " of " + format_ranks({ranks.begin(), ranks.end()}),
+          reason.empty() ? "" : " (" + reason + ")",
+          others_count ? "means are of the other ranks" : alone));
     }
   };
-  add("GPU work was not recorded", lacking, first_with_gpus(report.traces) != nullptr,
-      ": times are those of the host, which does not wait for the GPU");
-  add("GPU work was recorded in part", partial, has_whole_gpu_work(report.traces),
-      ": GPU times and shares are too small");
+  add("not recorded", lacking, first_with_gpus(report.traces) != nullptr,
+      "times are those of the host, which does not wait for the GPU");
+  add("recorded in part", partial, has_whole_gpu_work(report.traces),
+      "GPU times and shares are too small");
   if (const auto ranks = ranks_of_several_processes(report); !ranks.empty()) {
     notes.push_back(format_ranks(ranks) + (ranks.size() == 1 ? " was" : " were") +
                     " recorded by several processes, so these may be several runs: means are of "

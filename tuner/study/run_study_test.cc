@@ -271,7 +271,7 @@ TEST_F(StudyRuns, CancelledTrialsAreAskedAgain) {
   int runs = 0;
   std::vector<FinishedTrial> trials;
   EXPECT_EQ(*run(counting(runs), &trials), StudyEnd::kFinished);
-  EXPECT_EQ(trials.front().why, "default");
+  EXPECT_EQ(trials.front().why, "first");
 }
 
 TEST_F(StudyRuns, ACrashIsTriedOnceMore) {

@@ -16,7 +16,7 @@ bool varies(const History& history, const std::string& knob, const std::string& 
                      [&](const FinishedTrial& trial) {
                        const Config all = history.effective(trial.config);
                        const auto found = all.find(knob);
-                       return found != all.end() && found->second != value;
+                       return found == all.end() || found->second != value;
                      });
 }
 

@@ -64,10 +64,10 @@ class Activities {
   void add_round(std::span<const BufferPool::Filled> buffers, NextRecord next, bool is_flushed);
   /// Adds records to the counts that the caller has decoded and dropped.
   void count_left_out(const DecodeCounts& counts) { counts_.decoded += counts; }
-  /// To be called at the window's end. Delivers the annotations, and the work that still waits for
-  /// its call.
   /// Delivers all annotations now; later work of one is another slice.
   void deliver_annotations();
+  /// To be called at the window's end. Delivers the annotations, and the work that still waits for
+  /// its call.
   void finish();
 
   [[nodiscard]] const ActivityCounts& counts() const { return counts_; }

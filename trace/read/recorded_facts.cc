@@ -6,15 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_values.h"
+
 namespace redline::trace {
-namespace {
-
-int64_t count_in(const nlohmann::json& object, const char* key) {
-  const auto count = object.find(key);
-  return count != object.end() && count->is_number_integer() ? count->get<int64_t>() : 0;
-}
-
-}  // namespace
 
 RecordedFacts::RecordedFacts(const Metadata& metadata)
     : top_(std::make_shared<nlohmann::json>(
@@ -92,11 +86,11 @@ std::optional<std::string> RecordedFacts::gpu_gap() const {
     const auto why = gpu.find(key);
     if (why != gpu.end() && why->is_string()) return why->get<std::string>();
   }
-  if (count_in(gpu, "incomplete_surges") > 0) {
-    return fmt::format("CUPTI gave {} records without times", count_in(gpu, "incomplete"));
+  if (whole_in(gpu, "incomplete_surges") > 0) {
+    return fmt::format("CUPTI gave {} records without times", whole_in(gpu, "incomplete"));
   }
-  const int64_t launches = count_in(gpu, "graph_launches");
-  const int64_t without = count_in(gpu, "graph_launches_without_work");
+  const int64_t launches = whole_in(gpu, "graph_launches");
+  const int64_t without = whole_in(gpu, "graph_launches_without_work");
   // A few may be of graphs that do nothing, or were under way when the recording ended.
   if (without * 100 <= launches) return std::nullopt;
   return fmt::format("{} of {} launches of CUDA graphs have no work", without, launches);
@@ -109,7 +103,7 @@ int64_t RecordedFacts::dropped_events() const {
   int64_t of_gpu = 0;
   // Not "unknown": another tool asked CUPTI for those records, and no trace has such ones.
   for (const char* key : {"dropped", "buffers_refused", "truncated", "other_clock"}) {
-    of_gpu += count_in(gpu, key);
+    of_gpu += whole_in(gpu, key);
   }
   return static_cast<int64_t>(lost + beyond_limit) + of_gpu;
 }

@@ -320,7 +320,7 @@ std::optional<Finding> range_without_operators(const Activity& activity) {
   auto& [name, own] = *std::ranges::max_element(
       times, {}, [](const auto& range) { return range.second.on_path_ns; });
   std::ranges::sort(own.calls);
-  own.calls.erase(std::ranges::unique(own.calls).begin(), own.calls.end());
+  own.calls.erase(std::unique(own.calls.begin(), own.calls.end()), own.calls.end());
   const StepShare part(activity, own.on_path_ns);
   Finding finding = finding_on("range_without_operators", activity, own.on_path_ns);
   finding.headline = fmt::format("A range without operators: {}{}", format_ns(part.per_step_ns),

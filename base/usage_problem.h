@@ -33,8 +33,12 @@ inline std::string usage_problem(const CLI::App& app, const CLI::ParseError& err
            : !meant.empty() ? "no such option: " + word + meant
                             : "no such option or argument: " + CLI::detail::join(unknown, " ");
   }
-  what += what.ends_with('?') ? " See " : ", see ";
-  return what + app.get_name() + (&command == &app ? "" : " " + command.get_name()) + " --help";
+  const std::string help =
+      app.get_name() + (&command == &app ? "" : " " + command.get_name()) + " --help";
+  if (what.ends_with('?')) return what + " See " + help;
+  // An example at the end is to be copied without a comma.
+  return what.find(". ") == std::string::npos ? what + ", see " + help
+                                              : what + " (see " + help + ")";
 }
 
 }  // namespace redline

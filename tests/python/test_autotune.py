@@ -298,7 +298,7 @@ def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path
     assert [line for line in done.stdout.splitlines() if line not in shown.stdout.splitlines()][:1]
     assert done.stdout.partition("see why")[0].endswith(shown.stdout), "the same table"
     one = study("show", "--trial", "1").stdout
-    assert one.startswith("trial 1  ok  default\n  batch_size 32, workers 0\n")
+    assert one.startswith("trial 1  ok  first\n  batch_size 32, workers 0\n")
     assert json.loads(study("export", "--format", "json").stdout)["trials"][0]["id"] == 1
     rows = list(csv.DictReader(io.StringIO(study("export", "--format", "csv").stdout)))
     assert (rows[0]["batch_size"], float(rows[0]["samples_per_s"])) == ("32", 100)

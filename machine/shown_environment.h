@@ -59,6 +59,7 @@ inline constexpr const char* kShownEnvironment[] = {
     "SLURM_NODEID",
     "SLURM_NTASKS",
     "SLURM_PROCID",
+    "SLURM_STEP_NUM_TASKS",
     "TORCHELASTIC_MAX_RESTARTS",
     "TORCHELASTIC_RESTART_COUNT",
     "TORCHINDUCTOR_MAX_AUTOTUNE",

@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "base/json_values.h"
 #include "base/optional_json.h"
 #include "base/quiet_thread.h"
 
@@ -100,10 +100,6 @@ bool is_same_secret(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-std::string text_of(const json& object) {
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 }  // namespace
 
 tl::expected<MeetingPlace, std::string> MeetingPlace::parse(const std::string& address,
@@ -166,7 +162,7 @@ void Meeting::answer(int connection) {
   if (!receive(connection, text, kMostBytes)) return;
   const json sent = json::parse(text);
   std::vector<std::string> tables;
-  for (const json& table : sent.at("tables")) tables.push_back(text_of(table));
+  for (const json& table : sent.at("tables")) tables.push_back(json_text(table));
   const std::lock_guard lock(mutex_);
   const auto host = sent.at("host").get<std::string>();
   by_host_[host] = std::move(tables);
@@ -183,7 +179,7 @@ std::vector<std::string> Meeting::tables() const {
 void Meeting::set_verdict(const MetVerdict& verdict) {
   const json object = {{"sure", verdict.is_sure}, {"hang", verdict.hang}};
   const std::lock_guard lock(mutex_);
-  std::string text = text_of(object);
+  std::string text = json_text(object);
   if (text == verdict_) return;
   verdict_ = std::move(text);
   unheard_.clear();
@@ -206,7 +202,8 @@ std::optional<MetVerdict> Meeting::send(const std::string& host,
     if (connect(connection.get(), address->ai_addr, address->ai_addrlen) != 0) continue;
     std::string answer;
     if (!send_all(connection.get(), std::string(kGreeting) + place_.token + "\n") ||
-        !send_all(connection.get(), text_of(object)) || shutdown(connection.get(), SHUT_WR) != 0 ||
+        !send_all(connection.get(), json_text(object)) ||
+        shutdown(connection.get(), SHUT_WR) != 0 ||
         !receive(connection.get(), answer, kMostBytes) || answer.empty()) {
       continue;
     }

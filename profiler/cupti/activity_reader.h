@@ -44,8 +44,8 @@ class ActivityReader {
   void add_filled(bool is_flushed);
   /// Takes the filled buffers without a call of CUPTI, for the end of the process.
   void add_last();
-  /// Delivers the annotations of which more work may come, when everything added is read. Waits
-  /// for that, but not for ever, because a job that has crashed waits, too.
+  /// Delivers also the annotations that may get more work, once everything added is read. Waits
+  /// until then, but two seconds at most: a job that has crashed waits with it.
   void deliver_annotations();
   /// Waits until everything added is read and the thread has ended. Nothing may be added later.
   void finish();

@@ -196,6 +196,7 @@ tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& option
   failed_flush_ = kSuccess;
   devices_ = {};
   are_devices_told_ = false;
+  has_ring_ = options.ring_seconds > 0;
   if (const Result result = enable_kinds(options); result != kSuccess) {
     return tl::unexpected(explain(*library_, result));
   }
@@ -505,6 +506,7 @@ void CuptiSource::add_entries() {
 /// A flight recorder's traces are written while we go on, also when the GPU or the driver hangs. So
 /// they have what was known at the last flush, without what is right only at the end.
 void CuptiSource::add_known_entries() {
+  if (!has_ring_) return;
   profiler::add_entry("redline", "{\"gpu\": " + counts_json(false) + "}");
   if (are_devices_told_ || DeviceTable::count() == 0) return;
   are_devices_told_ = true;

@@ -137,6 +137,7 @@ class CuptiSource final : public profiler::Source {
   std::atomic<Result> failed_flush_ = kSuccess;  ///< the error of the last flush that failed
   DeviceTable devices_;                          ///< only for the reader's thread until it ends
   bool are_devices_told_ = false;
+  bool has_ring_ = false;
   std::unique_ptr<ActivityReader> reader_;  ///< within a window
   std::atomic<bool> is_on_ = false;         ///< CUPTI is switched on, or was given up
   std::atomic<bool> is_closing_ = false;

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/json_values.h"
+#include "base/text_search.h"
 #include "profiler/source/gpu_work.h"
 
 namespace redline::cupti {
@@ -168,7 +169,7 @@ std::vector<UsedGpu> gpus_in_use() {
     static_cast<void>(
         cupti::call("cuDeviceGetName", &name[0], static_cast<int>(sizeof(name)), device));
     std::string part;
-    if (std::string_view(name).find(" MIG ") != std::string_view::npos) {
+    if (contains(name, " MIG ")) {
       part = cupti::uuid_of(static_cast<uint32_t>(device)).replace(0, 3, "MIG");
     }
     used.push_back({device, bus, part});

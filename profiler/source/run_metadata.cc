@@ -69,16 +69,6 @@ int64_t realtime_ns() {
 /// forks or spawns soon after belongs to the same job, which readers see by the times.
 const std::string kOwnRecording = std::to_string(realtime_ns()) + "." + std::to_string(getpid());
 
-/// Gives the value of a variable, "" if it is not set.
-auto variable_in(const char* const* environment) {
-  return [environment](const std::string& name) -> std::string_view {
-    for (const char* const* entry = environment; *entry != nullptr; ++entry) {
-      if (std::string_view(*entry).starts_with(name + "=")) return *entry + name.size() + 1;
-    }
-    return "";
-  };
-}
-
 std::string json_of(const ClockPair& pair) {
   return "{\"realtime_ns\": " + std::to_string(pair.realtime_ns) +
          ", \"monotonic_ns\": " + std::to_string(pair.monotonic_ns) + "}";
@@ -92,8 +82,8 @@ std::string run_metadata(const std::string& root, const char* const* environment
   OrderedJson shown = OrderedJson::object();
   size_t others = 0;
   std::string recording;
-  for (const char* const* each = environment; *each != nullptr; ++each) {
-    const std::string_view entry = *each;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
     const std::string_view name = entry.substr(0, entry.find('='));
     if (name == "REDLINE_RECORDING")
       recording = entry.substr(std::min(name.size() + 1, entry.size()));
@@ -111,7 +101,8 @@ std::string run_metadata(const std::string& root, const char* const* environment
                   {"machine", machine_json(root)}};
   // A program that nobody launched as a rank of a job is a job of its own: of two runs of it into
   // one folder, only the latest counts.
-  if (recording.empty() && !launched_rank(variable_in(environment))) recording = kOwnRecording;
+  const auto variable = [&](const char* name) { return text_in(shown, name); };
+  if (recording.empty() && !launched_rank(variable)) recording = kOwnRecording;
   if (!recording.empty()) run["recording"] = recording;
   return json_text(run);
 }

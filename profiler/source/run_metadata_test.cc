@@ -62,6 +62,7 @@ TEST_F(RunMetadata, NamesTheRecording) {
   EXPECT_EQ(run({"REDLINE_RECORDING=17.4"})["recording"], "17.4");
   EXPECT_FALSE(run({"REDLINE_RECORDING=", "RANK=0", "WORLD_SIZE=2"}).contains("recording"))
       << "the ranks of a job have no name in common";
+  EXPECT_FALSE(run({"SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2"}).contains("recording"));
   const json own = run({"REDLINE_RECORDING="})["recording"];
   EXPECT_THAT(own.get<std::string>(), ::testing::EndsWith("." + std::to_string(getpid())));
   EXPECT_EQ(run()["recording"], own) << "all windows of a process are of one recording";

@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.data.dataloader import _DatasetKind
 
 MOST_TENSORS = 8
+MOST_WRAPPERS = 4
 _TOKEN_TYPES = (torch.int64, torch.int32)
 DEEPEST_NEST = 3
 
@@ -24,8 +25,8 @@ def made_by(batch_sampler):
 def reads_of(batch_sampler):
     """How often each batch is read. trl's sampler for GRPO gives a batch again and again, and each time another part of
     it is trained on, so its samples count once."""
-    while hasattr(batch_sampler, "batch_sampler"):  # accelerate wraps it to share its batches among the ranks
-        batch_sampler = batch_sampler.batch_sampler
+    for _ in range(MOST_WRAPPERS):  # accelerate wraps it to share its batches among the ranks
+        batch_sampler = getattr(batch_sampler, "batch_sampler", batch_sampler)
     order = getattr(batch_sampler, "sampler", None)
     reads = getattr(order, "repeat_count", 1) if hasattr(order, "batch_size") else 1
     return reads if isinstance(reads, int) and reads > 0 else 1

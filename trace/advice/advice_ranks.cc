@@ -132,8 +132,10 @@ int64_t reduced_activations(const Activity& activity) {
   return feeds_forward && 3 * forward_ns >= all_ns ? count / activity.step_count() : 0;
 }
 
-// The cure depends on the collective that takes the most time.
-std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean_ns) {
+// The cure depends on the collective that takes the most time, and on `reduced`, the activations
+// that are reduced a step.
+std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean_ns,
+                    int64_t reduced) {
   const Analysis& analysis = activity.analysis();
   const Collective& longest = analysis.communication.table.front();
   if (sends_and_receives(analysis)) {
@@ -156,7 +158,7 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
     return "most in all_gather, of no sharded model: gather metrics and counts less often than "
            "each step, or keep ranks equally busy (who comes first waits here)";
   }
-  if (const int64_t reduced = reduced_activations(activity); reduced > 0) {
+  if (reduced > 0) {
     return fmt::format(
         "{} all-reduces{} within forward, as of tensor parallel layers, which accumulation makes "
         "no rarer: split a layer over fewer ranks, or overlap them with products (async tensor "
@@ -270,15 +272,15 @@ std::optional<Finding> communication(const Activity& activity) {
       fmt::format("Exposed communication: {}{}", format_ns(part.per_step_ns), activity.a_step());
   const int64_t calls_a_step = count / activity.step_count();
   const int64_t mean_ns = count == 0 ? 0 : time_ns / count;
-  finding.detail = cure_of(activity, calls_a_step, mean_ns);
+  const int64_t reduced = reduced_activations(activity);
+  finding.detail = cure_of(activity, calls_a_step, mean_ns, reduced);
   const int64_t step_part_ns = time_ns / activity.step_count();
   finding.evidence.emplace_back("communication_ns", static_cast<double>(step_part_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(count));
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
   // A larger batch makes what they send, and bubbles, as much larger.
-  if (sends_and_receives(analysis) || exchanges_activations(activity) ||
-      reduced_activations(activity) > 0) {
+  if (sends_and_receives(analysis) || exchanges_activations(activity) || reduced > 0) {
     return finding;
   }
   const bool has_ddp = bool{activity.trace().find_string(kDdpForward)};

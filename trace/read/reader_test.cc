@@ -57,7 +57,7 @@ TEST(Reader, GivesPartlyOverlappingSlicesALaneOfTheirOwn) {
   EXPECT_THAT(describe(*trace), ElementsAre("a 0 100 0", "b 50 150 1", "c 120 130 2"));
 }
 
-// A step is marked within functions of which it is no part.
+// The functions that mark a step end before it does.
 TEST(Reader, GivesEachStepTheSameLaneHoweverDeepItIsMarked) {
   const auto trace = parsed(TraceText()
                                 .cpu_op("main", 0, 1000)

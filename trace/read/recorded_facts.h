@@ -48,7 +48,8 @@ class RecordedFacts {
   /// Whether Redline recorded a program without PyTorch, such as one of JAX or CuPy: Redline's
   /// traces of PyTorch have "torch" or, of LibTorch, "torch_version".
   [[nodiscard]] bool is_without_pytorch() const;
-  /// The same of a program without Python, such as one of LibTorch: no hook can set a knob there.
+  /// Whether Redline recorded a program without Python, such as one of LibTorch. The start-up hook
+  /// is Python's, so it sets no knob there.
   [[nodiscard]] bool is_without_python() const;
 
   /// Cores that the process could run on ("run": {"machine": {"usable_cores": N}}).

@@ -136,11 +136,10 @@ void Trial::send_unused() const {
     if (!seen_.contains(knob.first)) unused.push_back(knob.first);
   }
   if (unused.empty()) return;
-  (void)send(Json{{"type", "unused"},
-                  {"rank", rank_},
-                  {"knobs", unused},
-                  {"why", "the program does not ask redline::Trial for it"}}
-                 .dump(-1, ' ', false, Json::error_handler_t::replace));
+  (void)send(json_text(Json{{"type", "unused"},
+                            {"rank", rank_},
+                            {"knobs", unused},
+                            {"why", "the program does not ask redline::Trial for it"}}));
 }
 
 void Trial::send_step(int64_t now) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/json_values.h"
+
 namespace redline::viewer {
 namespace {
 

@@ -229,7 +229,8 @@ class Knobs:
         if self.accumulation is not None and trains:
             self.accumulation.enter_model(module)
         if self.reporter is not None:
-            self.reporter.forward(torch.is_grad_enabled())
+            gradients = torch.is_grad_enabled()
+            self.reporter.forward(gradients, module if module.training == gradients else None)
             if trains:
                 self._observe(module, args, kwargs)
             elif not self.loader.trains:

@@ -168,16 +168,17 @@ class TrialReporter:
         self.new_samples += samples or 0
         self.batch_sizes.add(samples)
 
-    def forward(self, gradients):
-        """A model is called; `gradients` says whether they are enabled."""
+    def forward(self, gradients, model=None):
+        """A model is called; `gradients` says whether they are enabled. `model` is given if it is in the mode that fits:
+        training with gradients, or evaluation without."""
         if gradients:
             self.all_forwards += 1
             if not self.steps_sent:
                 self._show_activity(time.monotonic())
-            self.evaluation.forward_with_gradients(self._without_compilation(time.monotonic_ns()))
+            self.evaluation.forward_with_gradients(model, self._without_compilation(time.monotonic_ns()))
             self._keep_batches()
             return
-        self.evaluation.forward_without_gradients()
+        self.evaluation.forward_without_gradients(model)
         self.only_evaluated = self.undecided is not None
         if self.steps_sent and time.monotonic() - self.last_line >= SECONDS_BETWEEN_SIGNS_OF_LIFE:
             self.last_line = time.monotonic()
@@ -190,7 +191,7 @@ class TrialReporter:
     def backward_ended(self):
         """Ends a step if no optimizer does, as in a script that updates its parameters by hand."""
         now = time.monotonic()
-        self.evaluation.step_ended(self._without_compilation(time.monotonic_ns()))
+        self.evaluation.backward_ended(self._without_compilation(time.monotonic_ns()))
         self.all_backwards += 1
         self.first_backward = self.first_backward or now
         if self.marker:

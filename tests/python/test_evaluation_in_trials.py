@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+import torch
 from knob_runs import of_type
 
 SCRIPT = pathlib.Path(__file__).with_name("scripts") / "evaluates.py"
@@ -21,7 +22,8 @@ def test_batches_of_evaluation_are_no_samples(with_knobs, how, ordered):
     assert (last["steps"], last["samples"], last["epoch"]) == (steps, 120, 40)
 
 
-@pytest.mark.parametrize("arguments", [["around"], ["around", "--ordered"], ["inside"], ["inside", "--ordered"]])
+@pytest.mark.parametrize("arguments", [["around"], ["around", "--ordered"], ["inside"], ["inside", "--ordered"],
+                                       ["loaderless"]])
 def test_the_time_of_evaluation_is_told(with_knobs, arguments):
     done = with_knobs({}, SCRIPT, *arguments, trial=True)
     least, most = map(int, done.stdout.split()[1:])
@@ -108,6 +110,23 @@ def test_an_evaluation_after_a_batch_that_was_fetched_ahead(reporter):
     reporter.ask_for_batch(time.monotonic_ns())
     assert reporter.evaluation.total_ns > 0
     assert (reporter.steps, reporter.samples) == (1, 16)
+
+
+def test_what_each_step_begins_with_is_no_evaluation(reporter):
+    reporter, _ = reporter
+    model, teacher = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)
+    evaluated_ns = []
+    for ran_before in [model, model, None, model, teacher, None]:
+        if ran_before is not None:
+            reporter.forward(gradients=False, model=ran_before)
+        reporter.forward(gradients=True, model=model)
+        evaluated_ns.append(reporter.evaluation.total_ns)
+        reporter.add_step()
+    first, second, third, again, taught, last = evaluated_ns
+    assert first == 0, "nothing trained before"
+    assert second == third == 0, "the step before began so, too"
+    assert again > third
+    assert taught == last == again
 
 
 def test_a_compilation_within_an_evaluation_counts_once(reporter):

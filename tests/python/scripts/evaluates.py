@@ -14,6 +14,10 @@ def make_loader(data, batch_size, shuffle):
     return DataLoader(data, batch_size, shuffle=shuffle)
 
 
+def batches_by_hand(data, batch_size):
+    return list(zip(*(tensor.split(batch_size) for tensor in data.tensors)))
+
+
 def one_ahead(batches):
     """Reads a loader one batch ahead, as accelerate does to know which batch is the last."""
     iterator = iter(batches)
@@ -43,7 +47,7 @@ def evaluate(model, batches, how):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("how", choices=("around", "inside", "inference", "trainer", "teacher"))
+    parser.add_argument("how", choices=("around", "inside", "inference", "trainer", "teacher", "loaderless"))
     parser.add_argument("--ordered", action="store_true", help="the loader of evaluation does not shuffle")
     parser.add_argument("--epochs", type=int, default=3)
     arguments = parser.parse_args()
@@ -53,7 +57,10 @@ def main():
     train, evaluation = (
         make_loader(data, size, shuffle=not arguments.ordered or size == 16 and not is_trainer) for size in (16, 5)
     )
-    unlabelled = itertools.repeat((None, None)) if is_trainer else DataLoader(data, 16)
+    if arguments.how == "loaderless":
+        train, evaluation = batches_by_hand(data, 16), batches_by_hand(data, 5)
+    needs_more = not is_trainer and arguments.how != "loaderless"
+    unlabelled = DataLoader(data, 16) if needs_more else itertools.repeat((None, None))
     model, teacher = nn.Linear(4, 1), nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     least = most = 0

@@ -1,10 +1,10 @@
-// Writes values into one buffer, one after the other, in the form that they have in memory. Only
-// the same machine reads them back, from its cache. The reader checks all bounds, because the file
-// may be damaged.
+// Writes values one after the other, in the form that they have in memory. Only the same machine
+// reads them back, from its cache. The reader checks all bounds, because the file may be damaged.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,29 +13,52 @@
 
 namespace redline {
 
+/// Takes the next bytes; false if it cannot.
+using ByteSink = std::function<bool(std::string_view)>;
+
+/// Gives the sink what is put, in pieces.
 class ByteWriter {
  public:
+  explicit ByteWriter(const ByteSink& sink) : sink_(sink) {}
+
   template <typename Value>
   void put(const Value& value) {
     put_raw(&value, sizeof value);
   }
   void put_text(std::string_view text) {
     put<uint64_t>(text.size());
-    bytes_.append(text);
+    put_raw(text.data(), text.size());
   }
   template <typename Value>
   void put_array(std::span<const Value> values) {
     put<uint64_t>(values.size());
     put_raw(values.data(), values.size_bytes());
   }
-  [[nodiscard]] std::string take() { return std::move(bytes_); }
-
- private:
-  void put_raw(const void* value, size_t size) {
-    if (size > 0) bytes_.append(static_cast<const char*>(value), size);
+  /// Gives the sink what it does not have yet. False if it could not take everything.
+  [[nodiscard]] bool finish() {
+    give(waiting_);
+    waiting_.clear();
+    return ok_;
   }
 
-  std::string bytes_;
+ private:
+  static constexpr size_t kPiece = 64 << 10;
+
+  void put_raw(const void* value, size_t size) {
+    if (size == 0) return;
+    const std::string_view bytes(static_cast<const char*>(value), size);
+    if (size < kPiece) {
+      waiting_.append(bytes);
+      if (waiting_.size() < kPiece) return;
+    }
+    static_cast<void>(finish());
+    if (size >= kPiece) give(bytes);
+  }
+  void give(std::string_view bytes) { ok_ = ok_ && (bytes.empty() || sink_(bytes)); }
+
+  const ByteSink& sink_;
+  std::string waiting_;
+  bool ok_ = true;
 };
 
 /// Once a value does not fit into what is left, ok() is false, and all values from there on are

@@ -110,6 +110,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 
 
 def test_a_million_threads_take_less_than_their_text_four_times(run, program, tmp_path):
+    """Where the trace is read, and stored in the cache, and where it is there."""
     path = tmp_path / "threads.json"
     event = '{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": %d, "ts": %d, "dur": 5}'
     with path.open("w") as file:
@@ -117,9 +118,12 @@ def test_a_million_threads_take_less_than_their_text_four_times(run, program, tm
         file.write(",\n".join(event % (thread, 3 * thread) for thread in range(1_000_000)))
         file.write("\n]}\n")
     command = [program("redline"), "report", "--format", "json", path]
-    done = run([sys.executable, "-c", PEAK_MEMORY, *command], environment={"REDLINE_CACHE": "off"})
-    assert done.returncode == 0, done.stderr
-    trace = json.loads(done.stdout)["traces"][0]
-    assert trace["events"] == 1_000_000 and not trace["skipped"]
-    assert int(done.stderr.split()[-1]) < 340_000  # kB
+    cached = {"REDLINE_CACHE": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for files_in_cache in (0, 1):
+        assert len(list(tmp_path.glob("cache/redline/*.trace"))) == files_in_cache
+        done = run([sys.executable, "-c", PEAK_MEMORY, *command], environment=cached)
+        assert done.returncode == 0, done.stderr
+        trace = json.loads(done.stdout)["traces"][0]
+        assert trace["events"] == 1_000_000 and not trace["skipped"]
+        assert int(done.stderr.split()[-1]) < 340_000  # kB
     assert path.stat().st_size > 90_000_000

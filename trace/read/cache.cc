@@ -43,8 +43,10 @@ struct Header {
 static_assert(std::has_unique_object_representations_v<Header>);
 static_assert(sizeof(Header) + sizeof(uint32_t) <= kColumnsBegin);
 
-uint32_t checksum_of(std::string_view bytes) {
-  return crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+/// Of `bytes`, or of all since the one that is `before`.
+uint32_t checksum_of(std::string_view bytes, uint32_t before = 0) {
+  return crc32_gzip_refl(before, reinterpret_cast<const unsigned char*>(bytes.data()),
+                         bytes.size());
 }
 
 template <typename Value>
@@ -149,19 +151,26 @@ void TraceCache::store(const Trace& trace) const {
   if (!is_unchanged()) return;  // the file changed while it was read
   try {
     const std::string_view columns = columns_of(trace);
-    const std::string tables = CacheTables::encode(trace);
     Header header;
+    const auto add = [&](std::string_view tables) {
+      header.tables_bytes += tables.size();
+      header.tables_checksum = checksum_of(tables, header.tables_checksum);
+      return true;
+    };
+    static_cast<void>(CacheTables::encode(trace, add));
     header.source = text_->stamp();
     header.slices = trace.slice_count();
     header.columns_bytes = columns.size();
-    header.tables_bytes = tables.size();
     header.path_bytes = source_.size();
     header.columns_checksum = checksum_of(columns);
-    header.tables_checksum = checksum_of(tables + source_);
+    header.tables_checksum = checksum_of(source_, header.tables_checksum);
     const std::string page = first_page(header);
-    const uint64_t bytes = page.size() + columns.size() + tables.size() + source_.size();
+    const uint64_t bytes = page.size() + columns.size() + header.tables_bytes + source_.size();
     if (!make_cache_room(folder_, bytes, options_.largest_total_bytes)) return;
-    static_cast<void>(write_cache_file(entry_, {page, columns, tables, source_}));
+    const auto fill = [&](const ByteSink& write) {
+      return write(page) && write(columns) && CacheTables::encode(trace, write) && write(source_);
+    };
+    static_cast<void>(write_cache_file(entry_, fill));
   } catch (const std::exception&) {
     // No memory, or no such folder: then the trace is simply read again the next time.
   }

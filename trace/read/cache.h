@@ -6,10 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/byte_stream.h"
 #include "trace/model/model.h"
@@ -27,13 +27,16 @@ namespace redline::trace {
 [[nodiscard]] bool make_cache_room(const std::string& folder, uint64_t bytes,
                                    uint64_t largest_total);
 
-/// Writes a file under a name of its own, then gives it `path`: readers see all of it or none.
+/// Lets `fill` write a file under a name of its own, then gives it `path`: readers see all of it or
+/// none. False, and no file, if `fill` returns false.
 [[nodiscard]] bool write_cache_file(const std::string& path,
-                                    const std::vector<std::string_view>& parts);
+                                    const std::function<bool(const ByteSink& write)>& fill);
 
 class CacheTables {
  public:
-  [[nodiscard]] static std::string encode(const Trace& trace);
+  /// In pieces, because the tables of a million threads are as large as the rest of the trace.
+  /// False if the sink could not take them.
+  [[nodiscard]] static bool encode(const Trace& trace, const ByteSink& sink);
 
   /// Fills a trace that has its slices. False if the bytes are no such tables, or if they or the
   /// slices name a string, lane, track or slice that does not exist.

@@ -190,11 +190,14 @@ TEST_F(CacheEntry, OnlyTheOwnerMayOpenTheFolder) {
 }
 
 TEST_F(CacheEntry, IsWrittenWholeOrNotAtAll) {
-  EXPECT_TRUE(write_cache_file(folder_ / "a.trace", {"one ", "", "two"}));
+  const auto two_pieces = [](const ByteSink& write) { return write("one ") && write("two"); };
+  EXPECT_TRUE(write_cache_file(folder_ / "a.trace", two_pieces));
   EXPECT_EQ(read_file(folder_ / "a.trace"), "one two");
   fs::create_directories(folder_ / "b.trace/something");
-  EXPECT_FALSE(write_cache_file(folder_ / "b.trace", {"one"}));
-  EXPECT_FALSE(write_cache_file(folder_ / "nowhere/c.trace", {"one"}));
+  EXPECT_FALSE(write_cache_file(folder_ / "b.trace", two_pieces));
+  EXPECT_FALSE(write_cache_file(folder_ / "nowhere/c.trace", two_pieces));
+  const auto half = [](const ByteSink& write) { return write("one ") && false; };
+  EXPECT_FALSE(write_cache_file(folder_ / "d.trace", half));
   EXPECT_THAT(files(), ElementsAre("a.trace", "b.trace")) << "no part is left";
 }
 

@@ -84,14 +84,13 @@ bool make_cache_room(const std::string& folder, uint64_t bytes, uint64_t largest
   return total + bytes <= limit;
 }
 
-bool write_cache_file(const std::string& path, const std::vector<std::string_view>& parts) {
+bool write_cache_file(const std::string& path,
+                      const std::function<bool(const ByteSink& write)>& fill) {
   std::string partial = path + std::string(kPartial) + "XXXXXX";
   const FileDescriptor file(::mkostemp(partial.data(), O_CLOEXEC));
   if (file.get() < 0) return false;
-  const bool is_written = std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    return write_all(file.get(), part);
-  });
-  if (is_written && ::rename(partial.c_str(), path.c_str()) == 0) return true;
+  const auto write = [&](std::string_view bytes) { return write_all(file.get(), bytes); };
+  if (fill(write) && ::rename(partial.c_str(), path.c_str()) == 0) return true;
   ::unlink(partial.c_str());
   return false;
 }

@@ -20,8 +20,8 @@ uint32_t largest(const Column& column, Number number) {
 
 }  // namespace
 
-std::string CacheTables::encode(const Trace& trace) {
-  ByteWriter out;
+bool CacheTables::encode(const Trace& trace, const ByteSink& sink) {
+  ByteWriter out(sink);
   const Metadata& metadata = trace.metadata_;
   for (const std::optional<int>& number : {metadata.rank, metadata.world_size}) {
     out.put<uint8_t>(number.has_value());
@@ -58,7 +58,7 @@ std::string CacheTables::encode(const Trace& trace) {
   out.put(trace.event_count_);
   out.put(trace.begin_ns_);
   out.put(trace.end_ns_);
-  return out.take();
+  return out.finish();
 }
 
 bool CacheTables::decode(std::string_view bytes, Trace& trace) {

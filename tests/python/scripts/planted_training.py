@@ -13,6 +13,7 @@ import time
 
 import torch
 import torch.distributed
+from together import leave_together
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
@@ -230,7 +231,7 @@ def main():
             save(job, plain, path)
         between_steps(job, step, kept)
     if job.world > 1:
-        torch.distributed.destroy_process_group()
+        leave_together()
 
 
 if __name__ == "__main__":

@@ -332,7 +332,11 @@ int redline_take_request(redline_request* request) {
     if (!wanted) return tl::unexpected(wanted.error());
     redline::profiler::step_marker().watch("", nullptr);
     static_cast<void>(recorder.discard());  // fails if there is nothing to discard
-    const auto schedule = wanted->schedule.value_or(redline::Schedule{.active = 0});
+    // Where only requests are answered, the schedule is one whose first window never comes.
+    const redline::Schedule none = {
+        .skip_first = wanted->only_on_request ? redline::Schedule::kMost : 0,
+        .active = wanted->only_on_request ? 3 : 0};
+    const auto schedule = wanted->schedule.value_or(none);
     redline_request full = {};
     full.skip_first = schedule.skip_first;
     full.wait = schedule.wait;

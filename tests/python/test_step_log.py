@@ -276,9 +276,10 @@ def test_who_stops_a_job_by_hand_is_not_told_that_it_failed(start, run, program,
     assert {finding["cause"] for finding in report["run"]["findings"]}.isdisjoint({"failed", "died"})
 
 
-def test_windows_with_operators_are_recorded_now_and_then(start, run, program, python, tmp_path):
-    job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
-    command = [program("redline"), "run", "--log", tmp_path, "--every", "1s", "--", *job]
+@pytest.mark.parametrize("language", ["python", "c++"])
+def test_windows_with_operators_are_recorded_now_and_then(start, run, program, python, tmp_path, language):
+    job = [program("mnist")] if language == "c++" else [python, JOB, "--delay", "0.001"]
+    command = [program("redline"), "run", "--log", tmp_path, "--every", "1s", "--", *job, "--epochs", "100000"]
     with start(command) as process:
         log = tmp_path / "rank0.steps.redline"
         while not log.exists() or not (marks := [text for kind, text in step_logs.read(log).marks if kind == "window"]):
@@ -287,6 +288,7 @@ def test_windows_with_operators_are_recorded_now_and_then(start, run, program, p
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 128 + signal.SIGTERM
         said = process.stderr.read()
+    assert not list((tmp_path / "windows").glob("*.trace.json*")), "the whole run"
     assert "nothing was recorded" not in said
     assert re.search(rf"redline: \d+ windows? with operators in {tmp_path}/windows\n", said)
     # The end may have cut a later one.

@@ -45,7 +45,9 @@ class profile:
         faster waits in memory, and the export waits for it.
     ring_seconds: above 0, a flight recorder runs instead of windows. It keeps the last seconds, and
         writes them beside the handler's traces (or into the current folder) when a step takes more than
-        slow_step times the median or hangs, on a crash, SIGTERM, `redline trigger` and write_ring().
+        slow_step times the median or hangs, on a crash, SIGTERM, `redline trigger` and write_ring(), and
+        when an exception leaves the `with` block.
+    slow_step: how many times the median makes a step slow, 0 for none.
 
     If one of the last six is None, the recorder's default holds (profiler/recorder_options.h).
 
@@ -115,7 +117,9 @@ class profile:
         self.start()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, *_):
+        if self._has_ring and kind is not None:
+            self._try("save_ring", f"uncaught {kind.__name__}")
         self.stop()
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.cleanup()
@@ -283,11 +287,11 @@ class profile:
                 for later in ahead:
                     self._try(later)
 
-    def _try(self, operation):
+    def _try(self, operation, *arguments):
         if self._failed:
             return
         try:
-            getattr(self, f"_{operation}")()
+            getattr(self, f"_{operation}")(*arguments)
         except RecorderError as error:
             self._failed = True
             warnings.warn(f"redline: {operation}: {error}. Recording ends, training goes on.")
@@ -319,6 +323,9 @@ class profile:
     def _ready(self):
         if self.on_trace_ready is not None and not self._failed:
             self.on_trace_ready(self)
+
+    def _save_ring(self, reason):
+        self.write_ring(reason)
 
     def _discard(self):
         self._recorder.discard()

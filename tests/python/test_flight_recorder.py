@@ -238,6 +238,21 @@ def test_profile_keeps_a_ring(tmp_path):
     assert names(trace, "cpu_op")["aten::add"] == 3
 
 
+def test_an_exception_that_leaves_the_profile_writes_the_ring(tmp_path):
+    redline = import_redline()
+    import torch
+
+    handler = redline.tensorboard_trace_handler(str(tmp_path))
+    with pytest.raises(KeyError), redline.profile(ring_seconds=30, slow_step=0, on_trace_ready=handler) as profile:
+        torch.ones(2) + 1
+        profile.step()
+        raise KeyError("lost")
+    (path,) = tmp_path.iterdir()
+    trace = load(path)
+    assert trace["redline"]["reason"] == "uncaught KeyError"
+    assert names(trace, "cpu_op")["aten::add"] == 1
+
+
 def test_trigger_writes_the_ring(start, run, program, library, tmp_path):
     script = tmp_path / "job.py"
     text = JOB.replace('print("ready"', 'call("redline_listen", None, 3)\nprint("ready"')

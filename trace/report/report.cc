@@ -286,6 +286,38 @@ MeanStep mean_step(const Report& report) {
   return mean;
 }
 
+std::vector<GpuGauge> gpu_gauges(const Report& report) {
+  if (!first_with_gpus(report.traces)) return {};
+  constexpr int64_t kHardly = 100;  // a hundredth of what the rank computes on its own GPU
+  // Where a rank hardly computes, it has put a tensor: such a GPU is another's, or idle.
+  std::vector<const GpuUse*> computing;
+  for (const RankSummary& rank : report.traces) {
+    int64_t most_ns = 0;
+    for (const GpuUse& gpu : rank.gpus) most_ns = std::max(most_ns, gpu.compute_ns);
+    for (const GpuUse& gpu : rank.gpus) {
+      if (gpu.compute_ns >= most_ns / kHardly) computing.push_back(&gpu);
+    }
+  }
+  using Share = std::optional<double>;
+  const auto mean_of = [&](auto share_of) {
+    double sum = 0;
+    int64_t count = 0;
+    for (const GpuUse* gpu : computing) {
+      const Share share = share_of(*gpu);
+      sum += share.value_or(0);
+      count += share.has_value();
+    }
+    return count == 0 ? Share() : Share(sum / static_cast<double>(count));
+  };
+  // What one of several ranks takes of a GPU does not tell how busy that is.
+  const bool is_shared = report.comparison && !report.comparison->gpu_sharing.shared.empty();
+  const auto of_whole = [&](auto share_of) { return is_shared ? Share() : mean_of(share_of); };
+  return {{"GPU busy", of_whole([](const GpuUse& gpu) { return gpu.utilization; })},
+          {"SM efficiency", of_whole([](const GpuUse& gpu) { return gpu.sm_efficiency; })},
+          {"Occupancy", mean_of([](const GpuUse& gpu) { return gpu.occupancy; })},
+          {"Tensor Cores", mean_of([](const GpuUse& gpu) { return gpu.tensor_core_share; })}};
+}
+
 std::string_view without_findings(const Report& report) {
   if (report.hang && !report.hang->has_failed) return "The hang above, which no advice cures.";
   const bool is_unseen =

@@ -101,6 +101,14 @@ struct MeanStep {
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
 
+/// How well the GPUs are used: a mean over those that compute.
+struct GpuGauge {
+  const char* name;             ///< "GPU busy"
+  std::optional<double> share;  ///< nullopt: not known
+};
+/// Empty without a GPU.
+[[nodiscard]] std::vector<GpuGauge> gpu_gauges(const Report& report);
+
 /// What a report without findings says in their place.
 [[nodiscard]] std::string_view without_findings(const Report& report);
 

@@ -21,43 +21,10 @@ std::string gauge(const char* label, std::optional<double> value) {
       label, format_percent(*value), 100 * std::clamp(*value, 0.0, 1.0));
 }
 
-// The mean over all GPUs for which the figure is known. Where a rank hardly computes, it has put a
-// tensor: such a GPU is another's, or idle.
-template <typename Get>
-std::optional<double> mean_of(const Report& report, Get get) {
-  constexpr int64_t kHardly = 100;  // a hundredth of what it computes on its own GPU
-  double sum = 0;
-  int count = 0;
-  for (const RankSummary& summary : report.traces) {
-    int64_t most_ns = 0;
-    for (const GpuUse& gpu : summary.gpus) most_ns = std::max(most_ns, gpu.compute_ns);
-    for (const GpuUse& gpu : summary.gpus) {
-      if (gpu.compute_ns < most_ns / kHardly) continue;
-      const std::optional<double> value = get(gpu);
-      if (!value) continue;
-      sum += *value;
-      ++count;
-    }
-  }
-  return count == 0 ? std::nullopt : std::optional(sum / count);
-}
-
 std::string gauges_html(const Report& report) {
-  if (!first_with_gpus(report.traces)) return {};
-  using Share = std::optional<double>;
-  // What one of several ranks takes of a GPU does not tell how busy that is.
-  const bool is_shared = report.comparison && !report.comparison->gpu_sharing.shared.empty();
-  const auto of_whole = [&](auto get) {
-    return is_shared ? Share()
-                     : mean_of(report, [&](const GpuUse& gpu) { return Share(get(gpu)); });
-  };
-  return "<div class=\"gauges ruled\">" +
-         gauge("GPU busy", of_whole([](const GpuUse& gpu) { return gpu.utilization; })) +
-         gauge("SM efficiency", of_whole([](const GpuUse& gpu) { return gpu.sm_efficiency; })) +
-         gauge("Occupancy", mean_of(report, [](const GpuUse& gpu) { return gpu.occupancy; })) +
-         gauge("Tensor Cores",
-               mean_of(report, [](const GpuUse& gpu) { return gpu.tensor_core_share; })) +
-         "</div>";
+  std::string gauges;
+  for (const GpuGauge& each : gpu_gauges(report)) gauges += gauge(each.name, each.share);
+  return gauges.empty() ? "" : "<div class=\"gauges ruled\">" + gauges + "</div>";
 }
 
 std::string gain_html(const Finding& finding) {

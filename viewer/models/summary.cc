@@ -51,22 +51,6 @@ std::vector<SummaryPart> parts_of(const trace::MeanStep& step) {
   return parts;
 }
 
-/// The mean of a figure over all GPUs that have it.
-template <typename Get>
-void add_figure(Summary& summary, const trace::Report& report, const char* label, const Get& get) {
-  double sum = 0;
-  int count = 0;
-  for (const trace::RankSummary& rank : report.traces) {
-    for (const trace::GpuUse& gpu : rank.gpus) {
-      const std::optional<double> value = get(gpu);
-      if (!value) continue;
-      sum += *value;
-      ++count;
-    }
-  }
-  if (count > 0) summary.figures.push_back({label, format_percent(sum / count)});
-}
-
 std::string gain_text(const std::optional<double>& speedup) {
   if (!speedup || !std::isfinite(*speedup)) return {};
   return trace::gain_number(*speedup) + " ×";
@@ -135,12 +119,9 @@ Summary summarize(const trace::Report& report) {
   if (report.rank_count > 1) summary.spread += fmt::format(" · {} ranks", report.rank_count);
   if (report.comparison) summary.ranks = straggler_of(*report.comparison, is_marked);
   summary.parts = parts_of(step);
-  using trace::GpuUse;
-  using Share = std::optional<double>;
-  add_figure(summary, report, "GPU busy", [](const GpuUse& g) { return Share(g.utilization); });
-  add_figure(summary, report, "SM efficiency", [](const GpuUse& g) { return g.sm_efficiency; });
-  add_figure(summary, report, "Occupancy", [](const GpuUse& g) { return g.occupancy; });
-  add_figure(summary, report, "Tensor Cores", [](const GpuUse& g) { return g.tensor_core_share; });
+  for (const trace::GpuGauge& gauge : trace::gpu_gauges(report)) {
+    if (gauge.share) summary.figures.push_back({gauge.name, format_percent(*gauge.share)});
+  }
   for (const trace::Finding& finding : report.findings) {
     summary.cards.push_back(card_of(finding, report));
   }

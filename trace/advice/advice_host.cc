@@ -47,7 +47,7 @@ std::string reason_of(const Activity& activity, SliceId call) {
   std::string_view reason = name_of(trace, call);
   const auto& parents = activity.analysis().host_tree.parent;
   for (SliceId at = parents[call.value]; at; at = parents[at.value]) {
-    if (name_of(trace, at).substr(0, 6) == "aten::") reason = name_of(trace, at);
+    if (name_of(trace, at).starts_with("aten::")) reason = name_of(trace, at);
   }
   return std::string(reason);
 }

@@ -135,7 +135,7 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
       [&] {
         device.run("device_work", [&] { all.device_work = find_device_work(source, names); });
         device.run("steps", [&] {
-          all.steps = find_steps(source, names, all.device_work);
+          all.steps = find_steps(source, all.device_work);
           all.step_times = step_times(all.steps);
         });
       },

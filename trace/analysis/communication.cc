@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/statistics.h"
-#include "trace/analysis/tables_within.h"
+#include "trace/analysis/tables.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

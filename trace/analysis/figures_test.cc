@@ -18,7 +18,7 @@
 #include "trace/analysis/rank_spread.h"
 #include "trace/analysis/replay.h"
 #include "trace/analysis/run_tables.h"
-#include "trace/analysis/tables_within.h"
+#include "trace/analysis/tables.h"
 #include "trace/analysis/what_if.h"
 #include "trace/report/hang_words.h"
 #include "trace/report/report.h"
@@ -187,11 +187,11 @@ void add_rank(Sums& sums, const Analysis& analysis) {
   for (const Collective& row : within.table) {
     sums.add("collectives within", static_cast<double>(row.total_ns.value_or(-1) + row.count));
   }
-  for (const KernelRow& row : kernel_table_within(*analysis.trace, analysis.device_work, half)) {
+  for (const KernelRow& row : kernel_table(*analysis.trace, analysis.device_work, half)) {
     sums.add("kernels within", static_cast<double>(row.total_ns + row.count));
   }
-  for (const OperatorRow& row : operator_table_within(*analysis.trace, names, analysis.device_work,
-                                                      analysis.host_tree, half)) {
+  for (const OperatorRow& row :
+       operator_table(*analysis.trace, names, analysis.device_work, analysis.host_tree, half)) {
     sums.add("operators within",
              static_cast<double>(row.self_ns + row.device_total_ns + row.count));
   }

@@ -1,8 +1,8 @@
 #include "trace/analysis/operator_inputs.h"
+#include "base/integer.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -54,13 +54,6 @@ std::optional<std::vector<std::string_view>> words_of(std::string_view text) {
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return words;
-}
-
-Count whole_number(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::optional<bool> truth(std::string_view text) {
@@ -159,9 +152,9 @@ Count TensorInput::bytes() const {
 }
 
 std::optional<bool> OperatorInput::flag() const { return truth(value); }
-Count OperatorInput::integer() const { return whole_number(value); }
+Count OperatorInput::integer() const { return parse_integer(value); }
 std::optional<std::vector<int64_t>> OperatorInput::integers() const {
-  return values_of<int64_t>(value, whole_number);
+  return values_of<int64_t>(value, parse_integer<int64_t>);
 }
 std::optional<std::vector<bool>> OperatorInput::flags() const {
   return values_of<bool>(value, truth);

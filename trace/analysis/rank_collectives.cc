@@ -1,12 +1,10 @@
 #include "trace/analysis/rank_collectives.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <vector>
 
 #include "trace/analysis/steps.h"
-#include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/recorded_facts.h"
 
@@ -15,20 +13,8 @@ namespace {
 
 /// The steps that the trace numbers, all of them, by `host`.
 std::vector<Step> numbered_steps(const Trace& trace) {
-  constexpr size_t kPrefix = std::string_view("ProfilerStep#").size();
-  std::vector<Step> steps;
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (category != Category::kUserAnnotation) return;
-    const std::string_view name = name_of(trace, slice);
-    if (!is_step_name(name)) return;
-    int64_t number = 0;
-    const auto parsed = std::from_chars(name.data() + kPrefix, name.data() + name.size(), number);
-    const Interval host = interval_of(trace, slice);
-    if (parsed.ec == std::errc()) steps.push_back({number, host, host});
-  });
-  std::sort(steps.begin(), steps.end(), [](const Step& left, const Step& right) {
-    return left.host.begin_ns < right.host.begin_ns;
-  });
+  std::vector<Step> steps = annotated_steps(trace);
+  std::erase_if(steps, [](const Step& step) { return !step.number; });
   return steps;
 }
 

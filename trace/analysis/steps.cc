@@ -26,20 +26,6 @@ std::optional<int64_t> number_of(std::string_view name) {
   return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-std::vector<Step> find_annotations(const Trace& trace, const NameKinds& names) {
-  std::vector<Step> steps;
-  for_each_slice(trace, [&](SliceId slice, Category category) {
-    if (category != Category::kUserAnnotation) return;
-    if (!names.is(trace.slices().name[slice.value], kStepName)) return;
-    const Interval host = interval_of(trace, slice);
-    steps.push_back({number_of(name_of(trace, slice)), host, host});
-  });
-  std::sort(steps.begin(), steps.end(), [](const Step& left, const Step& right) {
-    return left.host.begin_ns < right.host.begin_ns;
-  });
-  return steps;
-}
-
 std::vector<Step> one_pseudo_step(const Trace& trace) {
   Interval all{INT64_MAX, INT64_MIN};
   const auto extend = [&](bool operators_only) {
@@ -151,9 +137,23 @@ BreakdownPart part_of(const DeviceWork& work) {
   return work.category == Category::kMemcpy ? BreakdownPart::kMemcpy : BreakdownPart::kMemset;
 }
 
-std::vector<Step> find_steps(const Trace& trace, const NameKinds& names,
-                             const DeviceWorkTable& device) {
-  std::vector<Step> steps = find_annotations(trace, names);
+std::vector<Step> annotated_steps(const Trace& trace) {
+  std::vector<Step> steps;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (category != Category::kUserAnnotation) return;
+    const std::string_view name = name_of(trace, slice);
+    if (!is_step_name(name)) return;
+    const Interval host = interval_of(trace, slice);
+    steps.push_back({number_of(name), host, host});
+  });
+  std::sort(steps.begin(), steps.end(), [](const Step& left, const Step& right) {
+    return left.host.begin_ns < right.host.begin_ns;
+  });
+  return steps;
+}
+
+std::vector<Step> find_steps(const Trace& trace, const DeviceWorkTable& device) {
+  std::vector<Step> steps = annotated_steps(trace);
   if (steps.empty()) steps = one_pseudo_step(trace);
   if (steps.empty()) return steps;
   const LaunchedWork work = find_launched_work(trace, steps, device);

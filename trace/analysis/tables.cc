@@ -7,7 +7,6 @@
 #include "base/statistics.h"
 #include "base/text_search.h"
 #include "trace/analysis/communication.h"
-#include "trace/analysis/tables_within.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -90,8 +89,6 @@ double bandwidth_of(const DeviceWork& row) {
   if (row.bytes == 0 || row.interval.length_ns() == 0) return 0;
   return static_cast<double>(row.bytes) * 1e9 / static_cast<double>(row.interval.length_ns());
 }
-
-constexpr Interval kAlways{INT64_MIN, INT64_MAX};
 
 // Adds the device work to all operators around its launch, but only once to each name, so that an
 // operator that calls itself does not count twice.
@@ -192,12 +189,8 @@ std::optional<double> CopyRow::bandwidth() const {
   return static_cast<double>(bytes) * 1e9 / static_cast<double>(total_ns);
 }
 
-std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& device) {
-  return kernel_table_within(trace, device, kAlways);
-}
-
-std::vector<KernelRow> kernel_table_within(const Trace& trace, const DeviceWorkTable& device,
-                                           Interval time) {
+std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& device,
+                                    Interval time) {
   RowsByName<KernelSums> rows(trace);
   for (const DeviceWork& work : device.rows) {
     if (!work.is_kernel() || !is_within(time, work.interval.begin_ns)) continue;
@@ -224,13 +217,8 @@ std::vector<KernelRow> kernel_table_within(const Trace& trace, const DeviceWorkT
 }
 
 std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& names,
-                                        const DeviceWorkTable& device, const HostTree& tree) {
-  return operator_table_within(trace, names, device, tree, kAlways);
-}
-
-std::vector<OperatorRow> operator_table_within(const Trace& trace, const NameKinds& names,
-                                               const DeviceWorkTable& device, const HostTree& tree,
-                                               Interval time) {
+                                        const DeviceWorkTable& device, const HostTree& tree,
+                                        Interval time) {
   RowsByName<OperatorRow> rows(trace);
   const auto& columns = trace.slices();
   for_each_slice(trace, [&](SliceId slice, Category category) {

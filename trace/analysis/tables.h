@@ -62,12 +62,20 @@ struct CopyRow {
 /// no NVIDIA architecture's.
 [[nodiscard]] bool is_amd(const Trace& trace);
 
-/// Each table is sorted by total time (operators: by self time), longest first.
-[[nodiscard]] std::vector<KernelRow> kernel_table(const Trace& trace,
-                                                  const DeviceWorkTable& device);
+/// What begins at that time belongs to the interval.
+[[nodiscard]] inline bool is_within(Interval time, int64_t begin_ns) {
+  return time.begin_ns <= begin_ns && begin_ns < time.end_ns;
+}
+constexpr Interval kAlways{INT64_MIN, INT64_MAX};
+
+/// Each table is sorted by total time (operators: by self time), longest first. It has what began
+/// within `time`: kernels, and operators with all that they launched.
+[[nodiscard]] std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& device,
+                                                  Interval time = kAlways);
 [[nodiscard]] std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& names,
                                                       const DeviceWorkTable& device,
-                                                      const HostTree& tree);
+                                                      const HostTree& tree,
+                                                      Interval time = kAlways);
 [[nodiscard]] std::vector<CopyRow> copy_table(const Trace& trace, const DeviceWorkTable& device);
 
 }  // namespace redline::trace

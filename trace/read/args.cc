@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/integer.h"
 #include "base/text_search.h"
 #include "trace/emit/json_scan.h"
 #include "trace/read/event_parser.h"
@@ -241,10 +242,8 @@ void ArgsScanner::find(std::string_view text, size_t kind, std::span<const std::
 
 std::optional<int64_t> to_integer(std::string_view value) {
   const std::string_view digits = unquote(value);
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error == std::errc() && end == digits.data() + digits.size()) return number;
-  return parse_scaled(digits, 0);
+  const auto number = parse_integer(digits);
+  return number ? number : parse_scaled(digits, 0);
 }
 
 std::optional<double> to_number(std::string_view value) {

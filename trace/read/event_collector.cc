@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 
+#include "base/integer.h"
 #include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
 #include "trace/read/event.h"
@@ -33,11 +34,9 @@ uint32_t correlation_of(std::string_view args) {
 
 // Flow ids are numbers in Kineto's files and may be any string in others'.
 uint64_t flow_id_of(std::string_view token) {
-  uint64_t value = 0;
   const std::string_view digits = unquote(token);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc() && end == digits.data() + digits.size()) return value;
-  return std::hash<std::string_view>()(digits);
+  const auto number = parse_integer<uint64_t>(digits);
+  return number ? *number : std::hash<std::string_view>()(digits);
 }
 
 // The issue that events of a phase count as, because Chrome's format has phases that we do not
@@ -338,7 +337,7 @@ void EventCollector::add_name(const RawEvent& event) {
   const std::string_view what = unquote(event.name);
   NameRow row;
   row.pid = intern_token(event, event.pid);
-  if (what.substr(0, 7) == "thread_") row.tid = intern_token(event, event.tid);
+  if (what.starts_with("thread_")) row.tid = intern_token(event, event.tid);
   const auto value = [&](std::string_view key) { return find_value(event.args, key); };
   if (what == "process_name" || what == "thread_name") {
     row.text = intern_token(event, value("name"));

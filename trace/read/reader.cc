@@ -24,14 +24,10 @@ namespace fs = std::filesystem;
 constexpr size_t kKeysShown = 8;
 constexpr size_t kPerfettoBytes = 4096;
 
-bool ends_with(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
-
 // The name without ".gz" or ".zst".
 std::string_view plain_name(std::string_view name) {
   for (const std::string_view suffix : {".gz", ".zst"}) {
-    if (ends_with(name, suffix)) return name.substr(0, name.size() - suffix.size());
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
   }
   return name;
 }
@@ -94,9 +90,9 @@ std::vector<std::string> files_in(const std::string& folder, IsOne is_one, std::
   return files;
 }
 
-bool is_json_name(std::string_view name) { return ends_with(plain_name(name), ".json"); }
+bool is_json_name(std::string_view name) { return plain_name(name).ends_with(".json"); }
 
-bool is_trace_name(std::string_view name) { return ends_with(plain_name(name), ".pt.trace.json"); }
+bool is_trace_name(std::string_view name) { return plain_name(name).ends_with(".pt.trace.json"); }
 
 // Values that are no events do not make a trace. A torn event does, and so does an empty list if
 // the file says that it is a trace.
@@ -186,7 +182,7 @@ std::vector<std::string> find_unfinished(const std::string& folder) {
   return files_in(
       folder,
       [&](std::string_view name) {
-        return ends_with(name, kUnfinished) &&
+        return name.ends_with(kUnfinished) &&
                is_trace_name(name.substr(0, name.size() - kUnfinished.size()));
       },
       ignored);

@@ -15,7 +15,7 @@ namespace {
 struct Run {
   DiffSide side;
   RunSamples samples;
-  std::array<double, kBreakdownPartCount> part_ns{};
+  MeanStep mean;
 };
 
 Run measure(const Report& report) {
@@ -27,17 +27,9 @@ Run measure(const Report& report) {
   side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
   side.samples_per_step = report.traces.front().facts.samples_per_step;
   if (const auto* first = first_with_gpus(report.traces)) side.gpu = first->gpus.front().name;
-  const std::vector<double> weights = rank_weights(report.traces);
-  double step_ns = 0;
-  for (size_t trace = 0; trace < report.traces.size(); ++trace) {
-    const RankSummary& analysis = report.traces[trace];
-    side.paths.push_back(analysis.facts.path);
-    step_ns += static_cast<double>(analysis.step_times.mean_ns) * weights[trace];
-    for (size_t i = 0; i < kBreakdownPartCount; ++i) {
-      run.part_ns[i] += static_cast<double>(analysis.breakdown.part_ns[i]) * weights[trace];
-    }
-  }
-  side.step_ns = std::llround(step_ns);
+  for (const RankSummary& rank : report.traces) side.paths.push_back(rank.facts.path);
+  run.mean = mean_step(report);
+  side.step_ns = run.mean.mean_ns;
   if (side.samples_per_step && side.step_ns > 0) {
     side.samples_per_second = *side.samples_per_step * 1e9 / static_cast<double>(side.step_ns);
   }
@@ -140,8 +132,8 @@ Diff compare_runs(const Report& before_report, const Report& after_report) {
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     DiffRow row;
     row.name = kBreakdownPartNames[i];
-    row.before_ns = std::llround(before.part_ns[i]);
-    row.after_ns = std::llround(after.part_ns[i] * scale);
+    row.before_ns = before.mean.part_ns[i];
+    row.after_ns = std::llround(static_cast<double>(after.mean.part_ns[i]) * scale);
     diff.breakdown.push_back(std::move(row));
   }
   diff.kernels = compare_tables(before, after, &RunSamples::kernels, scale);

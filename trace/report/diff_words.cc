@@ -66,49 +66,36 @@ std::string range_words(const ValueInterval& ratio) {
   return fmt::format("between {} and {}", change_words(ratio.low), change_words(ratio.high));
 }
 
-std::string limit_words(double limit) { return fmt::format("{:g} %", 100 * limit); }
-
-std::string more_runs_words(const GateVerdict& gate) {
-  return gate.more_runs
-             ? fmt::format("about {} a side would tell", format_plural(*gate.more_runs, "more run"))
-             : fmt::format("more than {} runs a side would be needed", kMostMoreRuns);
-}
-
 const char* gate_outcome_key(GateOutcome outcome) {
   constexpr std::array kKeys = {"no_worse", "surely_beyond", "cannot_tell"};
   return kKeys[static_cast<size_t>(outcome)];
 }
 
 namespace {
-const char* sure_words(bool is_assumed) {
-  return is_assumed ? "as far as so few runs tell, " : "surely ";
+
+// About 6 more runs a side would tell, or there are too many.
+std::string more_runs_words(const GateVerdict& gate) {
+  return gate.more_runs
+             ? fmt::format("about {} a side would tell", format_plural(*gate.more_runs, "more run"))
+             : fmt::format("more than {} runs a side would be needed", kMostMoreRuns);
 }
+
+std::string gate_words(GateOutcome outcome, const std::string& what, bool is_assumed) {
+  if (outcome == GateOutcome::kCannotTell) return "cannot tell yet if " + what;
+  const std::string sure = is_assumed ? "as far as so few runs tell, " : "surely ";
+  return sure + (outcome == GateOutcome::kNoWorse ? "not " : "") + what;
+}
+
 }  // namespace
 
 std::string time_gate_words(const GateVerdict& gate, double limit, bool is_assumed) {
-  const std::string what = fmt::format("more than {} slower", limit_words(limit));
-  switch (*gate.time) {
-    case GateOutcome::kSurelyBeyond:
-      return sure_words(is_assumed) + what;
-    case GateOutcome::kNoWorse:
-      return std::string(sure_words(is_assumed)) + "not " + what;
-    case GateOutcome::kCannotTell:
-      return "cannot tell yet if " + what + ": " + more_runs_words(gate);
-  }
-  return "";
+  const std::string words =
+      gate_words(*gate.time, fmt::format("more than {:g} % slower", 100 * limit), is_assumed);
+  return *gate.time == GateOutcome::kCannotTell ? words + ": " + more_runs_words(gate) : words;
 }
 
 std::string memory_gate_words(GateOutcome outcome, double limit, bool is_assumed) {
-  const std::string what = fmt::format("more than {} more memory", limit_words(limit));
-  switch (outcome) {
-    case GateOutcome::kSurelyBeyond:
-      return sure_words(is_assumed) + what;
-    case GateOutcome::kNoWorse:
-      return std::string(sure_words(is_assumed)) + "not " + what;
-    case GateOutcome::kCannotTell:
-      return "cannot tell yet if " + what;
-  }
-  return "";
+  return gate_words(outcome, fmt::format("more than {:g} % more memory", 100 * limit), is_assumed);
 }
 
 }  // namespace redline::trace

@@ -38,10 +38,6 @@ struct DiffWords {
 [[nodiscard]] std::string change_words(double ratio);
 /// Of a ratio: "between -1.2 % and +3.4 %"
 [[nodiscard]] std::string range_words(const ValueInterval& ratio);
-/// Of a limit: 0.05 -> "5 %"
-[[nodiscard]] std::string limit_words(double limit);
-/// "about 6 more runs a side would tell", or that there are too many.
-[[nodiscard]] std::string more_runs_words(const GateVerdict& gate);
 /// The key of an outcome in JSON: "surely_beyond".
 [[nodiscard]] const char* gate_outcome_key(GateOutcome outcome);
 /// "surely more than 5 % slower", "cannot tell yet whether it is more than 5 % slower: …"

@@ -43,9 +43,7 @@ std::string modules_html(const Report& report) {
   for (size_t i = 1; i < modules.rows.size(); ++i) {
     cells.push_back(cells_of(modules, modules.rows[i], all_ns));
   }
-  std::string note;
-  for (const std::string& each : module_notes(modules)) note += (note.empty() ? "" : " ") + each;
-  return html::table("Modules", note, columns, cells, 24);
+  return html::table("Modules", joined(module_notes(modules), " "), columns, cells, 24);
 }
 
 }  // namespace redline::trace

@@ -11,12 +11,6 @@
 namespace redline::trace {
 namespace {
 
-// "+1.2 ms ± 3.0 us": the offset that puts the rank on the clock of the first one.
-std::string clock_text(const std::optional<ClockOffset>& clock) {
-  if (!clock) return "unknown";
-  return offset_text(*clock);
-}
-
 // The ranks to show, in order. If not all are shown, those with the longest own work, because the
 // others wait for them.
 std::vector<size_t> shown_ranks(const TextPage& page, const std::vector<RankTime>& times) {
@@ -44,13 +38,17 @@ void write_ranks(TextPage& page) {
     const RankTime& time = ranks.times[i];
     const bool late = ranks.straggler == i;
     const auto exposed_ns = time.exposed_communication_ns;
+    std::string clock;
+    if (i < ranks.clocks.size()) {
+      clock = ranks.clocks[i] ? offset_text(*ranks.clocks[i]) : "unknown";
+    }
     canvas.left("  ")
         .left(fmt::format("rank {}", time.rank), 8, late ? Hue::kRed : Hue::kNone)
         .right(format_ns(time.step_ns), 11)
         .right(time_text(time.own_work_ns), 11)
         .right(time_text(exposed_ns), 12)
         .right(exposed_ns ? share_text(*exposed_ns, time.step_ns) : "-", 9)
-        .right(i < ranks.clocks.size() ? clock_text(ranks.clocks[i]) : "", 25)
+        .right(clock, 25)
         .end_line();
   }
   if (ranks.times.size() > page.scope.top) {

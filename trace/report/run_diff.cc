@@ -128,10 +128,7 @@ const DiffRow* changed_operator(const RunDiff& diff) {
 
 std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
   std::vector<std::string> sentences;
-  const auto capital = [](std::string text) {
-    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-    return text + ".";
-  };
+  const auto capital = [](std::string words) { return capitalized(std::move(words)) + "."; };
   if (diff.gate.time) {
     sentences.push_back(capital(
         time_gate_words(diff.gate, *diff.limits.slower, diff.runs.step().is_spread_assumed)));

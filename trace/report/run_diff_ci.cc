@@ -14,10 +14,6 @@
 namespace redline::trace {
 namespace {
 
-std::string part_name(const PartChange& part) {
-  return part.part ? std::string(log_part_name(*part.part)) : "outside of these parts";
-}
-
 // Names of paths and operators may hold what has a meaning in a table.
 std::string cell(std::string_view text) {
   std::string out;
@@ -60,9 +56,9 @@ std::string run_diff_markdown(const RunDiff& diff) {
                      change_words(step.ratio.value), percent_range(step.ratio));
   for (const PartChange& part : step.parts) {
     const auto delta = [](double value) { return signed_ns(std::llround(value)); };
-    out += fmt::format("| {} | {} | {} | {} | {} to {} |\n", part_name(part), ns(part.before_ns),
-                       ns(part.after_ns), delta(part.delta_ns.value), delta(part.delta_ns.low),
-                       delta(part.delta_ns.high));
+    out += fmt::format("| {} | {} | {} | {} | {} to {} |\n", log_part_name(part.part),
+                       ns(part.before_ns), ns(part.after_ns), delta(part.delta_ns.value),
+                       delta(part.delta_ns.low), delta(part.delta_ns.high));
   }
   const auto memory = [&](const char* name, const std::optional<MemoryChange>& change) {
     if (!change) return;
@@ -90,8 +86,9 @@ std::string run_diff_benchmark(const RunDiff& diff) {
                   {"extra", fmt::format("before: {}\n{}", format_ns(std::llround(step.before_ns)),
                                         joined(run_diff_sentences(diff), "\n"))}});
   for (const PartChange& part : step.parts) {
-    list.push_back(
-        {{"name", "step: " + part_name(part)}, {"unit", "ms"}, {"value", part.after_ns * kMs}});
+    list.push_back({{"name", fmt::format("step: {}", log_part_name(part.part))},
+                    {"unit", "ms"},
+                    {"value", part.after_ns * kMs}});
   }
   const auto memory = [&](const char* name, const std::optional<MemoryChange>& change) {
     if (change) {

@@ -93,7 +93,7 @@ class RunDiffPage {
       any_unclear = any_unclear || !is_clear;
       const double share = part.delta_ns.value / whole;
       canvas_.left("  ")
-          .left(part.part ? log_part_name(*part.part) : "outside of these parts", 29)
+          .left(log_part_name(part.part), 29)
           .right(format_ns(std::llround(part.before_ns)), 11)
           .right(format_ns(std::llround(part.after_ns)), 11)
           .right((is_clear ? "" : "~") + signed_ns(std::llround(part.delta_ns.value)), 12,

@@ -113,18 +113,13 @@ std::string hour_html(const RunVerdict& verdict) {
       "dataloader", "kernel", "kernel",  "kernel", "communication",
       "operator",   "memcpy", "overlap", "python"};
   std::string rows;
-  const auto add = [&](std::string_view name, double share, const char* colour) {
-    if (share < kLeastShareShown) return;
+  for (const auto& [part, share] : parts_of_hour(verdict)) {
+    const char* const colour = part ? kColours[static_cast<size_t>(*part)] : "other";
     rows +=
         fmt::format("<tr><td style=\"width:14em\">{}</td>{}<td class=number>{:.1f} min</td></tr>",
-                    name, html::bar_cell(share, colour), 60 * share);
-  };
-  for (size_t part = 0; part < kLogParts; ++part) {
-    if (!verdict.part_share[part]) continue;
-    add(log_part_name(static_cast<LogPart>(part)), *verdict.part_share[part], kColours[part]);
+                    log_part_name(part), html::bar_cell(share, colour), 60 * share);
   }
   if (rows.empty()) return "";
-  add("outside of these parts", verdict.other_share, "other");
   return "<h2 class=ruled>Where an hour of it goes</h2><table><tbody>" + rows + "</tbody></table>";
 }
 

@@ -15,11 +15,11 @@ namespace {
 constexpr size_t kRunIndent = 5;
 constexpr size_t kFindingsOfSummary = 3;
 
-Hue hue_of_part(size_t part) {
+Hue hue_of_part(std::optional<LogPart> part) {
   constexpr std::array<Hue, kLogParts> kHues = {Hue::kRed,    Hue::kBlue,   Hue::kBlue,
                                                 Hue::kBlue,   Hue::kOrange, Hue::kViolet,
                                                 Hue::kViolet, Hue::kViolet, Hue::kYellow};
-  return kHues[part];
+  return part ? kHues[static_cast<size_t>(*part)] : Hue::kDim;
 }
 
 class RunPage {
@@ -113,28 +113,20 @@ class RunPage {
     }
   }
 
-  void write_row(std::string_view name, double share, Hue hue) {
-    if (share < kLeastShareShown) return;
-    canvas_.left("  ")
-        .left(name, 26)
-        .right(fmt::format("{:.1f} min", 60 * share), 9)
-        .left("  ")
-        .bar(share, 40, hue)
-        .end_line();
-  }
-
   void write_hour() {
-    const auto is_shown = [](const auto& share) { return share.value_or(0) >= kLeastShareShown; };
-    if (std::ranges::none_of(verdict_.part_share, is_shown)) return;
+    const std::vector<PartOfHour> parts = parts_of_hour(verdict_);
+    if (parts.empty()) return;
     canvas_.left("WHERE AN HOUR OF IT GOES", 0, Hue::kBold)
         .left(verdict_.ranks.size() > 1 ? "  mean of the ranks" : "", 0, Hue::kDim)
         .end_line();
-    for (size_t part = 0; part < kLogParts; ++part) {
-      if (!verdict_.part_share[part]) continue;
-      write_row(log_part_name(static_cast<LogPart>(part)), *verdict_.part_share[part],
-                hue_of_part(part));
+    for (const auto& [part, share] : parts) {
+      canvas_.left("  ")
+          .left(log_part_name(part), 26)
+          .right(fmt::format("{:.1f} min", 60 * share), 9)
+          .left("  ")
+          .bar(share, 40, hue_of_part(part))
+          .end_line();
     }
-    write_row("outside of these parts", verdict_.other_share, Hue::kDim);
     canvas_.end_line();
   }
 

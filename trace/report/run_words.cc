@@ -146,7 +146,9 @@ std::string slow_steps_detail(const RunFinding& finding) {
 }  // namespace
 
 std::string_view log_part_key(LogPart part) { return kPartWords[static_cast<size_t>(part)].key; }
-std::string_view log_part_name(LogPart part) { return kPartWords[static_cast<size_t>(part)].name; }
+std::string_view log_part_name(std::optional<LogPart> part) {
+  return part ? kPartWords[static_cast<size_t>(*part)].name : "outside of these parts";
+}
 std::string_view log_mark_name(LogMarkKind kind) { return kMarkNames[static_cast<size_t>(kind)]; }
 std::string_view run_cause_key(RunCause cause) { return kCauseKeys[static_cast<size_t>(cause)]; }
 
@@ -290,6 +292,19 @@ std::vector<std::string> lost_lines(const RunVerdict& verdict) {
                     " of the logs are damaged and were left out");
   }
   return lines;
+}
+
+std::vector<PartOfHour> parts_of_hour(const RunVerdict& verdict) {
+  constexpr double kLeastShare = 0.05 / 60;  // a smaller one would be 0.0 min
+  std::vector<PartOfHour> parts;
+  for (size_t part = 0; part < kLogParts; ++part) {
+    const double share = verdict.part_share[part].value_or(0);
+    if (share >= kLeastShare) parts.push_back({static_cast<LogPart>(part), share});
+  }
+  if (!parts.empty() && verdict.other_share >= kLeastShare) {
+    parts.push_back({std::nullopt, verdict.other_share});
+  }
+  return parts;
 }
 
 std::string earlier_logs_text(const RunVerdict& verdict) {

@@ -12,13 +12,17 @@ namespace redline::trace {
 
 /// The key of a part in JSON: "data_wait".
 [[nodiscard]] std::string_view log_part_key(LogPart part);
-/// The part as people read it: "waiting for data".
-[[nodiscard]] std::string_view log_part_name(LogPart part);
+/// The part as people read it: "waiting for data"; of nullopt "outside of these parts".
+[[nodiscard]] std::string_view log_part_name(std::optional<LogPart> part);
 /// The key of a cause in JSON: "uneven_rank".
 [[nodiscard]] std::string_view run_cause_key(RunCause cause);
 
-/// A smaller share of the run would be 0.0 min of an hour.
-constexpr double kLeastShareShown = 0.05 / 60;
+/// Where an hour of the run goes. Left out are parts of 0.0 min, and all where no part is longer.
+struct PartOfHour {
+  std::optional<LogPart> part;  ///< nullopt: what is outside of all parts, the last one
+  double share = 0;
+};
+[[nodiscard]] std::vector<PartOfHour> parts_of_hour(const RunVerdict& verdict);
 
 /// What happened at a mark, as people read it: "window recorded".
 [[nodiscard]] std::string_view log_mark_name(LogMarkKind kind);

@@ -38,9 +38,7 @@ std::string pieces_text(const TreeDiffRow& row) {
 
 std::string names_text(const TreeSide& side, size_t width, const std::string& pieces) {
   const std::string count = " (" + pieces + ")";
-  std::string names;
-  for (const std::string& name : side.names) names += (names.empty() ? "" : ", ") + name;
-  return elide(names, width - columns(count)) + count;
+  return elide(joined(side.names, ", "), width - columns(count)) + count;
 }
 
 std::string kernel_names_text(const TreeSide& side, size_t width) {

@@ -59,7 +59,7 @@ double quantile_of(const std::vector<double>& values, double share) {
 // own.
 double training_ns(const LoggedStep& step) {
   double length = static_cast<double>(step.length_ns);
-  for (const LogPart part : {LogPart::kEvaluation, LogPart::kCheckpoint, LogPart::kCompile}) {
+  for (const LogPart part : kSeldomParts) {
     length -= seen(step.part(part));
   }
   return length / static_cast<double>(step.steps);
@@ -365,8 +365,9 @@ void StepSums::add(const StepSums& other) {
 }
 
 double StepSums::training_ns() const {
-  return length_ns / steps - mean_ns(LogPart::kEvaluation) - mean_ns(LogPart::kCheckpoint) -
-         mean_ns(LogPart::kCompile);
+  double mean = length_ns / steps;
+  for (const LogPart part : kSeldomParts) mean -= mean_ns(part);
+  return mean;
 }
 
 void RankRun::coarsen(int64_t steps) {

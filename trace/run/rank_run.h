@@ -20,6 +20,10 @@
 
 namespace redline::trace {
 
+/// What training stops for now and then, and so no part of the length of a usual step.
+inline constexpr std::array kSeldomParts = {LogPart::kEvaluation, LogPart::kCheckpoint,
+                                            LogPart::kCompile};
+
 using PartTimes = std::array<double, kLogParts>;
 
 /// Sums over steps. A quantity that no step saw is 0; RankRun::sees tells which parts were seen.

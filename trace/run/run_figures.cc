@@ -13,10 +13,9 @@ constexpr size_t kFewestGroups = 4;
 constexpr size_t kFewestBlocks = 20;  // of which undisturbed ones are sought
 constexpr double kUndisturbedFrom = 0.05;
 constexpr double kUndisturbedTo = 0.25;
-constexpr std::array kSeldom = {LogPart::kEvaluation, LogPart::kCheckpoint, LogPart::kCompile};
 
 bool is_seldom(size_t part) {
-  return std::ranges::find(kSeldom, static_cast<LogPart>(part)) != kSeldom.end();
+  return std::ranges::find(kSeldomParts, static_cast<LogPart>(part)) != kSeldomParts.end();
 }
 
 /// A few steps of all ranks.
@@ -48,7 +47,7 @@ StepGroup group_of(const std::vector<RankRun>& ranks, size_t block) {
       group.part_ns[part] += share * sums.part_ns[part];
     }
   }
-  for (const LogPart part : kSeldom) {
+  for (const LogPart part : kSeldomParts) {
     double longest = 0;
     for (const RankRun& rank : ranks) {
       longest = std::max(longest, rank.blocks[block].all.part_ns[static_cast<size_t>(part)]);
@@ -191,7 +190,7 @@ bool wait_for_data(const StepFigures& all, const StepFigures& fastest) {
 // One rank alone may evaluate and save; then the others wait for it.
 void add_seldom(StepFigures& figures, const StepGroup& all, const Basis& basis,
                 const std::vector<RankRun>& ranks) {
-  for (const LogPart seldom : kSeldom) {
+  for (const LogPart seldom : kSeldomParts) {
     if (std::ranges::none_of(ranks, [&](const RankRun& rank) { return rank.sees_part(seldom); })) {
       continue;
     }

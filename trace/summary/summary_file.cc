@@ -1,8 +1,9 @@
 #include "trace/summary/summary_file.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
+
+#include "trace/read/rank_files.h"
 
 namespace redline::trace {
 
@@ -16,17 +17,7 @@ bool is_summary_file(const std::string& path) {
 }
 
 std::vector<std::string> find_summaries(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  std::filesystem::directory_iterator entries(folder, error);
-  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    std::error_code ignored;
-    if (entries->is_regular_file(ignored) && entries->path().native().ends_with(kSummarySuffix)) {
-      files.push_back(entries->path());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
+  return find_rank_files(folder, kSummarySuffix);
 }
 
 }  // namespace redline::trace

@@ -216,7 +216,7 @@ void Export::add(const Trace& trace) {
   add_slices(trace, tree);
   add_device_work(trace, device);
   add_collectives(trace, find_collective_calls(trace, names, device, tree));
-  const std::vector<Step> steps = find_steps(trace, names, device);
+  const std::vector<Step> steps = find_steps(trace, device);
   add_steps(steps);
   std::vector<MemoryEvent> memory;
   if (device.rows.empty()) {

@@ -30,11 +30,6 @@ SliceRef longest_call(const Session& session, const trace::Report& report, const
   return longest;
 }
 
-template <typename Number>
-TableValue value_or_none(const std::optional<Number>& number) {
-  return number ? TableValue(*number) : TableValue();
-}
-
 }  // namespace
 
 Table roofline_table(const Session& session, const trace::Report& report) {
@@ -55,12 +50,12 @@ Table roofline_table(const Session& session, const trace::Report& report) {
     line.name = trace::roofline_name(row);
     line.values = {
         line.name,
-        value_or_none(point.lost_ns),
+        point.lost_ns,
         point.percent_of_peak ? TableValue(*point.percent_of_peak / 100) : TableValue(),
         point.bound ? TableValue(std::string(trace::bound_name(*point.bound))) : TableValue(),
         row.shape->count,
         row.shape->taken_ns(),
-        value_or_none(point.tflops_per_s),
+        point.tflops_per_s,
         point.gb_per_s ? TableValue(*point.gb_per_s * 1e9) : TableValue()};
     table.rows.push_back(std::move(line));
   }

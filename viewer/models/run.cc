@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/format.h"
+#include "base/terminal.h"
 #include "trace/report/run_words.h"
 #include "trace/run/folder.h"
 
@@ -13,8 +14,6 @@ namespace redline::viewer {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double kLeastShown = 0.0005;  // of the time; a part that has less is not listed
 
 /// The trace of a mark: where it was written or, if the folder was moved since then, beside the
 /// logs. nullopt if it has been removed, as old windows are.
@@ -64,12 +63,10 @@ std::vector<RunPartShare> parts_of(const trace::RunVerdict& verdict) {
       SliceClass::kCompute,    SliceClass::kCommunication, SliceClass::kOperator,
       SliceClass::kCopy,       SliceClass::kPython,        SliceClass::kOverhead};
   std::vector<RunPartShare> parts;
-  for (size_t part = 0; part < trace::kLogParts; ++part) {
-    if (verdict.part_share[part].value_or(0) < kLeastShown) continue;
-    parts.push_back({std::string(trace::log_part_name(static_cast<trace::LogPart>(part))),
-                     *verdict.part_share[part], kColours[part]});
+  for (const auto& [part, share] : trace::parts_of_hour(verdict)) {
+    const SliceClass colour = part ? kColours[static_cast<size_t>(*part)] : SliceClass::kOther;
+    parts.push_back({std::string(trace::log_part_name(part)), share, colour});
   }
-  parts.push_back({"outside of these parts", verdict.other_share, SliceClass::kOther});
   return parts;
 }
 
@@ -84,28 +81,19 @@ Table ranks_of(const trace::RunVerdict& verdict) {
                {"Memory", Unit::kBytes, "at the end: of the GPUs or, without any, of the host"}},
               {}};
   for (const trace::RankRow& row : verdict.ranks) {
-    table.rows.push_back(
-        {.values = {row.host, int64_t{row.rank}, row.steps, row.step_ns, row.own_ns, row.wait_share,
-                    row.memory_bytes ? TableValue(*row.memory_bytes) : TableValue()},
-         .slice = {},
-         .name = std::to_string(row.rank)});
+    table.rows.push_back({.values = {row.host, int64_t{row.rank}, row.steps, row.step_ns,
+                                     row.own_ns, row.wait_share, row.memory_bytes},
+                          .slice = {},
+                          .name = std::to_string(row.rank)});
   }
   return table;
 }
 
 std::string left_out_of(const trace::RunVerdict& verdict) {
-  std::string words;
-  const auto add = [&](const std::string& part) { words += (words.empty() ? "" : " · ") + part; };
-  for (const std::string& log : verdict.unreadable_logs) add("left out: " + log);
-  if (verdict.lost_steps > 0) {
-    add(format_plural(verdict.lost_steps, "step") + " could not be written to the log");
-  }
-  if (verdict.damaged_bytes > 0) add(format_bytes(verdict.damaged_bytes) + " of the logs damaged");
-  if (verdict.earlier_logs > 0) {
-    add(format_plural(verdict.earlier_logs, "log") +
-        " of earlier starts, or of other processes of a rank, left out");
-  }
-  return words;
+  std::vector<std::string> lines = trace::lost_lines(verdict);
+  for (const std::string& log : verdict.unreadable_logs) lines.push_back("left out: " + log);
+  if (verdict.earlier_logs > 0) lines.push_back(trace::earlier_logs_text(verdict));
+  return joined(lines, " · ");
 }
 
 }  // namespace

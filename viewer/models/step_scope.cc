@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/analysis/tables_within.h"
+#include "trace/analysis/tables.h"
 #include "viewer/models/collectives_table.h"
 
 namespace redline::viewer {
@@ -20,9 +20,9 @@ ReportTables tables_of_step(const Session& session, const trace::Report& report,
     const trace::Trace& trace = *analysis.trace;
     trace::Analysis& part = scoped.analyses.emplace_back();
     part.trace = analysis.trace;
-    part.kernels = trace::kernel_table_within(trace, analysis.device_work, found->window);
-    part.operators = trace::operator_table_within(
-        trace, trace::NameKinds(trace), analysis.device_work, analysis.host_tree, found->host);
+    part.kernels = trace::kernel_table(trace, analysis.device_work, found->window);
+    part.operators = trace::operator_table(trace, trace::NameKinds(trace), analysis.device_work,
+                                           analysis.host_tree, found->host);
     part.communication = trace::communication_within(trace, analysis.communication.collectives,
                                                      analysis.host_tree, found->window);
     part.memory = trace::memory_peaks_within(trace, analysis.host_tree, found->host);

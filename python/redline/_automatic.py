@@ -251,7 +251,7 @@ class AutomaticRecording:
     def profiler_started(self):
         """The script's own profiler starts. Its step() marks the steps from now on, unless the optimizer steps twice
         without a call of it."""
-        self._close_step()
+        self._recorder.end_step()
         if self.idle:
             self._be_idle(False)
         self._unmarked_steps = 0
@@ -286,7 +286,7 @@ class AutomaticRecording:
 
     @never_harm
     def give_up(self, why):
-        self._close_step()
+        self._recorder.end_step()
         self._wait_for_export()
         if self._whole_run or self._action is not ProfilerAction.NONE:
             self._recorder.discard()
@@ -301,7 +301,7 @@ class AutomaticRecording:
         previous = self._action
         self._samples.end_step(records(previous) or self._whole_run, self._tokens_trained_on())
         self._tell_samples_to_a_capture()
-        self._close_step()
+        self._recorder.end_step()
         self._step += 1
         if self._infers and self._step == self._first_recorded_step() and self._cycles == _DEFAULT_SCHEDULE:
             self._record_more_batches()
@@ -360,7 +360,7 @@ class AutomaticRecording:
     def _forget_steps(self):
         if self.idle:
             self._be_idle(False)
-        self._close_step()
+        self._recorder.end_step()
         self._wait_for_export()
         if self._whole_run or self._action is not ProfilerAction.NONE:
             self._recorder.discard()
@@ -503,9 +503,6 @@ class AutomaticRecording:
         if not records(self._action):
             with contextlib.suppress(RecorderError):
                 self._describe_steps(self._samples.typical())
-
-    def _close_step(self):
-        self._recorder.end_step()
 
     def _listen(self):
         try:

@@ -29,7 +29,7 @@ class FlightRecording(AutomaticRecording):
         self.over = True
 
     def _next_step(self):
-        self._close_step()
+        self._recorder.end_step()
         self._samples.end_step(recorded=False)
         if self._step == 0:
             self._begin_work()

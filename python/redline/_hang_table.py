@@ -43,7 +43,7 @@ _MOST_FRAMES = 16
 _MOST_LETTERS = 200
 _BUSY_SHARE = 0.01  # of a core; a thread that waits takes far less, and one that computes more on any machine
 _STARVED_SECONDS = 1.0  # with less of a core since its last operator, a thread that runs may be about to call the next
-_STACKS_SIGNAL = signal.SIGRTMIN + 13  # in trials it asks for the same (_trial_report.py)
+STACKS_SIGNAL = signal.SIGRTMIN + 13  # the launcher and autotune send it: tuner/trial/trial_files.cc
 
 _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _PHASES = (
@@ -131,7 +131,7 @@ class HangWatch:
         self._memory_error = self._current_step()[0], text.partition("\n")[0][:_MOST_LETTERS]
 
     def _run(self):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {_STACKS_SIGNAL})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {STACKS_SIGNAL})
         step, began = self._current_step()
         written = float("-inf")
         while not self._is_over:
@@ -312,11 +312,11 @@ def _answer_with_stacks():
     """A thread of C++ code may keep the interpreter lock for ever, and no table is written then. So faulthandler, which
     needs no lock, answers a signal of the launcher by writing every thread's stack to a file that has no name. The
     signal goes to the thread of the tables, because it could interrupt what another one waits for."""
-    if signal.getsignal(_STACKS_SIGNAL) is not signal.SIG_DFL:
+    if signal.getsignal(STACKS_SIGNAL) is not signal.SIG_DFL:
         return {}
     file = os.memfd_create("redline-stacks")
-    faulthandler.register(_STACKS_SIGNAL, file=file, all_threads=True)
-    return {"stack_signal": int(_STACKS_SIGNAL), "stack_file": file}
+    faulthandler.register(STACKS_SIGNAL, file=file, all_threads=True)
+    return {"stack_signal": int(STACKS_SIGNAL), "stack_file": file}
 
 
 def _job_name():

@@ -88,11 +88,13 @@ class Knobs:
     def __init__(self, values, reporter):
         self.reporter = reporter
         self.values = values
-        self.settings = {name: value for name, value in values.items() if name in SETTINGS}
-        loader = {name: value for name, value in values.items() if name in LOADER_KNOBS}
-        self.loader = LoaderKnobs(loader, reporter, self.refuse)
-        self.ddp = DdpKnobs({name: value for name, value in values.items() if name in DDP_KNOBS})
-        self.optimizer = OptimizerKnobs({name: values[name] for name in OPTIMIZER_KNOBS if name in values}, self.refuse)
+        def of(names):
+            return {name: values[name] for name in names if name in values}
+
+        self.settings = of(SETTINGS)
+        self.loader = LoaderKnobs(of(LOADER_KNOBS), reporter, self.refuse)
+        self.ddp = DdpKnobs(of(DDP_KNOBS))
+        self.optimizer = OptimizerKnobs(of(OPTIMIZER_KNOBS), self.refuse)
         self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
         batches = values.get("accumulation")
         self.accumulation = AccumulationKnob(batches, self) if batches and batches > 1 else None

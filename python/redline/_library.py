@@ -54,7 +54,6 @@ class Recorder:
         self._library = library
         self._compiled_code = compiled_code
         self._records_shapes = self._has_ring = False
-        library.redline_version.restype = ctypes.c_char_p
         library.redline_last_error.restype = ctypes.c_char_p
         library.redline_schedule_action.argtypes = [ctypes.c_int64] * 6
         library.redline_begin_step.argtypes = [ctypes.c_int64]
@@ -65,7 +64,6 @@ class Recorder:
         library.redline_export_to_directory.argtypes = [
             ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64,
         ]
-        self.version = library.redline_version().decode()
         self.schedule_action = library.redline_schedule_action
         # next_step(number) ends a step and begins another, outside of windows; 0, and nothing is done, while steps are
         # captured.

@@ -102,7 +102,7 @@ class StepLog:
         self._is_saving = False
         self._reads_sequences = False
         self._tokens = 0
-        self._since = {}  # by part, for marks
+        self._compiles_since = None
         self._hooks.begin_anew()
         self._batches = ReadBatches(self._batches_decided)
         self._hooks.watch_batches(self._batches)
@@ -264,10 +264,11 @@ class StepLog:
     def _compile(self, running, _):
         if running:
             self._enter(COMPILE)
-            self._since[COMPILE] = time.monotonic()
+            self._compiles_since = time.monotonic()
         else:
             self._leave(COMPILE)
-            self.mark(COMPILED, seconds=time.monotonic() - self._since.pop(COMPILE, time.monotonic()))
+            began, self._compiles_since = self._compiles_since, None
+            self.mark(COMPILED, seconds=0 if began is None else time.monotonic() - began)
 
     @contextlib.contextmanager
     def _marked(self, part, kind, text):

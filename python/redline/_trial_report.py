@@ -6,7 +6,6 @@ The lines hold totals, not increments, so that a line dropped on a full pipe los
 import atexit
 import faulthandler
 import os
-import signal
 import sys
 import time
 from multiprocessing.process import BaseProcess
@@ -15,6 +14,8 @@ import torch
 
 from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
 from redline._evaluation_time import EvaluationTime
+from redline._hang_table import STACKS_SIGNAL
+from redline._memory_errors import outcome_of
 from redline._rank import launched_rank, rank_and_world_size
 from redline._stand_in import replace
 from redline._step_log import OUT_OF_MEMORY, UNKNOWN, batches_digest, step_log
@@ -30,7 +31,6 @@ SECONDS_WITHOUT_STEP = 5.0
 NAN_CHECKS = 2  # so many NaN losses in a row are a failure; a single one may come from a GradScaler finding its scale
 THRASHING_CHECKS = 2
 EMPTY_STEPS = 3  # the first marked steps may be empty, because the script warms something up
-STACKS_SIGNAL = signal.SIGRTMIN + 13  # the runner sends it: kAskedBy in tuner/trial/trial_files.cc
 
 
 def show_stacks_when_asked(folder):
@@ -457,12 +457,7 @@ class TrialReporter:
         # ChildFailedError is torchrun's summary of its ranks: each rank reports its own failure.
         if issubclass(error_type, KeyboardInterrupt) or error_type.__name__ == "ChildFailedError":
             return
-        kind = "exception"
-        if issubclass(error_type, torch.OutOfMemoryError):
-            kind = "gpu_oom"
-        elif issubclass(error_type, MemoryError):
-            kind = "host_oom"
-        self.report_error(kind, error)
+        self.report_error(outcome_of(error) or "exception", error)
 
     def report_error(self, kind, error):
         error_type = type(error)

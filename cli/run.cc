@@ -40,12 +40,8 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-/// The knobs as text, such as "batch_size 256, amp bf16".
 std::string summary(const tuner::Config& config) {
-  std::string text;
-  for (const auto& [name, value] : config) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
-  }
+  const std::string text = tuner::config_text(config, ", ");
   return text.empty() ? "no knob to set: the command's own values are the best" : text;
 }
 

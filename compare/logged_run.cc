@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "machine/launch/command.h"
 #include "machine/launch/process_tree.h"
 #include "machine/launch/tracked_command.h"
 #include "profiler/request/record_request.h"
@@ -59,10 +60,6 @@ void wait_for_end(pid_t process, const std::atomic<bool>& stop) {
   }
 }
 
-int exit_status_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 }  // namespace
 
 tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::atomic<bool>& stop) {
@@ -96,7 +93,7 @@ tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::ato
   if (const auto left = tree.stop(kGrace); !left.empty()) {
     return tl::unexpected(std::to_string(left.size()) + " of its processes could not be ended");
   }
-  end.status = tree.root_status() ? exit_status_of(*tree.root_status()) : 0;
+  end.status = tree.root_status() ? launch::exit_status(*tree.root_status()) : 0;
   for (const std::string& file : files_of(run)) {
     if (std::find(before.begin(), before.end(), file) == before.end()) end.files.push_back(file);
   }

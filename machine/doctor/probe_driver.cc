@@ -1,3 +1,5 @@
+#include <dlfcn.h>
+
 #include <array>
 
 #include "machine/doctor/nvidia.h"
@@ -137,9 +139,11 @@ std::optional<Driver> probe_driver(const Sources& sources) {
 }
 
 std::optional<CudaRuntime> probe_cuda(const Sources& sources) {
-  const SharedLibrary library(sources, "libcuda.so.1");
-  auto* initialise = library.find<decltype(cuInit)>("cuInit");
-  auto* count = library.find<decltype(cuDeviceGetCount)>("cuDeviceGetCount");
+  // Never unloaded, because it starts threads and registers exit handlers that would crash then.
+  void* const library = dlopen((sources.libraries / "libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return std::nullopt;
+  auto* initialise = reinterpret_cast<decltype(&cuInit)>(dlsym(library, "cuInit"));
+  auto* count = reinterpret_cast<decltype(&cuDeviceGetCount)>(dlsym(library, "cuDeviceGetCount"));
   if (initialise == nullptr || count == nullptr) return std::nullopt;
   CudaRuntime cuda;
   cuda.status = initialise(0);

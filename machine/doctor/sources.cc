@@ -34,7 +34,4 @@ std::optional<std::string> Sources::text(const std::filesystem::path& file) cons
   return content;
 }
 
-SharedLibrary::SharedLibrary(const Sources& sources, const std::string& name)
-    : handle_(dlopen((sources.libraries / name).c_str(), RTLD_NOW | RTLD_LOCAL)) {}
-
 }  // namespace redline::doctor

@@ -1,8 +1,6 @@
 // The machine at which the doctor looks. A test gives a folder and stub libraries instead.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -24,24 +22,6 @@ struct Sources {
 
   /// The text of a file below `root`, without newlines at its end; nullopt if it cannot be read.
   [[nodiscard]] std::optional<std::string> text(const std::filesystem::path& file) const;
-};
-
-/// A shared library that is loaded at run time. It is never unloaded, because NVIDIA's libraries
-/// start threads and register exit handlers that would crash then.
-class SharedLibrary {
- public:
-  SharedLibrary(const Sources& sources, const std::string& name);
-
-  [[nodiscard]] bool loaded() const { return handle_ != nullptr; }
-
-  /// The function `name`; null if this version of the library has none.
-  template <typename Function>
-  [[nodiscard]] Function* find(const char* name) const {
-    return handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, name));
-  }
-
- private:
-  void* handle_;
 };
 
 }  // namespace redline::doctor

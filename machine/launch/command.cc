@@ -95,10 +95,6 @@ std::string how_it_ended(int wait_status) {
   return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
-int exit_status(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
 /// Whether a process sent the signal to us. The terminal's signals come from the kernel, and go to
 /// the whole group.
 bool sent_to_us_alone(const siginfo_t& info) { return info.si_code <= 0; }
@@ -132,6 +128,12 @@ std::optional<std::string> read_until(int pipe, Clock::time_point deadline) {
 }
 
 }  // namespace
+
+int exit_status(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+int wait_for_exit(pid_t child) { return exit_status(wait_for(child)); }
 
 bool redirect(const char* path, int flags, int target) {
   const int file = open(path, flags, 0644);

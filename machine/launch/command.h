@@ -26,6 +26,11 @@ namespace redline::launch {
     const std::vector<std::string>& command, const std::vector<std::string>& environment,
     const std::function<bool()>& prepare);
 
+/// Waits for the end of a child, and gives its exit status as shells do.
+[[nodiscard]] int wait_for_exit(pid_t child);
+/// The exit status, or 128 + N if signal N ended the process.
+[[nodiscard]] int exit_status(int wait_status);
+
 /// For use in `prepare`: opens `path` as the descriptor `target`.
 [[nodiscard]] bool redirect(const char* path, int flags, int target);
 

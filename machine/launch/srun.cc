@@ -1,10 +1,8 @@
 #include "machine/launch/srun.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 
 #include "base/file.h"
@@ -28,15 +26,11 @@ std::vector<std::string> under_srun(size_t node, const std::vector<std::string>&
 NodeOutput output_of(tl::expected<pid_t, std::string> srun, const std::string& out,
                      const std::string& err) {
   if (!srun) return tl::unexpected("did not start: " + srun.error());
-  int status = 0;
-  while (::waitpid(*srun, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return read_file(out);
+  const int status = wait_for_exit(*srun);
+  if (status == 0) return read_file(out);
   const std::string why = last_lines(tail_of(err, 4096), 1);
-  return tl::unexpected(
-      "ended with status " +
-      std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)) +
-      (why.empty() ? "" : ": " + why));
+  return tl::unexpected("ended with status " + std::to_string(status) +
+                        (why.empty() ? "" : ": " + why));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 constexpr int kMaxRounds = 5;
 
 bool turn(Walk& walk, const Knob& knob) {
-  if (knob.is_numeric()) return climb(walk, knob, knob.low, 0);
+  if (knob.is_numeric()) return climb(walk, knob);
   for (const std::string& value : knob.values) {
     if (!walk.attempt(knob.name, value, knob.name)) return false;
   }

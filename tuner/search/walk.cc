@@ -29,13 +29,11 @@ std::optional<double> Walk::measure(const Config& config, const std::string& why
 bool Walk::attempt(const Config& config, const std::string& why) {
   const std::optional<double> rate = measure(config, why);
   if (!rate) return false;
-  if (*rate > best_rate_) adopt(config, *rate);
+  if (*rate > best_rate_) {
+    best_ = history_.canonical(config);
+    best_rate_ = *rate;
+  }
   return true;
-}
-
-void Walk::adopt(const Config& config, double rate) {
-  best_ = history_.canonical(config);
-  best_rate_ = rate;
 }
 
 bool Walk::attempt(const std::string& knob, const std::string& value, const std::string& why) {
@@ -87,21 +85,8 @@ int64_t step_down(const Knob& knob, int64_t value) {
   return neighbour(knob, value, std::greater<>{});
 }
 
-/// Walks in one direction while each step gains. False: stop walking.
-template <typename Step>
-bool climb_one_way(Walk& walk, const Knob& knob, int64_t otherwise, double worth, Step step) {
-  for (;;) {
-    const int64_t at = walk.number(knob, otherwise);
-    const int64_t next = step(knob, at);
-    if (next == at || lost_before(walk, knob, std::to_string(next))) return true;
-    const double before = walk.best_rate();
-    if (!walk.attempt(knob.name, std::to_string(next), knob.name)) return false;
-    if (walk.best_rate() <= before * (1 + worth)) return true;
-  }
-}
-
-}  // namespace
-
+/// Whether `value` of the knob clearly lost against the incumbent's value in two trials that differ
+/// in this knob alone, whatever their other knobs were. If so, it need not be measured again.
 bool lost_before(const Walk& walk, const Knob& knob, const std::string& value) {
   constexpr double kClearly = 0.97;
   const History& history = walk.history();
@@ -121,11 +106,26 @@ bool lost_before(const Walk& walk, const Knob& knob, const std::string& value) {
   return false;
 }
 
-bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth) {
-  const int64_t start = walk.number(knob, otherwise);
-  if (!climb_one_way(walk, knob, otherwise, worth, step_up)) return false;
-  if (walk.number(knob, otherwise) != start) return true;
-  return climb_one_way(walk, knob, otherwise, worth, step_down);
+/// Walks in one direction while each step gains. False: stop walking.
+template <typename Step>
+bool climb_one_way(Walk& walk, const Knob& knob, Step step) {
+  for (;;) {
+    const int64_t at = walk.number(knob, knob.low);
+    const int64_t next = step(knob, at);
+    if (next == at || lost_before(walk, knob, std::to_string(next))) return true;
+    const double before = walk.best_rate();
+    if (!walk.attempt(knob.name, std::to_string(next), knob.name)) return false;
+    if (walk.best_rate() <= before) return true;
+  }
+}
+
+}  // namespace
+
+bool climb(Walk& walk, const Knob& knob) {
+  const int64_t start = walk.number(knob, knob.low);
+  if (!climb_one_way(walk, knob, step_up)) return false;
+  if (walk.number(knob, knob.low) != start) return true;
+  return climb_one_way(walk, knob, step_down);
 }
 
 }  // namespace redline::tuner

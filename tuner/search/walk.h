@@ -29,13 +29,9 @@ class Walk {
   [[nodiscard]] bool attempt(const std::string& knob, const std::string& value,
                              const std::string& why);
 
-  /// Makes `config` the incumbent.
-  void adopt(const Config& config, double rate);
-
   [[nodiscard]] const std::optional<Proposal>& wanted() const { return wanted_; }
   [[nodiscard]] const Config& best() const { return best_; }
   [[nodiscard]] double best_rate() const { return best_rate_; }
-  [[nodiscard]] bool best_works() const { return best_rate_ > 0; }
   /// The incumbent's value of a knob: the one that was set, else the script's own; nullopt if that
   /// is unknown.
   [[nodiscard]] std::optional<std::string> value(const Knob& knob) const;
@@ -44,7 +40,6 @@ class Walk {
   [[nodiscard]] int64_t number(const Knob& knob, int64_t otherwise) const;
   [[nodiscard]] Config with(const std::string& knob, const std::string& value) const;
 
-  [[nodiscard]] const Space& space() const { return space_; }
   [[nodiscard]] const History& history() const { return history_; }
 
  private:
@@ -55,12 +50,8 @@ class Walk {
   std::optional<Proposal> wanted_;
 };
 
-/// Whether `value` of the knob clearly lost against the incumbent's value in two trials that differ
-/// in this knob alone, whatever their other knobs were. If so, it need not be measured again.
-[[nodiscard]] bool lost_before(const Walk& walk, const Knob& knob, const std::string& value);
-
 /// Climbs one numeric knob from the incumbent's value: doubles it (or adds 1 to zero) while that
-/// gains at least `worth` (a share), otherwise halves it. False: stop walking.
-[[nodiscard]] bool climb(Walk& walk, const Knob& knob, int64_t otherwise, double worth);
+/// gains, otherwise halves it. False: stop walking.
+[[nodiscard]] bool climb(Walk& walk, const Knob& knob);
 
 }  // namespace redline::tuner

@@ -54,12 +54,6 @@ std::string fill_placeholders(const std::string& text, const Config& config,
   return result + text.substr(position);
 }
 
-std::set<std::string> placeholders_in(const std::vector<std::string>& words, const Config& config) {
-  std::set<std::string> used;
-  for (const std::string& word : words) (void)fill_placeholders(word, config, &used);
-  return used;
-}
-
 nlohmann::ordered_json config_json(const Config& config, const std::set<std::string>& without) {
   auto object = nlohmann::ordered_json::object();
   for (const auto& [name, value] : config) {

@@ -32,10 +32,6 @@ using Config = std::map<std::string, std::string>;
 [[nodiscard]] std::string fill_placeholders(const std::string& text, const Config& config,
                                             std::set<std::string>* used = nullptr);
 
-/// The knobs of `config` whose placeholder occurs in one of `words`.
-[[nodiscard]] std::set<std::string> placeholders_in(const std::vector<std::string>& words,
-                                                    const Config& config);
-
 /// {"batch_size": 256, "amp": "bf16"}. Whole numbers become JSON numbers. Leaves out the knobs in
 /// `without`.
 [[nodiscard]] nlohmann::ordered_json config_json(const Config& config,

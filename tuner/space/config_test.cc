@@ -61,8 +61,9 @@ TEST(Placeholders, FillsWhatItKnowsAndKeepsOtherBraces) {
 
 TEST(Placeholders, SaysWhichWereUsed) {
   const Config config{{"batch_size", "64"}, {"amp", "bf16"}, {"lr", "0.1"}};
-  EXPECT_EQ(placeholders_in({"x", "--b={batch_size}", "{lr}{b}"}, config),
-            (std::set<std::string>{"batch_size", "lr"}));
+  std::set<std::string> used;
+  EXPECT_EQ(fill_placeholders("x --b={batch_size} {lr}{b}", config, &used), "x --b=64 0.1{b}");
+  EXPECT_EQ(used, (std::set<std::string>{"batch_size", "lr"}));
 }
 
 TEST(Placeholders, KnobsBecomeJsonNumbersOrStrings) {

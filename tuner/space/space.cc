@@ -76,6 +76,17 @@ std::string nothing_sets(const std::string& text, const std::string& name) {
       text, name, hook_knob_names(false), hook_knob_names(true));
 }
 
+/// Whether {NAME} stands in the command or in a variable of this process's environment.
+bool has_placeholder(const std::vector<std::string>& command, const std::string& name) {
+  const std::string placeholder = "{" + name + "}";
+  const auto holds = [&](std::string_view text) { return contains(text, placeholder); };
+  if (std::any_of(command.begin(), command.end(), holds)) return true;
+  for (char** variable = environ; *variable; ++variable) {
+    if (holds(*variable)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<std::string> Space::fix_global_batch() {
@@ -175,16 +186,6 @@ bool Space::limit(const std::string& name, int64_t highest, const std::string& w
   knob->high = highest;
   left_out.push_back(fmt::format("{} above {} left out: {}", name, highest, why));
   return true;
-}
-
-bool has_placeholder(const std::vector<std::string>& command, const std::string& name) {
-  const std::string placeholder = "{" + name + "}";
-  const auto holds = [&](std::string_view text) { return contains(text, placeholder); };
-  if (std::any_of(command.begin(), command.end(), holds)) return true;
-  for (char** variable = environ; *variable; ++variable) {
-    if (holds(*variable)) return true;
-  }
-  return false;
 }
 
 const Knob* Space::find(const std::string& name) const {

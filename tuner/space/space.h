@@ -89,8 +89,4 @@ struct Space {
 /// The space that Space::signature() was made of.
 [[nodiscard]] tl::expected<Space, std::string> parse_signature(const std::string& text);
 
-/// Whether {NAME} stands in the command or in a variable of this process's environment.
-[[nodiscard]] bool has_placeholder(const std::vector<std::string>& command,
-                                   const std::string& name);
-
 }  // namespace redline::tuner

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
-#include <sstream>
+#include <string_view>
 
+#include "base/file.h"
 #include "base/format.h"
+#include "machine/kernel_text.h"
 #include "machine/resources.h"
 
 namespace redline::tuner {
@@ -24,19 +24,6 @@ bool surely_exceeds(uint64_t use, const std::optional<uint64_t>& room) {
 void keep_most(uint64_t& most, const std::optional<uint64_t>& before,
                const std::optional<uint64_t>& now) {
   if (before && now && *before > *now) most = std::max(most, *before - *now);
-}
-
-/// Reads "\nVmData:\t 212904 kB". A process may call itself "VmData:", but its name never begins a
-/// line.
-uint64_t bytes_of(const std::string& text, const std::string& name) {
-  const size_t line = text.find("\n" + name + ":");
-  if (line == std::string::npos) return 0;
-  const size_t digits = text.find_first_of("0123456789", line);
-  uint64_t kib = 0;
-  if (digits != std::string::npos) {
-    std::from_chars(text.data() + digits, text.data() + text.size(), kib);
-  }
-  return kib * 1024;
 }
 
 }  // namespace
@@ -69,17 +56,17 @@ void HostWatch::sample() {
 }
 
 MemorySizes parse_memory_sizes(const std::string& status_text) {
-  return {bytes_of(status_text, "VmData"), bytes_of(status_text, "VmSize"),
-          bytes_of(status_text, "VmPeak"), bytes_of(status_text, "VmRSS")};
+  const auto bytes = [&](std::string_view key) {
+    return static_cast<uint64_t>(machine::kibibytes_of(status_text, key).value_or(0));
+  };
+  return {bytes("VmData:"), bytes("VmSize:"), bytes("VmPeak:"), bytes("VmRSS:")};
 }
 
 void MemoryWatch::sample(const std::vector<pid_t>& processes) {
   uint64_t resident = 0;
   for (const pid_t process : processes) {
-    std::ifstream file("/proc/" + std::to_string(process) + "/status");
-    std::stringstream text;
-    text << file.rdbuf();
-    const MemorySizes sizes = parse_memory_sizes(text.str());
+    const MemorySizes sizes =
+        parse_memory_sizes(read_file("/proc/" + std::to_string(process) + "/status"));
     resident += sizes.resident;
     add(process, sizes);
   }

@@ -464,11 +464,12 @@ TEST(Advice, WhatAClosureDoesIsNoUpdate) {
 TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
   const auto report_of = [](int64_t first_wait_ns, int64_t second_wait_ns,
                             const std::string& waits_in = "gloo:all_reduce",
-                            const std::string& digest = "") {
+                            const std::string& digest = "", bool is_marked = true) {
     std::vector<std::shared_ptr<const Trace>> traces;
     int rank = 0;
     for (const int64_t wait_ns : {first_wait_ns, second_wait_ns}) {
-      TraceText text = one_step().rank(rank++, 2).cpu_op("aten::relu", 0, 100 * kMs - wait_ns);
+      TraceText text = is_marked ? one_step() : TraceText();
+      text.rank(rank++, 2).cpu_op("aten::relu", 0, 100 * kMs - wait_ns);
       text.slice("user_annotation", waits_in, 100 * kMs - wait_ns, 100 * kMs, {.tid = "2"});
       text.cpu_op("c10d::recv_", 100 * kMs - wait_ns, 100 * kMs - wait_ns + 1000);
       text.top(R"("redline": {"batches_digest": ")" + digest + R"("})");
@@ -490,6 +491,9 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
     return std::ranges::find(report.findings, "straggler", &Finding::rule)->detail;
   };
   EXPECT_THAT(detail(skewed), HasSubstr("give each rank as much data"));
+  EXPECT_THAT(detail(skewed), HasSubstr("25.0 % of the step"));
+  EXPECT_THAT(detail(report_of(30 * kMs, 5 * kMs, "gloo:all_reduce", "", false)),
+              HasSubstr(" of the recording"));
   EXPECT_THAT(detail(report_of(30 * kMs, 5 * kMs, "gloo:recv")),
               HasSubstr("if ranks are stages of a pipeline, give its stage fewer layers"));
   EXPECT_THAT(detail(report_of(30 * kMs, 5 * kMs, "gloo:all_reduce", "same")),

@@ -59,12 +59,13 @@ def reporter(repo_root, tmp_path, monkeypatch):
     os.close(keeper)
 
 
-def test_a_long_evaluation_shows_life(reporter):
+def test_a_long_evaluation_shows_life(reporter, monkeypatch):
     reporter, read_lines = reporter
     reporter.add_batch(8, 0)
     reporter.add_step()
-    for _ in range(2):
-        reporter.last_line = 0.0  # as if the last line was long ago
+    now = time.monotonic()
+    for seconds in (100, 200):
+        monkeypatch.setattr(time, "monotonic", lambda then=now + seconds: then)  # both calls come at once, however late
         reporter.forward(gradients=False)
         reporter.forward(gradients=False)
     lines = read_lines()

@@ -25,7 +25,7 @@ print("rate:", 100 + int(sys.argv[1]))
 VALUES = 8
 CONFIRMING = 4  # so many of the last trials run the finalists again
 MARK = "REDLINE_KILL_MARK"
-PATIENCE = 20  # seconds until everything that a killed autotune left must be gone, on a busy machine
+PATIENCE = 120  # seconds until everything that a killed autotune left must be gone, on a busy machine
 
 
 def marked_processes(mark):

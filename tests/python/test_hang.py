@@ -189,7 +189,8 @@ def test_a_job_that_hangs_is_ended_if_asked(run, command, tmp_path, way):
     said = done.stderr.splitlines()
     verdict = next(i for i, line in enumerate(said) if line.startswith("redline: the job hangs: rank 1 was stopped"))
     assert "redline: the job is ended (--on-hang abort)" in said[verdict:]
-    assert conftest.marked_processes(f"REDLINE_TEST_MARK={os.environ['REDLINE_TEST_MARK']}".encode()) == {}
+    mark = f"REDLINE_TEST_MARK={os.environ['REDLINE_TEST_MARK']}".encode()
+    conftest.wait_until(lambda: not conftest.marked_processes(mark), "a process of the job is left")
 
 
 @pytest.mark.parametrize(("way", "case"), [

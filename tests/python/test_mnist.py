@@ -104,7 +104,7 @@ def test_stacks_of_the_program_are_recorded(run, program, tmp_path):
 
 def test_autotune_turns_its_knobs_and_measures_it(run, program, tmp_path, no_process_left):
     """The program reports by redline::Trial. It needs no Python, no placeholder and no metric."""
-    words = [program("autotune"), "--knob", "batch_size=8,64", "--max-trials", "2", "--budget", "40s"]
+    words = [program("autotune"), "--knob", "batch_size=8,64", "--max-trials", "2", "--budget", "4m"]
     done = run([*words, "--", program("mnist"), "--epochs", "1000"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     best = json.loads((tmp_path / "best.json").read_text())

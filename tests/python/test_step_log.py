@@ -11,7 +11,7 @@ import time
 
 import pytest
 import step_logs
-from conftest import BUILD, need
+from conftest import BUILD, need, wait_until
 from recording import CURE, load
 
 SCRIPTS = pathlib.Path(__file__).with_name("scripts")
@@ -148,11 +148,17 @@ def test_killed_the_log_is_there_to_the_last_second(start, program, python, tmp_
         while not path.exists() or len(step_logs.read(path).steps) < 50:
             assert process.poll() is None
             time.sleep(0.05)
-        log = step_logs.read(path)  # while it is written
-        age = time.time() - log.last_sign / 1e6
-        assert not log.ended
+        signs = set()
+
+        def is_there_to_the_last_second():
+            now = time.time()
+            log = step_logs.read(path)  # while it is written
+            assert not log.ended
+            signs.add(log.last_sign / 1e6)
+            return sum(now - sign < 3 for sign in signs) > 1  # a second, then another one
+
+        wait_until(is_there_to_the_last_second, "the log lags behind the job")
         process.send_signal(signal.SIGSTOP)
-    assert age < 30  # a second, and what a busy machine takes
     log = step_logs.read(path)
     assert not log.ended and log.status is None and log.damaged == 0
     assert [step["step"] for step in log.steps] == list(range(len(log.steps)))
@@ -340,7 +346,7 @@ def test_the_end_says_what_held_the_run_back(logged, tmp_path):
     done, _ = logged("--delay", "0.01")
     head, *lines = done.stderr.splitlines()
     assert head.startswith("RUN  1 rank · 12 steps · ")
-    assert any(line.startswith("  1  Waiting for data takes ") for line in lines)
+    assert any(re.match(r"  \d  Waiting for data takes ", line) for line in lines)
     assert max(map(len, lines)) <= 80 + len(str(tmp_path))
     assert "\x1b" not in done.stderr  # colours are for terminals
     assert done.stdout.startswith("loss bits ")

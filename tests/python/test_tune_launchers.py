@@ -13,7 +13,7 @@ import time
 import one_node_slurm
 import pytest
 import step_logs
-from conftest import need_programs, wait_until
+from conftest import marked_processes, need_programs, wait_until
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -225,16 +225,21 @@ def deaf_task(tmp_path):
 def test_no_slurm_step_outlives_its_trial(start, program, slurm, deaf_task, tmp_path, how):
     task, wait_for_task = deaf_task
     options = ["--knob", "n=1,2", "--metric", r"(\d+)", "--launcher", "slurm", "--max-trials", "1"]
-    timeout = ["--trial-timeout", "3s"] if how == "hang" else []
+    timeout = ["--trial-timeout", "5s"] if how == "hang" else []
     command = [program("autotune"), *options, *timeout, "--", *task, "{n}"]
     with start(command, cwd=tmp_path, environment=slurm.inside) as autotune:
-        if how != "hang":  # where the machine is so busy that Slurm needs three seconds, the trial ends before its step
-            wait_for_task()
+        if how == "hang":  # autotune must not end the trial before its step runs, however long Slurm needs
+            mark = f"REDLINE_TEST_MARK={os.environ['REDLINE_TEST_MARK']}".encode()
+            wait_until(lambda: any("srun" in words for words in marked_processes(mark).values()), "no srun started")
+            autotune.send_signal(signal.SIGSTOP)
+        wait_for_task()
+        if how == "hang":
+            autotune.send_signal(signal.SIGCONT)
         if how == "interrupt":
             autotune.send_signal(signal.SIGINT)
         if how == "kill":
             autotune.kill()
-        autotune.communicate(timeout=60)
+        autotune.communicate(timeout=180)
         if how == "kill":
             wait_until(lambda: not slurm.steps(), "a step is left after a minute")
     assert slurm.steps() == []

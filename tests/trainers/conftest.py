@@ -94,9 +94,10 @@ class Trainer:
         known."""
         rates = {}
         for trial in trials:
-            for path in (self.folder / "outcomes").glob(f"{trial['id']}.*.json"):
-                outcome = json.loads(path.read_text())
-                ends_s, samples = outcome["ends_s"], [0, *itertools.accumulate(outcome["samples"][1:])]
+            for path in (self.folder / "outcomes").glob(f"{trial['id']}.*.steps"):
+                steps = [line.split() for line in path.read_text().splitlines()]
+                ends_s = [float(end) for _, end in steps]
+                samples = [0, *itertools.accumulate(int(count) for count, _ in steps[1:])]
                 span = min(trial["steps"], len(ends_s) - 1)
                 runs = [(samples[i + span] - samples[i]) / (ends_s[i + span] - ends_s[i])
                         for i in range(len(ends_s) - span)]

@@ -51,9 +51,7 @@ class GpuSampling : public ::testing::Test {
     EXPECT_EQ(redline_start(), 0) << redline_last_error();
     set("XID", xid);
     const int begun = rounds();
-    for (int i = 0; i < 10'000 && rounds() < begun + wanted; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    while (rounds() < begun + wanted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(redline_stop(), 0) << redline_last_error();
     EXPECT_EQ(redline_export(path_.c_str()), 0) << redline_last_error();
     std::ifstream file(path_);

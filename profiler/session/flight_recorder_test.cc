@@ -86,9 +86,9 @@ class FlightRecorderTest : public ::testing::Test {
 
 TEST_F(FlightRecorderTest, ASlowStepBetweenTwoIsOfNeither) {
   begin(60, 8 << 20, 2);
-  steps(0, 10);
+  steps(0, 8);  // as many as the first one needs before it that may be called slow
   ASSERT_EQ(redline_discard(), 0);
-  redline_begin_step(10);
+  redline_begin_step(8);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // makes the step slow
   redline_end_step();
   begin(60, 8 << 20, 2);
@@ -189,13 +189,17 @@ TEST_F(FlightRecorderTest, WritesAsOftenAsAskedAndGoesOn) {
 
 TEST_F(FlightRecorderTest, WritesASlowStep) {
   begin(60, 8 << 20, 3);
+  using std::chrono::steady_clock;
+  steady_clock::duration longest{};  // on a busy machine much longer than the step's work
   for (int i = 0; i < 20; ++i) {
     redline_begin_step(i);
     record("work");
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(i == 15 ? 60 : 2);
-    while (std::chrono::steady_clock::now() < end) {
+    const auto begun = steady_clock::now();
+    const std::chrono::milliseconds work(2);
+    while (steady_clock::now() - begun < (i == 15 ? 4 * longest + work : work)) {
     }
     redline_end_step();
+    longest = std::max(longest, steady_clock::now() - begun);
   }
   std::string path;
   while (path.empty()) {  // the control thread writes it

@@ -123,7 +123,8 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
   while (fs::file_size(options.stdout_path) == 0 && waitpid(*pid, nullptr, WNOHANG) == 0) {
     std::this_thread::yield();
   }
-  const std::string stacks = hang_stacks({*pid}, folder + "/stacks");
+  std::string stacks;
+  while (stacks.empty()) stacks = hang_stacks({*pid}, folder + "/stacks");  // it may answer late
   kill(*pid, SIGKILL);
   waitpid(*pid, nullptr, 0);
   fs::remove_all(folder);

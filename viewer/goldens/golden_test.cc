@@ -180,7 +180,7 @@ class Golden : public ::testing::Test {
     window_ = std::make_unique<MainWindow>(theme);
     window_->resize(size);
     window_->show();
-    ASSERT_TRUE(QTest::qWaitForWindowActive(window_.get()));
+    ASSERT_TRUE(QTest::qWaitForWindowActive(window_.get(), kLoadLimitMs));
   }
   template <typename Part>
   Part& part() {

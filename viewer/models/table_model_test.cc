@@ -100,7 +100,7 @@ class Hits : public ::testing::Test {
   void sort(int column, Qt::SortOrder order) {
     QSignalSpy sorted(&model_, &HitsModel::sorted);
     model_.sort(column, order);
-    EXPECT_TRUE(sorted.wait(20'000));
+    EXPECT_TRUE(sorted.wait(120'000));
   }
 
   int argc_ = 1;

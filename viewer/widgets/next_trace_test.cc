@@ -40,7 +40,8 @@ class NextTrace : public ::testing::Test {
     // Qt fades these buttons; one that fades out while it still fades in may stay half seen.
     for (QLineEdit* field : window->findChildren<QLineEdit*>()) field->setClearButtonEnabled(false);
     window->show();
-    EXPECT_TRUE(QTest::qWaitForWindowActive(window.get())) << "its focus is part of the picture";
+    EXPECT_TRUE(QTest::qWaitForWindowActive(window.get(), kLoadLimitMs))
+        << "its focus is part of the picture";
     return window;
   }
   static void show(MainWindow& window, const Opened& what) {

@@ -297,7 +297,7 @@ TEST_F(User, TheWindowFitsItsScreenAndIsDividedAsLastTime) {
   next.keep_places();
   next.show();
   next.show_session(loaded({training_trace(0).read()}));
-  EXPECT_TRUE(QTest::qWaitForWindowExposed(&next));
+  EXPECT_TRUE(QTest::qWaitForWindowExposed(&next, kLoadLimitMs));
   EXPECT_EQ(next.findChild<QSplitter*>("tables")->sizes(), divided);
 }
 

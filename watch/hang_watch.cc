@@ -37,6 +37,7 @@ constexpr int64_t kUsualSteps = 3;
 constexpr int64_t kStarvedNs = 1'000'000'000;  // _STARVED_SECONDS of _hang_table.py
 constexpr double kSureSeconds = 3;             // a job that was stopped and goes on needs a moment
 constexpr auto kGrace = std::chrono::seconds(10);  // in which ranks write what they recorded
+constexpr int kMostQuestions = 3;                  // to a program in C++: where it is
 
 int64_t unix_now_ns() {
   return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -350,7 +351,7 @@ void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>
 }
 
 // A program in C++ does not say where it is. Each rank of this machine that takes part in a hang is
-// asked once.
+// asked until it answers, but not for ever, because it is stopped for each question.
 void HangWatch::ask_programs(const Hang& hang, std::vector<HangTable>& tables) {
   if (hang.kind == trace::HangKind::kSlow) return;
   const auto place = std::tuple(hang.group, hang.sequence, hang.step);
@@ -362,10 +363,13 @@ void HangWatch::ask_programs(const Hang& hang, std::vector<HangTable>& tables) {
   for (HangTable& table : tables) {
     const bool can_be_asked = table.is_of_program() && table.host == host_ && table.is_overdue &&
                               table.state != ThreadState::kGone && takes_part(table.rank);
-    if (!can_be_asked || !asked_programs_.insert(table.rank).second) continue;
+    if (!can_be_asked || asked_programs_[table.rank] >= kMostQuestions) continue;
+    ++asked_programs_[table.rank];
     table.stack =
         program_stack(static_cast<pid_t>(table.process), static_cast<pid_t>(table.thread));
-    if (!table.stack.empty()) write_seen(table.rank, seen_text(table, table.written_ns));
+    if (table.stack.empty()) continue;
+    asked_programs_[table.rank] = kMostQuestions;
+    write_seen(table.rank, seen_text(table, table.written_ns));
   }
 }
 

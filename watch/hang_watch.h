@@ -104,7 +104,7 @@ class HangWatch {
   };
   std::map<int, Silent> silent_;
   /// Ranks in C++ that were asked where they are, in the hang at this place.
-  std::set<int> asked_programs_;
+  std::map<int, int> asked_programs_;  // ranks, and how often each was asked
   std::tuple<std::string, std::optional<int64_t>, std::optional<int64_t>> asked_place_;
 
   std::mutex mutex_;

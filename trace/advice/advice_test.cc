@@ -468,7 +468,7 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
     std::vector<std::shared_ptr<const Trace>> traces;
     int rank = 0;
     for (const int64_t wait_ns : {first_wait_ns, second_wait_ns}) {
-      TraceText text = is_marked ? one_step() : TraceText();
+      TraceText text = is_marked ? one_step() : TraceText().cpu_op("end", 100 * kMs, 100 * kMs + 1);
       text.rank(rank++, 2).cpu_op("aten::relu", 0, 100 * kMs - wait_ns);
       text.slice("user_annotation", waits_in, 100 * kMs - wait_ns, 100 * kMs, {.tid = "2"});
       text.cpu_op("c10d::recv_", 100 * kMs - wait_ns, 100 * kMs - wait_ns + 1000);

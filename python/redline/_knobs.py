@@ -88,6 +88,7 @@ class Knobs:
     def __init__(self, values, reporter):
         self.reporter = reporter
         self.values = values
+
         def of(names):
             return {name: values[name] for name in names if name in values}
 

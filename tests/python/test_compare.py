@@ -66,7 +66,7 @@ def test_a_slower_command_is_caught_and_the_part_is_named(run, program, compare,
 
 
 def test_equal_commands_are_no_alarm(run, compare, steps):
-    step = steps("--step-ms", 20)  # of which a busy machine, which wakes a process late, does not make ten times as much
+    step = steps("--step-ms", 20)  # a busy machine wakes it some milliseconds late
     done = run(compare(step, step, "-n", 3, "--fail-slower", "900%", "--fail-memory", "900%"))
     assert done.returncode == 0, done.stderr
     assert "Surely not more than 900 % slower." in done.stdout

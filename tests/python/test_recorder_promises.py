@@ -88,8 +88,8 @@ input()
 
 
 def test_a_write_rate_bounds_the_file_while_it_grows_and_keeps_every_event(start, program, python, tmp_path):
-    """The trace has some 10 MB. At 64 kB a second it would take two minutes and a half, for which
-    SIGTERM must not wait."""
+    """The trace has some 10 MB. At 64 kB a second it would take two minutes and a half, for which SIGTERM must not
+    wait."""
     (tmp_path / "paced.py").write_text(PACED)
     command = [program("redline"), "record", "-o", "traces", "--schedule", "wait=0,warmup=0,active=1000000",
                "--max-write-rate", "64kB", "--", python, "paced.py"]

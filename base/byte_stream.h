@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace redline {
@@ -19,7 +20,7 @@ using ByteSink = std::function<bool(std::string_view)>;
 /// Gives the sink what is put, in pieces.
 class ByteWriter {
  public:
-  explicit ByteWriter(const ByteSink& sink) : sink_(sink) {}
+  explicit ByteWriter(ByteSink sink) : sink_(std::move(sink)) {}
 
   template <typename Value>
   void put(const Value& value) {
@@ -56,7 +57,7 @@ class ByteWriter {
   }
   void give(std::string_view bytes) { ok_ = ok_ && (bytes.empty() || sink_(bytes)); }
 
-  const ByteSink& sink_;
+  ByteSink sink_;
   std::string waiting_;
   bool ok_ = true;
 };

@@ -363,12 +363,13 @@ void HangWatch::ask_programs(const Hang& hang, std::vector<HangTable>& tables) {
   for (HangTable& table : tables) {
     const bool can_be_asked = table.is_of_program() && table.host == host_ && table.is_overdue &&
                               table.state != ThreadState::kGone && takes_part(table.rank);
-    if (!can_be_asked || asked_programs_[table.rank] >= kMostQuestions) continue;
-    ++asked_programs_[table.rank];
+    int& questions = asked_programs_[table.rank];
+    if (!can_be_asked || questions == kMostQuestions) continue;
+    ++questions;
     table.stack =
         program_stack(static_cast<pid_t>(table.process), static_cast<pid_t>(table.thread));
     if (table.stack.empty()) continue;
-    asked_programs_[table.rank] = kMostQuestions;
+    questions = kMostQuestions;
     write_seen(table.rank, seen_text(table, table.written_ns));
   }
 }

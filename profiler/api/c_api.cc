@@ -333,9 +333,9 @@ int redline_take_request(redline_request* request) {
     redline::profiler::step_marker().watch("", nullptr);
     static_cast<void>(recorder.discard());  // fails if there is nothing to discard
     // Where only requests are answered, the schedule is one whose first window never comes.
-    const redline::Schedule none = {
-        .skip_first = wanted->only_on_request ? redline::Schedule::kMost : 0,
-        .active = wanted->only_on_request ? 3 : 0};
+    const auto none = wanted->only_on_request
+                          ? redline::Schedule{.skip_first = redline::Schedule::kMost, .active = 3}
+                          : redline::Schedule{.active = 0};
     const auto schedule = wanted->schedule.value_or(none);
     redline_request full = {};
     full.skip_first = schedule.skip_first;

@@ -86,7 +86,7 @@ class FlightRecorderTest : public ::testing::Test {
 
 TEST_F(FlightRecorderTest, ASlowStepBetweenTwoIsOfNeither) {
   begin(60, 8 << 20, 2);
-  steps(0, 8);  // as many as the first one needs before it that may be called slow
+  steps(0, 8);  // only a step after eight others may be called slow
   ASSERT_EQ(redline_discard(), 0);
   redline_begin_step(8);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // makes the step slow

@@ -354,8 +354,7 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   finding.estimated_speedup = speedup_without(late_ns, step_ns);
   finding.headline = fmt::format("Rank {} is late: others wait {}{}", number, format_ns(late_ns),
                                  ranks.front()->a_step());
-  finding.detail = fmt::format("{} of {}{}", format_percent(late_share),
-                               ranks.front()->has_marked_steps() ? "the step" : "the recording",
+  finding.detail = fmt::format("{} of {}{}", format_percent(late_share), ranks.front()->the_step(),
                                why_late(comparison.late_in, ranks));
   finding.evidence = {{"rank", static_cast<double>(number)},
                       {"removable_ns", static_cast<double>(late_ns)},

@@ -72,10 +72,7 @@ class Activity {
   [[nodiscard]] const Intervals& steps() const { return steps_; }
   [[nodiscard]] int64_t step_count() const { return static_cast<int64_t>(analysis_.steps.size()); }
   [[nodiscard]] std::string_view a_step() const { return analysis_.a_step(); }
-  /// What a share of the steps' time is of.
-  [[nodiscard]] std::string_view the_step() const {
-    return analysis_.has_marked_steps() ? "the step" : "the recording";
-  }
+  [[nodiscard]] std::string_view the_step() const { return analysis_.the_step(); }
   [[nodiscard]] int64_t steps_ns() const { return steps_ns_; }  ///< all steps together
 
   /// The slices of that kind that touch a step, sorted by track and begin.

@@ -1,10 +1,11 @@
 #include "trace/analysis/operator_inputs.h"
-#include "base/integer.h"
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/integer.h"
 
 namespace redline::trace {
 namespace {

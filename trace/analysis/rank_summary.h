@@ -106,6 +106,10 @@ struct RankSummary {
   [[nodiscard]] bool has_marked_steps() const { return !steps.empty() && steps.front().number; }
   /// " a step", for a mean over steps; empty if none are marked: then the user knows of none.
   [[nodiscard]] std::string_view a_step() const { return has_marked_steps() ? " a step" : ""; }
+  /// What a share of the steps' time is of.
+  [[nodiscard]] std::string_view the_step() const {
+    return has_marked_steps() ? "the step" : "the recording";
+  }
 };
 
 /// Pointers to summaries, or to what has one.

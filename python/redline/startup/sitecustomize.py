@@ -4,7 +4,6 @@ do not train. So it only waits for `import torch`, and then calls redline/_start
 write whole lines at once, as on a terminal: --metric reads them, and a trial may be ended at any time.
 """
 
-import contextlib
 import importlib.machinery
 import importlib.util
 import os
@@ -32,27 +31,28 @@ class _OwnPackage:
         return importlib.util.spec_from_file_location(name, os.path.join(folder, "__init__.py"))
 
 
-@contextlib.contextmanager
-def _never_harm():
+def _wait_for_torch():
+    from redline._after_import import after_import
+
+    after_import("torch", lambda _: _attempt(_start))
+
+
+def _start():
+    from redline import _startup
+
+    _startup.after_torch_import()
+
+
+def _attempt(action):
     try:
-        yield
+        action()
     except Exception as error:  # the training must go on without us
         print(f"redline: the start-up hook failed, nothing is recorded or tuned: {error!r}", file=sys.stderr)
 
 
-def _after_torch_import(_):
-    with _never_harm():
-        from redline import _startup
-
-        _startup.after_torch_import()
-
-
 if any(name in os.environ for name in ("REDLINE_RECORD", "REDLINE_KNOBS", "REDLINE_LOG")):
     sys.meta_path.insert(0, _OwnPackage())
-    with _never_harm():
-        from redline._after_import import after_import
-
-        after_import("torch", _after_torch_import)
+    _attempt(_wait_for_torch)
 if "REDLINE_TRIAL" in os.environ and sys.stdout is not None:
     sys.stdout.reconfigure(line_buffering=True)
 _run_the_users_sitecustomize()

@@ -58,7 +58,7 @@ def sums_of(hidden, count):
 
 
 class Descent(torch.optim.Optimizer):
-    """torch.optim.SGD, but for torch's compiler: that one imports it for these functions, a second of each run."""
+    """Descends as torch.optim.SGD does. That one imports torch's compiler, which takes a second of each run."""
 
     add_param_group = torch.optim.Optimizer.add_param_group.__wrapped__
     zero_grad = torch.optim.Optimizer.zero_grad.__wrapped__

@@ -149,8 +149,8 @@ void add_record(CLI::App& app, int& status) {
       ->option_text("CMD...");
   command->positionals_at_end();  // what follows the command's name is the command's
   command->footer(
-      "A step ends where the optimizer steps, without one after each backward pass, and in\n"
-      "inference after each batch. Any other command is recorded whole.\n"
+      "A step ends where the optimizer steps; without an optimizer, after each backward pass;\n"
+      "in inference, after each batch. Any other command is recorded whole.\n"
       "The command's exit status is passed on.\n"
       "Examples:\n"
       "  redline record -- python train.py --epochs 1\n"

@@ -202,7 +202,8 @@ for step in range(23):
 
 
 def test_a_hang_is_written_by_itself_and_names_what_hangs(start, program, python, tmp_path):
-    # A stall of a second is a hang, too, and of the next ones within the ring's time none is told: then it runs again.
+    # A stall of a second makes another step hang. The recorder then tells of no further hang for as long as the ring
+    # is. So the job runs again.
     for attempt in range(20):
         folder = tmp_path / f"traces{attempt}"
         command = [program("redline"), "record", "-o", folder, "--ring", "30s", "--slow-step", "1000",

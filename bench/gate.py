@@ -27,6 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 REDLINE = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build/release")) / "bin/redline"
 TRAINING = ROOT / "bench/gate_training.py"
 PLANTED = 0.05
+# To wake the late rank costs a few tenths of a millisecond, which shall be little beside the 5 % of a step.
+STEP_MS = 20
 # The parts of the step that may be named first; an operator of the forward pass can be seen in no other.
 PARTS = {"operator": ("forward",), "loader": ("data_wait",), "synchronisation": ("communication_wait",)}
 BEYOND, CANNOT_TELL = 3, 4
@@ -46,12 +48,19 @@ def training(*words):
     return shlex.join([sys.executable, str(TRAINING), *map(str, words)])
 
 
+def measured(*words):
+    return json.loads(subprocess.check_output(shlex.split(training("--measure", *words)), text=True))
+
+
 def calibrated(seconds):
-    """Words that make a run so long, and the planted changes, or the operator that is doubled, 5 % of a step."""
-    said = json.loads(subprocess.check_output(shlex.split(training("--measure")), text=True))
+    """Words that make steps and a run so long, and the planted changes, or the operator that is doubled, 5 % of a step."""
+    some = 64
+    batch = max(1, round(some * STEP_MS / measured("--batch", some)["step_ms"]))
+    said = measured("--batch", batch)
     sums = max(1, round(PLANTED * said["step_ms"] / said["sum_ms"]))
     step_ms = said["step_ms"] + sums * said["sum_ms"]
-    return ["--steps", round(1000 * seconds / step_ms), "--sums", sums, "--planted-ms", round(PLANTED * step_ms, 3)]
+    return ["--batch", batch, "--steps", round(1000 * seconds / step_ms), "--sums", sums,
+            "--planted-ms", round(PLANTED * step_ms, 3)]
 
 
 def compare(change, sizes, arguments):

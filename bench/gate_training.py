@@ -1,7 +1,7 @@
 """The small training that gate.py compares with itself, with a change planted or without one.
 
-A step takes some 20 ms on one thread. gate.py measures the step and the operator first (--measure), and then tells how
-large the planted change has to be.
+gate.py measures a step and the operator first (--measure). Then it tells how many samples a batch has, and how large
+the planted change has to be.
 """
 
 import argparse
@@ -18,20 +18,19 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 CHANGES = ("none", "operator", "loader", "synchronisation")
-BATCH = 64
 
 
 class Digits(Dataset):
     """Every first sample of a batch takes `delay_s` longer."""
 
-    def __init__(self, count, delay_s):
-        self.count, self.delay_s = count, delay_s
+    def __init__(self, count, batch, delay_s):
+        self.count, self.batch, self.delay_s = count, batch, delay_s
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, index):
-        if self.delay_s and index % BATCH == 0:
+        if self.delay_s and index % self.batch == 0:
             time.sleep(self.delay_s)
         return torch.full((256,), index % 10 / 10), index % 10
 
@@ -96,8 +95,8 @@ class LatePeer:
         torch.distributed.all_reduce(self.token, async_op=True).wait()
 
 
-def measure():
-    hidden = torch.rand(BATCH, 1024)
+def sum_ms(batch):
+    hidden = torch.rand(batch, 1024)
     times = []
     for _ in range(300):
         begin = time.perf_counter()
@@ -111,6 +110,7 @@ def main():
     parser.add_argument("--change", choices=CHANGES, default="none")
     parser.add_argument("--planted-ms", type=float, default=1.0)
     parser.add_argument("--sums", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--measure", action="store_true")
     arguments = parser.parse_args()
@@ -118,7 +118,8 @@ def main():
     torch.manual_seed(0)
     planted_s = arguments.planted_ms / 1e3
     peer = LatePeer(planted_s)
-    data = DataLoader(Digits(BATCH * arguments.steps, planted_s if arguments.change == "loader" else 0), BATCH)
+    delay_s = planted_s if arguments.change == "loader" else 0
+    data = DataLoader(Digits(arguments.batch * arguments.steps, arguments.batch, delay_s), arguments.batch)
     model = Model(arguments.sums * (2 if arguments.change == "operator" else 1))
     optimizer = Descent(model.parameters(), {})
     times, begin = [], time.perf_counter()
@@ -132,7 +133,7 @@ def main():
         times.append(end - begin)
         begin = end
     if arguments.measure:
-        json.dump({"step_ms": statistics.median(times) * 1e3, "sum_ms": measure()}, sys.stdout)
+        json.dump({"step_ms": statistics.median(times) * 1e3, "sum_ms": sum_ms(arguments.batch)}, sys.stdout)
 
 
 if __name__ == "__main__":

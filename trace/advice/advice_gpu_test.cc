@@ -379,9 +379,10 @@ TEST(AdviceGpu, ManySmallCollectivesWantBuckets) {
   EXPECT_EQ(knob("MyModel.forward"), "batch_size=1..4096") << "who has no DDP has no such knob";
 }
 
-TEST(AdviceGpu, AllReducesWithinForwardAreOfTensorParallelLayers) {
-  // Two layers forward and backward, of 10 ms each, and where each all-reduce of 5 ms is launched.
-  const auto reducing = [](const std::vector<int>& at_ms) {
+TEST(AdviceGpu, CollectivesWithinForwardAreOfLayersThatAreSplit) {
+  // Two layers forward and backward, of 10 ms each, and where each collective of 5 ms is launched.
+  const auto calling = [](const std::vector<int>& at_ms, const std::vector<int>& gathers_at_ms = {},
+                          bool has_fsdp = false) {
     TraceText text;
     text.top(gpu("A100", 8, 0)).step(0, 0, 100 * kMs);
     for (const int layer : {0, 1}) {
@@ -391,22 +392,37 @@ TEST(AdviceGpu, AllReducesWithinForwardAreOfTensorParallelLayers) {
       text.cpu_op("aten::mm", (30 + 10 * layer) * kMs, (31 + 10 * layer) * kMs);
     }
     uint32_t id = 100;
-    for (const int at : at_ms) {
+    const auto call = [&](const char* kernel, int at) {
       text.runtime("cudaLaunchKernel", at * kMs, at * kMs + kUs, ++id);
-      text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", (at + 1) * kMs, (at + 6) * kMs,
-                  on_stream(20, id));
+      text.kernel(kernel, (at + 1) * kMs, (at + 6) * kMs, on_stream(20, id));
+    };
+    for (const int at : at_ms) {
+      call(gathers_at_ms.empty() ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+                                 : "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL",
+           at);
     }
+    for (const int at : gathers_at_ms) call("ncclDevKernel_AllGather_RING_LL", at);
+    if (has_fsdp) text.annotation("FSDP::all_gather (layers.0)", 10, 20);
     const auto findings = advice_on(text);
     const Finding& finding = only(findings, "communication");
-    return finding.detail.substr(0, 18) + " [" + finding.knob + "]";
+    return finding.detail.substr(0, 60) + " [" + finding.knob + "]";
   };
-  const std::string of_gradients = "larger batches, or [batch_size=1..4096]";
-  EXPECT_EQ(reducing({15, 25, 35, 45}), "2 all-reduces a st []");
-  EXPECT_EQ(reducing({15, 35, 45}), "1 all-reduces a st []");
-  EXPECT_EQ(reducing({15, 35, 45, 55}), of_gradients) << "most are of gradients";
-  EXPECT_EQ(reducing({25, 35}), of_gradients) << "the mean of the loss";
-  EXPECT_EQ(reducing({5, 35, 45}), of_gradients) << "before the model";
-  EXPECT_EQ(reducing({55, 65}), of_gradients) << "after it";
+  const std::string of_gradients =
+      "larger batches, or accumulation under no_sync(), make it rar [batch_size=1..4096]";
+  EXPECT_EQ(calling({15, 25, 35, 45}),
+            "2 all-reduces a step within forward, as of tensor parallel l []");
+  EXPECT_EQ(calling({15, 35, 45}),
+            "1 all-reduces a step within forward, as of tensor parallel l []");
+  EXPECT_EQ(calling({15, 35, 45, 55}), of_gradients) << "most are of gradients";
+  EXPECT_EQ(calling({25, 35}), of_gradients) << "the mean of the loss";
+  EXPECT_EQ(calling({5, 35, 45}), of_gradients) << "before the model";
+  EXPECT_EQ(calling({55, 65}), of_gradients) << "after it";
+  EXPECT_EQ(calling({15, 35}, {5, 25, 45}),
+            "1 reduce-scatters a step within forward, as of sequence para []");
+  const std::string of_shards = "prefetch the next shard (backward_prefetch, forward_prefetch [";
+  EXPECT_EQ(calling({35, 45}, {5, 15, 25}), of_shards + "batch_size=1..4096]")
+      << "gradients are scattered after backward";
+  EXPECT_EQ(calling({15, 35}, {5, 25, 45}, true), of_shards + "]") << "FSDP says that it is there";
 }
 
 TEST(AdviceGpu, OnlyAShardedModelIsToldToPrefetchShards) {

@@ -19,17 +19,19 @@ constexpr int64_t kShortCallNs = 500'000;  // too short to reach the link's rate
 constexpr int64_t kFewExchanges = 8;       // a step: as many as tables of embeddings may need
 constexpr const char* kDdpForward = "DistributedDataParallel.forward";
 
-// Whether FSDP is at work: the trace has its ranges, or gathering parameters and scattering
-// gradients take most of the communication. Gathers alone may be the program's own, for example of
-// a metric.
-bool shards_parameters(const Analysis& analysis) {
-  const Trace& trace = *analysis.trace;
+bool has_fsdp_ranges(const Trace& trace) {
   for (uint32_t i = 0; i < trace.string_count(); ++i) {
     const std::string_view name = trace.string(StringId{i});
     if (name.starts_with("FSDP::") || name.starts_with("FullyShardedDataParallel.")) return true;
   }
+  return false;
+}
+
+// Whether gathering and scattering take most of the communication, as of sharded parameters and
+// their gradients. Gathers alone may be the program's own, for example of a metric.
+bool gathers_and_scatters(const Communication& communication) {
   int64_t gather_ns = 0, scatter_ns = 0, all_ns = 0;
-  for (const Collective& row : analysis.communication.table) {
+  for (const Collective& row : communication.table) {
     const int64_t row_ns = row.total_ns.value_or(0);
     all_ns += row_ns;
     if (row.kind == CollectiveKind::kAllGather) gather_ns += row_ns;
@@ -108,17 +110,30 @@ std::vector<Product> products_of(const Activity& activity) {
   return products;
 }
 
-// All-reduces a step within forward, as of layers that are split over ranks; 0 if these take less
-// than a third of the time of all, or other collectives lead. The others of such layers are in
-// backward. One between forward and backward may be of the loss.
-int64_t reduced_activations(const Activity& activity) {
+/// Collectives of activations, as of layers that are split over ranks.
+struct SplitLayers {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  int64_t calls = 0;  ///< a step, within forward; the others of such layers are in backward
+};
+
+// Sequence parallel layers gather and scatter where tensor parallel ones reduce. Parameters that
+// are sharded are gathered within forward, too, but scattering is of gradients there. None if other
+// collectives lead, or if those within forward take less than a third of the time of all of their
+// kind. One between forward and backward may be of the loss.
+SplitLayers split_layers(const Activity& activity) {
   const Communication& communication = activity.analysis().communication;
-  if (communication.table.front().kind != CollectiveKind::kAllReduce) return 0;
+  SplitLayers split;
+  const CollectiveKind leading = communication.table.front().kind;
+  if (leading == CollectiveKind::kAllGather || leading == CollectiveKind::kReduceScatter) {
+    split.kind = CollectiveKind::kReduceScatter;
+  } else if (leading != split.kind) {
+    return split;
+  }
   const std::vector<Product> products = products_of(activity);
   int64_t count = 0, forward_ns = 0, all_ns = 0;
   bool feeds_forward = false;
   for (const CollectiveCall& call : communication.collectives.calls) {
-    if (call.kind != CollectiveKind::kAllReduce || !is_within_steps(activity, call)) continue;
+    if (call.kind != split.kind || !is_within_steps(activity, call)) continue;
     const int64_t length_ns = interval_of(activity.trace(), call.slice).length_ns();
     all_ns += length_ns;
     const auto next =
@@ -129,13 +144,13 @@ int64_t reduced_activations(const Activity& activity) {
     forward_ns += length_ns;
     feeds_forward = feeds_forward || next->is_forward;
   }
-  return feeds_forward && 3 * forward_ns >= all_ns ? count / activity.step_count() : 0;
+  if (feeds_forward && 3 * forward_ns >= all_ns) split.calls = count / activity.step_count();
+  return split;
 }
 
-// The cure depends on the collective that takes the most time, and on `reduced`, the activations
-// that are reduced a step.
+// The cure depends on the collective that takes the most time, and on what it is of.
 std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean_ns,
-                    int64_t reduced) {
+                    const SplitLayers& split) {
   const Analysis& analysis = activity.analysis();
   const Collective& longest = analysis.communication.table.front();
   if (sends_and_receives(analysis)) {
@@ -151,19 +166,22 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
   }
   if (is_exchange(longest.kind)) return "exchange the next batch's data while this one is computed";
   const bool gathers = longest.kind == CollectiveKind::kAllGather;
-  if ((gathers || longest.kind == CollectiveKind::kReduceScatter) && shards_parameters(analysis)) {
+  const bool is_sharded = has_fsdp_ranges(*analysis.trace) ||
+                          (split.calls == 0 && gathers_and_scatters(analysis.communication));
+  if ((gathers || longest.kind == CollectiveKind::kReduceScatter) && is_sharded) {
     return "prefetch the next shard (backward_prefetch, forward_prefetch), or shard less";
+  }
+  if (split.calls > 0) {
+    const bool reduces = split.kind == CollectiveKind::kAllReduce;
+    return fmt::format(
+        "{} {}{} within forward, as of {} parallel layers, which accumulation makes no rarer: "
+        "split a layer over fewer ranks, or overlap them with products (async tensor parallel)",
+        split.calls, reduces ? "all-reduces" : "reduce-scatters", activity.a_step(),
+        reduces ? "tensor" : "sequence");
   }
   if (gathers) {
     return "most in all_gather, of no sharded model: gather metrics and counts less often than "
            "each step, or keep ranks equally busy (who comes first waits here)";
-  }
-  if (reduced > 0) {
-    return fmt::format(
-        "{} all-reduces{} within forward, as of tensor parallel layers, which accumulation makes "
-        "no rarer: split a layer over fewer ranks, or overlap them with products (async tensor "
-        "parallel)",
-        reduced, activity.a_step());
   }
   if (makes_small_calls(calls_a_step, mean_ns)) {
     return fmt::format(
@@ -272,15 +290,15 @@ std::optional<Finding> communication(const Activity& activity) {
       fmt::format("Exposed communication: {}{}", format_ns(part.per_step_ns), activity.a_step());
   const int64_t calls_a_step = count / activity.step_count();
   const int64_t mean_ns = count == 0 ? 0 : time_ns / count;
-  const int64_t reduced = reduced_activations(activity);
-  finding.detail = cure_of(activity, calls_a_step, mean_ns, reduced);
+  const SplitLayers split = split_layers(activity);
+  finding.detail = cure_of(activity, calls_a_step, mean_ns, split);
   const int64_t step_part_ns = time_ns / activity.step_count();
   finding.evidence.emplace_back("communication_ns", static_cast<double>(step_part_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(count));
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
   // A larger batch makes what they send, and bubbles, as much larger.
-  if (sends_and_receives(analysis) || exchanges_activations(activity) || reduced > 0) {
+  if (sends_and_receives(analysis) || exchanges_activations(activity) || split.calls > 0) {
     return finding;
   }
   const bool has_ddp = bool{activity.trace().find_string(kDdpForward)};

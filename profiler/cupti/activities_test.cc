@@ -1,6 +1,8 @@
 // How CUPTI's records of one window look in a trace.
 #include "profiler/cupti/activities.h"
 
+#include <algorithm>
+
 #include "profiler/cupti/testing_source.h"
 #include "profiler/source/source.h"
 
@@ -307,8 +309,10 @@ TEST_F(GpuWindow, ACorrelationThatComesAgainMeansItsLastCall) {
 uint64_t unix_ns() { return now() + 1'795'000'000'000'000'000; }
 uint64_t cycles() { return 3 * now() + 12'345; }
 
-TEST_F(GpuWindow, TimesOfAnotherClockThanOursAreOurs) {
-  for (uint64_t (*clock)() : {unix_ns, cycles}) {
+class OtherClock : public GpuWindow {
+ protected:
+  /// By how much the trace has the times of a kernel on this clock too early, late or short.
+  [[nodiscard]] int64_t error_ns(uint64_t (*clock)()) const {
     stub::set_cupti_clock(clock);
     begin();
     const uint64_t before = now();
@@ -318,20 +322,28 @@ TEST_F(GpuWindow, TimesOfAnotherClockThanOursAreOurs) {
     const uint64_t after = now();
     stub::emit_record(work);
     const json trace = end();
+    redline_discard();
     const auto kernels = events(trace, "kernel");
-    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(trace["redline"]["gpu"]["other_clock"], 0);
     const auto clocks = trace["redline"]["clocks"][0];
-    const auto begin_ns = int64_t(kernels[0]["ts"].get<double>() * 1000) +
+    const auto begin_ns = int64_t(kernels.at(0)["ts"].get<double>() * 1000) +
                           std::stoll(trace["baseTimeNanoseconds"].dump()) -
                           clocks["realtime_ns"].get<int64_t>() +
                           clocks["monotonic_ns"].get<int64_t>();
-    const auto length_ns = int64_t(kernels[0]["dur"].get<double>() * 1000);
-    constexpr int64_t kReadingErrorNs = 20'000;  // so large because of other work on the machine
-    EXPECT_GE(begin_ns, int64_t(before) - kReadingErrorNs);
-    EXPECT_LE(begin_ns + length_ns, int64_t(after) + kReadingErrorNs);
-    EXPECT_GE(length_ns, 1'000'000 - kReadingErrorNs);
-    EXPECT_EQ(trace["redline"]["gpu"]["other_clock"], 0);
-    redline_discard();
+    const auto length_ns = int64_t(kernels.at(0)["dur"].get<double>() * 1000);
+    return std::max<int64_t>(
+        {int64_t(before) - begin_ns, begin_ns + length_ns - int64_t(after), 1'000'000 - length_ns});
+  }
+};
+
+TEST_F(OtherClock, ItsTimesBecomeOurs) {
+  constexpr int64_t kReadingErrorNs = 20'000;  // so large because of other work on the machine
+  for (uint64_t (*clock)() : {unix_ns, cycles}) {
+    int64_t error = error_ns(clock);
+    // A thread that is held up between its readings of the two clocks errs by more.
+    for (int i = 0; i < 20 && error > kReadingErrorNs; ++i) error = error_ns(clock);
+    EXPECT_LE(error, kReadingErrorNs);
   }
 }
 

@@ -112,12 +112,12 @@ TEST_F(GpuRing, HasTheAnnotationsOfItsLastSeconds) {
   stub::emit_record(kernel(1, begun + 500));
   profiler::pop_external_id(profiler::ExternalIdKind::kAnnotation);
   json trace;
+  // The kernel may come while the first is written, and its annotation is in the next one then.
   do {
     trace = write_ring();
-  } while (events(trace, "kernel").empty());
-  const auto spans = events(trace, "gpu_user_annotation");
-  ASSERT_EQ(spans.size(), 1U);
-  EXPECT_EQ(spans[0]["name"], "block");
+  } while (events(trace, "gpu_user_annotation").empty());
+  EXPECT_EQ(events(trace, "kernel").size(), 1U);
+  EXPECT_EQ(events(trace, "gpu_user_annotation")[0]["name"], "block");
   EXPECT_EQ(events(write_ring(), "gpu_user_annotation").size(), 1U) << "it stays in the ring";
 }
 

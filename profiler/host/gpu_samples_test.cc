@@ -55,7 +55,12 @@ class GpuSampling : public ::testing::Test {
     EXPECT_EQ(redline_stop(), 0) << redline_last_error();
     EXPECT_EQ(redline_export(path_.c_str()), 0) << redline_last_error();
     std::ifstream file(path_);
-    return json::parse(file);
+    json trace = json::parse(file);
+    if (!has_given_up(trace) || std::getenv("REDLINE_STUB_HANG") != nullptr) return trace;
+    return record(wanted, xid, with_gpu);  // the sampler got no core to end in time
+  }
+  static bool has_given_up(const json& trace) {
+    return trace["redline"].value("nvml", json::object()) == json({{"off", "NVML did not answer"}});
   }
   /// The values of each "track: unit".
   static std::map<std::string, std::vector<double>> tracks_of(const json& trace) {
@@ -127,7 +132,7 @@ TEST_F(GpuSampling, ADriverThatRefusesIsNamed) {
 TEST_F(GpuSampling, OneThatNeverAnswersHoldsNobodyUp) {
   set("HANG", 1);
   const json trace = record(0);
-  EXPECT_EQ(trace["redline"]["nvml"], json({{"off", "NVML did not answer"}}));
+  EXPECT_TRUE(has_given_up(trace)) << trace["redline"]["nvml"];
   EXPECT_TRUE(trace["redline"].contains("gpu")) << "CUPTI's part is there";
 }
 

@@ -20,6 +20,9 @@ namespace {
 using std::chrono::steady_clock;
 using ::testing::ElementsAre;
 
+// A try in which the listener got no core for its words within the patience shows nothing.
+constexpr int kMostTries = 20;
+
 /// This process listens as a recorded one does.
 class Trigger : public ::testing::Test {
  protected:
@@ -43,9 +46,10 @@ class Trigger : public ::testing::Test {
     EXPECT_GT(recv(client, bytes, sizeof(bytes), 0), 0);
     return client;
   }
+  /// To nobody if who asked has left.
   static void say(int client, const std::string& key, const std::string& text) {
     const std::string line = R"({")" + key + R"(": ")" + text + "\"}\n";
-    EXPECT_EQ(send(client, line.data(), line.size(), MSG_NOSIGNAL), std::ssize(line));
+    static_cast<void>(send(client, line.data(), line.size(), MSG_NOSIGNAL));
   }
   static std::vector<std::string> said_until_done(
       std::chrono::nanoseconds patience,
@@ -67,31 +71,39 @@ class Trigger : public ::testing::Test {
 };
 
 TEST_F(Trigger, AProcessThatMakesNoStepIsLeftAlone) {
-  std::thread process([this] {
-    const int client = hear();
-    say(client, "progress", "waiting for the next step");
-    char byte = 0;
-    EXPECT_EQ(recv(client, &byte, 1, 0), 0) << "who asked has left";
-    close(client);
-  });
-  const auto said = said_until_done(std::chrono::seconds(1), [](const auto&) {});
-  process.join();
+  std::vector<std::string> said;
+  ssize_t heard = -1;
+  for (int i = 0; i < kMostTries && said.empty(); ++i) {
+    std::thread process([&] {
+      const int client = hear();
+      say(client, "progress", "waiting for the next step");
+      char byte = 0;
+      heard = recv(client, &byte, 1, 0);
+      close(client);
+    });
+    said = said_until_done(std::chrono::seconds(1), [](const auto&) {});
+    process.join();
+  }
+  EXPECT_EQ(heard, 0) << "who asked has left";
   EXPECT_THAT(said, ElementsAre("waiting for the next step"));
 }
 
 TEST_F(Trigger, AWindowThatHasBegunMayTakeLong) {
   constexpr std::chrono::seconds kPatience(2);
-  const auto end = steady_clock::now() + 2 * kPatience;
-  std::thread process([&] {
-    const int client = hear();
-    say(client, "progress", "waiting for the next step");
-    say(client, "progress", "0 of 2 steps");
-    std::this_thread::sleep_until(end);
-    say(client, "path", "/traces/1");
-    close(client);
-  });
-  const auto said = said_until_done(kPatience, [](const auto&) {});
-  process.join();
+  std::vector<std::string> said;
+  for (int i = 0; i < kMostTries && said.size() < 2; ++i) {
+    const auto end = steady_clock::now() + 2 * kPatience;
+    std::thread process([&] {
+      const int client = hear();
+      say(client, "progress", "waiting for the next step");
+      say(client, "progress", "0 of 2 steps");
+      std::this_thread::sleep_until(end);
+      say(client, "path", "/traces/1");
+      close(client);
+    });
+    said = said_until_done(kPatience, [](const auto&) {});
+    process.join();
+  }
   EXPECT_THAT(said, ElementsAre("waiting for the next step", "0 of 2 steps", "/traces/1"));
 }
 

@@ -10,7 +10,7 @@
 //   OLD: the GPUs do not count traffic and energy
 //   NARROW: the GPUs count traffic in 32 bits
 //   NEW: the library has only the newest names of functions that were renamed
-//   XID: reports this error once
+//   XID: each event set reports this error once
 //   HANG: the first question for the load is never answered
 //   USED_FILE: a file that has the MiB in use (-1: not told); HOLDER: the process that uses them
 #include <time.h>
@@ -31,7 +31,6 @@ namespace {
 
 std::atomic<int> g_load_questions = 0;
 std::atomic<int> g_questions_to_last = 0;
-std::atomic<bool> g_xid_told = false;
 
 nvmlDevice_t device_at(unsigned int index) {
   return reinterpret_cast<nvmlDevice_t>(static_cast<uintptr_t>(index) + 1);
@@ -275,20 +274,24 @@ int nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int error, int, unsigned lo
   return state_of(device);
 }
 
+// A set is whether it has told the error.
 int nvmlEventSetCreate(nvmlEventSet_t* set) {
-  *set = reinterpret_cast<nvmlEventSet_t>(&g_xid_told);
+  *set = reinterpret_cast<nvmlEventSet_t>(new std::atomic<bool>(false));
   return kSuccess;
 }
 
-int nvmlEventSetFree(nvmlEventSet_t) { return kSuccess; }
+int nvmlEventSetFree(nvmlEventSet_t set) {
+  delete reinterpret_cast<std::atomic<bool>*>(set);
+  return kSuccess;
+}
 
 int nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long, nvmlEventSet_t) {
   return state_of(device);
 }
 
-int nvmlEventSetWait_v2(nvmlEventSet_t, nvmlEventData_t* data, unsigned int) {
+int nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t* data, unsigned int) {
   const int xid = number("REDLINE_STUB_XID", 0);
-  if (xid == 0 || g_xid_told.exchange(true)) return kTimeout;
+  if (xid == 0 || reinterpret_cast<std::atomic<bool>*>(set)->exchange(true)) return kTimeout;
   *data = {device_at(0), kXidEvent, static_cast<unsigned long long>(xid), 0, 0};
   return kSuccess;
 }

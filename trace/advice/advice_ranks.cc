@@ -166,9 +166,9 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
   }
   if (is_exchange(longest.kind)) return "exchange the next batch's data while this one is computed";
   const bool gathers = longest.kind == CollectiveKind::kAllGather;
-  const bool is_sharded = has_fsdp_ranges(*analysis.trace) ||
-                          (split.calls == 0 && gathers_and_scatters(analysis.communication));
-  if ((gathers || longest.kind == CollectiveKind::kReduceScatter) && is_sharded) {
+  if ((gathers || longest.kind == CollectiveKind::kReduceScatter) &&
+      (has_fsdp_ranges(*analysis.trace) ||
+       (split.calls == 0 && gathers_and_scatters(analysis.communication)))) {
     return "prefetch the next shard (backward_prefetch, forward_prefetch), or shard less";
   }
   if (split.calls > 0) {

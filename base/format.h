@@ -36,7 +36,11 @@ class WholeNumber {
 [[nodiscard]] std::string format_bytes(WholeNumber bytes);            ///< "31.7 GiB"
 [[nodiscard]] std::string format_bandwidth(double bytes_per_second);  ///< "12.3 GB/s"
 [[nodiscard]] std::string format_percent(double share);               ///< 0.555 -> "55.5 %"
-[[nodiscard]] std::string format_count(WholeNumber count);            ///< "75,718"
+/// part / whole; 0 if `whole` is 0.
+[[nodiscard]] constexpr double share_of(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+[[nodiscard]] std::string format_count(WholeNumber count);                     ///< "75,718"
 [[nodiscard]] std::string format_plural(WholeNumber count, const char* noun);  ///< "2 ranks"
 /// "rank 3", "ranks 0, 3", "ranks 0, 1, 2, 3 and 4 more"; empty for none.
 [[nodiscard]] std::string format_ranks(const std::vector<int>& ranks, size_t most = 4);

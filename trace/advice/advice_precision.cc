@@ -91,7 +91,7 @@ double share_of_kernels(const Activity& activity, std::span<const SliceId> slice
         WorkKind::kTransposeKernel, WorkKind::kCollectiveKernel, WorkKind::kOtherKernel}) {
     whole_ns += sum_ns(activity, activity.of(kind));
   }
-  return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
+  return share_of(part_ns, whole_ns);
 }
 
 // The trace has the types of what the operators are given, and no product is of 32 bits.

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/format.h"
 #include "base/json_values.h"
 #include "base/natural_sort.h"
 #include "trace/analysis/tables.h"
@@ -172,10 +173,6 @@ Interval span_of(std::initializer_list<const Intervals*> lists) {
   return span;
 }
 
-double share(int64_t part_ns, int64_t whole_ns) {
-  return whole_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
-}
-
 GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps, bool amd) {
   const Intervals compute = slices.compute.take();
   const Intervals communication = slices.communication.take();
@@ -193,18 +190,18 @@ GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps
   use.memory_ns = total_ns(memory);
   if (use.communication_ns > 0) {
     use.communication_overlap =
-        share(total_ns(intersect(communication, compute)), use.communication_ns);
+        share_of(total_ns(intersect(communication, compute)), use.communication_ns);
   }
   const int64_t kernels_ns =
       total_within_ns(compute, steps) + total_within_ns(subtract(communication, compute), steps);
-  use.utilization = share(kernels_ns, steps.length_ns());
+  use.utilization = share_of(kernels_ns, steps.length_ns());
   use.sm_efficiency = mean_capped_blocks(table, std::move(slices.with_blocks), steps);
   if (slices.with_occupancy_ns > 0) {
     use.occupancy = slices.occupancy_ns / static_cast<double>(slices.with_occupancy_ns);
   }
   if (slices.kernel_ns > 0 && !amd) {
-    use.tensor_core_share = share(slices.tensor_core_ns, slices.kernel_ns);
-    use.tensor_core_eligible_share = share(slices.tensor_core_eligible_ns, slices.kernel_ns);
+    use.tensor_core_share = share_of(slices.tensor_core_ns, slices.kernel_ns);
+    use.tensor_core_eligible_share = share_of(slices.tensor_core_eligible_ns, slices.kernel_ns);
   }
   return use;
 }

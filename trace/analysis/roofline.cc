@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/format.h"
 #include "base/text_search.h"
 
 namespace redline::trace {
@@ -132,15 +133,12 @@ ModelUse model_use(const StringTable& names, const OperatorShapes& shapes,
     with_peak_ns += row_ns;
   }
   for (const Step& step : steps) steps_ns += step.window.length_ns();
-  const auto share = [&](int64_t part_ns) {
-    return static_cast<double>(part_ns) / static_cast<double>(all_ns);
-  };
   const auto step_count = static_cast<int64_t>(steps.size());
   if (flops) use.flops_per_step = *flops / step_count;
   if (again) use.recomputed_flops_per_step = *again / step_count;
   if (all_ns <= 0 || steps_ns <= 0) return use;
-  use.modelled_share = share(modelled_ns);
-  if (least_ns > 0 && share(with_peak_ns) >= kLeastModelledShare) {
+  use.modelled_share = share_of(modelled_ns, all_ns);
+  if (least_ns > 0 && share_of(with_peak_ns, all_ns) >= kLeastModelledShare) {
     use.mfu = least_ns / static_cast<double>(steps_ns);
     use.hfu = (least_ns + least_again_ns) / static_cast<double>(steps_ns);
   }

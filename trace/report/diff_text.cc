@@ -109,10 +109,7 @@ class TextDiff {
           .right(row.before_ns == 0 ? "-" : format_ns(row.before_ns), 11)
           .right(row.after_ns == 0 ? "-" : format_ns(row.after_ns), 11)
           .right(signed_ns(row.delta_ns()), 12, hue_of(row.verdict, row.delta_ns()))
-          .right(step_ns == 0 ? ""
-                              : format_percent(static_cast<double>(row.delta_ns()) /
-                                               static_cast<double>(step_ns)),
-                 15)
+          .right(step_ns == 0 ? "" : format_percent(share_of(row.delta_ns(), step_ns)), 15)
           .end_line();
     }
     canvas_.end_line();

@@ -78,10 +78,6 @@ std::string name_cell(std::string_view name, std::string_view shown) {
   return fmt::format("<td class=name title=\"{}\">{}</td>", escape(name), escape(shown));
 }
 
-double share(int64_t part, int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 std::string bar_cell(double share, std::string_view colour) {
   return fmt::format(
       "<td class=drawn style=\"width:16%\" aria-hidden=true><span class=bar "

@@ -25,8 +25,6 @@ namespace redline::trace::html {
 constexpr size_t kNameLetters = 70;
 /// A cell that shows `shown` for `name`; a click and a hint show the whole name.
 [[nodiscard]] std::string name_cell(std::string_view name, std::string_view shown);
-/// part / whole; 0 if `whole` is 0.
-[[nodiscard]] double share(int64_t part, int64_t whole);
 /// A bar whose length is `share` of the widest row's.
 [[nodiscard]] std::string bar_cell(double share, std::string_view colour);
 

@@ -359,8 +359,8 @@ std::vector<std::string> spread_lines(const Report& report) {
       fmt::format("own work: {} {} {}, median {}", format_ns(spread.least_ns), bars,
                   format_ns(spread.most_ns), format_ns(spread.median_ns))};
   const auto more = [&](int64_t own_ns) {
-    return format_percent(static_cast<double>(own_ns - spread.median_ns) /
-                          static_cast<double>(std::max<int64_t>(1, spread.median_ns))) +
+    return format_percent(
+               share_of(own_ns - spread.median_ns, std::max<int64_t>(1, spread.median_ns))) +
            " more than the median";
   };
   for (size_t i = 0; i < std::min(kMostNamed, spread.slow_groups.size()); ++i) {
@@ -442,9 +442,9 @@ std::string path_classes(const CriticalPath& path, size_t width) {
   std::string text;
   for (const size_t i : order) {
     if (100 * path.mean_ns[i] < step_ns) break;
-    const std::string part = fmt::format(
-        "{}{} {}", text.empty() ? "" : ", ", kBreakdownPartNames[i],
-        format_percent(static_cast<double>(path.mean_ns[i]) / static_cast<double>(step_ns)));
+    const std::string part =
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", kBreakdownPartNames[i],
+                    format_percent(share_of(path.mean_ns[i], step_ns)));
     if (columns(text) + columns(part) > width) break;
     text += part;
   }

@@ -13,8 +13,8 @@ std::string cells_of(const ModuleRows& modules, const ModuleRow& row, int64_t al
   for (uint32_t i = 1; i < row.depth; ++i) indent += "\u00a0\u00a0";
   const int64_t time_ns = modules.time_ns(row.total);
   std::string cells = html::name_cell(module_title(row), indent + module_title(row)) +
-                      html::bar_cell(html::share(time_ns, all_ns), "kernel") +
-                      html::share_cell(html::share(time_ns, all_ns)) + html::time_cell(time_ns);
+                      html::bar_cell(share_of(time_ns, all_ns), "kernel") +
+                      html::share_cell(share_of(time_ns, all_ns)) + html::time_cell(time_ns);
   for (const ModuleWork& work : row.total) cells += html::time_cell(modules.time_ns(work));
   cells += html::time_cell(modules.time_ns(row.self)) + html::count_cell(row.total[0].calls);
   if (modules.has_gpu) cells += html::time_cell(row.exposed_ns);

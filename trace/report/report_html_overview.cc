@@ -56,7 +56,7 @@ std::string steps_html(const Report& report) {
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     const int64_t part_ns = step.part_ns[i];
     if (part_ns == 0) continue;
-    const double width = html::share(part_ns, step.mean_ns);
+    const double width = share_of(part_ns, step.mean_ns);
     stack +=
         fmt::format("<div title=\"{0} {1}\" style=\"width:{2:.3f}%;background:var(--{0})\"></div>",
                     kBreakdownPartNames[i], format_percent(width), 100 * width);
@@ -94,11 +94,11 @@ std::string phases_html(const Report& report) {
   std::string rows;
   for (size_t i = 0; i < kPhaseCount; ++i) {
     const PhaseTime& phase = (*phases)[i];
-    rows += fmt::format(
-        "<tr><td>{}</td>{}{}{}</tr>", phase_title(*phases, i),
-        html::bar_cell(html::share(on_gpu ? phase.device_ns : phase.host_ns, longest_ns),
-                       on_gpu ? "kernel" : "cpu"),
-        html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));
+    rows +=
+        fmt::format("<tr><td>{}</td>{}{}{}</tr>", phase_title(*phases, i),
+                    html::bar_cell(share_of(on_gpu ? phase.device_ns : phase.host_ns, longest_ns),
+                                   on_gpu ? "kernel" : "cpu"),
+                    html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));
   }
   const char* title = report.traces.front().has_marked_steps() ? "Parts of a step" : "Parts";
   return fmt::format("<section class=card><h2>{}</h2>", title) +

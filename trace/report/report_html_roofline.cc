@@ -80,7 +80,7 @@ std::string row_of(const RooflineRow& row, int64_t most_lost_ns) {
   const RooflinePoint& point = row.point;
   const auto lost_ns = point.lost_ns.value_or(0);
   return html::name_cell(roofline_name(row), roofline_name(row)) +
-         html::bar_cell(html::share(lost_ns, most_lost_ns), "kernel") +
+         html::bar_cell(share_of(lost_ns, most_lost_ns), "kernel") +
          (point.lost_ns ? html::time_cell(lost_ns) : html::number_cell(-1, "–")) +
          percent_cell(point.percent_of_peak) +
          html::text_cell(point.bound ? bound_name(*point.bound) : "") +

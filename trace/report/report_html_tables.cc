@@ -26,12 +26,11 @@ std::string kernels_html(const Report& report) {
   std::vector<std::string> rows;
   for (const KernelRow& row : kernels) {
     rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
-                   html::bar_cell(html::share(row.total_ns, kernels.front().total_ns),
+                   html::bar_cell(share_of(row.total_ns, kernels.front().total_ns),
                                   row.type == "communication" ? "communication" : "kernel") +
-                   html::share_cell(html::share(row.total_ns, all_ns)) +
-                   html::count_cell(row.count) + html::time_cell(row.total_ns) +
-                   html::time_cell(row.mean_ns()) + html::time_cell(row.min_ns) +
-                   html::time_cell(row.max_ns) +
+                   html::share_cell(share_of(row.total_ns, all_ns)) + html::count_cell(row.count) +
+                   html::time_cell(row.total_ns) + html::time_cell(row.mean_ns()) +
+                   html::time_cell(row.min_ns) + html::time_cell(row.max_ns) +
                    html::text_cell(row.uses_tensor_cores.value_or(false) ? "yes" : ""));
   }
   return html::table("Kernels", format_count(rows.size()),
@@ -54,10 +53,10 @@ std::string operators_html(const Report& report) {
   std::vector<std::string> rows;
   for (const OperatorRow& row : operators) {
     rows.push_back(html::name_cell(row.name, row.name) +
-                   html::bar_cell(html::share(row.self_ns, operators.front().self_ns), "operator") +
-                   html::share_cell(html::share(row.self_ns, all_ns)) +
-                   html::count_cell(row.count) + html::time_cell(row.self_ns) +
-                   html::time_cell(row.total_ns) + html::time_cell(row.device_self_ns));
+                   html::bar_cell(share_of(row.self_ns, operators.front().self_ns), "operator") +
+                   html::share_cell(share_of(row.self_ns, all_ns)) + html::count_cell(row.count) +
+                   html::time_cell(row.self_ns) + html::time_cell(row.total_ns) +
+                   html::time_cell(row.device_self_ns));
   }
   return html::table("Operators", format_count(rows.size()),
                      {{"operator", false},
@@ -77,7 +76,7 @@ std::string collectives_html(const Report& report) {
     const auto message =
         row.bytes && row.count > 0 ? std::optional(*row.bytes / row.count) : std::nullopt;
     const auto exposed_share =
-        row.total_ns ? std::optional(html::share(*row.exposed_ns, *row.total_ns)) : std::nullopt;
+        row.total_ns ? std::optional(share_of(*row.exposed_ns, *row.total_ns)) : std::nullopt;
     rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
                    html::text_cell(row.group) + html::count_cell(row.count) +
                    html::bytes_cell(message) + html::time_cell(row.total_ns) +
@@ -133,8 +132,8 @@ std::string ranks_html(const Report& report) {
         fmt::format("<td class=drawn style=\"width:30%\" aria-hidden=true><span class=bar "
                     "style=\"width:{:.2f}%\"></span><span class=bar "
                     "style=\"width:{:.2f}%;background:var(--communication)\"></span></td>",
-                    95 * html::share(time.own_work_ns.value_or(0), longest_ns),
-                    95 * html::share(time.exposed_communication_ns.value_or(0), longest_ns)) +
+                    95 * share_of(time.own_work_ns.value_or(0), longest_ns),
+                    95 * share_of(time.exposed_communication_ns.value_or(0), longest_ns)) +
         html::time_cell(time.step_ns) + html::time_cell(time.own_work_ns) +
         html::time_cell(time.exposed_communication_ns) +
         (ranks.waits && i < ranks.times.size() ? html::time_cell(ranks.waits->awaited_ns(i))

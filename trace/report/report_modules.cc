@@ -19,10 +19,7 @@ std::vector<std::string> module_notes(const ModuleRows& modules) {
   const ModuleRow& process = modules.rows.front();
   const char* kind = modules.has_gpu ? "GPU time" : "host time";
   const int64_t all_ns = modules.time_ns(process.total);
-  const auto share = [&](int64_t part_ns) {
-    return format_percent(all_ns == 0 ? 0
-                                      : static_cast<double>(part_ns) / static_cast<double>(all_ns));
-  };
+  const auto share = [&](int64_t part_ns) { return format_percent(share_of(part_ns, all_ns)); };
   const int64_t again_ns =
       modules.time_ns(process.total[static_cast<size_t>(ModulePass::kRecomputation)]);
   if (again_ns > 0) {

@@ -20,8 +20,7 @@ constexpr std::array kSections = {
 }  // namespace
 
 std::string share_text(int64_t part_ns, int64_t whole_ns) {
-  if (whole_ns == 0) return "";
-  return format_percent(static_cast<double>(part_ns) / static_cast<double>(whole_ns));
+  return whole_ns == 0 ? "" : format_percent(share_of(part_ns, whole_ns));
 }
 
 std::string time_text(std::optional<int64_t> ns) { return ns ? format_ns(*ns) : "-"; }

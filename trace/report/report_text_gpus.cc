@@ -26,7 +26,7 @@ double share_of_gpu(const RankSummary& summary, const MemoryPeak& peak) {
   const int64_t bytes = peak.reserved_bytes > 0 ? peak.reserved_bytes : peak.allocated_bytes;
   for (const DeviceProperties& device : summary.devices) {
     if (!peak.is_gpu || device.device != peak.device || device.memory_bytes <= 0) continue;
-    return static_cast<double>(bytes) / static_cast<double>(device.memory_bytes);
+    return share_of(bytes, device.memory_bytes);
   }
   return 0;
 }

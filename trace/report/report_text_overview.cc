@@ -235,8 +235,7 @@ void write_steps(TextPage& page) {
         .right(format_ns(part_ns), 9)
         .right(share_text(part_ns, step.mean_ns), 8)
         .left("  ")
-        .bar(static_cast<double>(part_ns) / static_cast<double>(std::max<int64_t>(1, step.mean_ns)),
-             kBarWidth, hue_of(static_cast<BreakdownPart>(i)))
+        .bar(share_of(part_ns, step.mean_ns), kBarWidth, hue_of(static_cast<BreakdownPart>(i)))
         .end_line();
   }
   for (const std::string& line : rate_lines(report)) {

@@ -39,13 +39,12 @@ std::vector<std::string> places_of(const ModuleRows& modules) {
 
 std::string words_of(const ModuleRows& modules, const ModuleRow& row) {
   const int64_t time_ns = modules.time_ns(row.total);
-  const int64_t all_ns = std::max<int64_t>(1, modules.time_ns(modules.rows.front().total));
-  std::string words =
-      fmt::format("{} {}, {} of all\nforward {}, backward {}",
-                  modules.has_gpu ? "GPU time" : "host time", format_duration(time_ns),
-                  format_percent(static_cast<double>(time_ns) / static_cast<double>(all_ns)),
-                  format_duration(time_of(modules, row, ModulePass::kForward)),
-                  format_duration(time_of(modules, row, ModulePass::kBackward)));
+  const int64_t all_ns = modules.time_ns(modules.rows.front().total);
+  std::string words = fmt::format(
+      "{} {}, {} of all\nforward {}, backward {}", modules.has_gpu ? "GPU time" : "host time",
+      format_duration(time_ns), format_percent(share_of(time_ns, all_ns)),
+      format_duration(time_of(modules, row, ModulePass::kForward)),
+      format_duration(time_of(modules, row, ModulePass::kBackward)));
   if (const int64_t again_ns = time_of(modules, row, ModulePass::kRecomputation); again_ns > 0) {
     words += ", computed again " + format_duration(again_ns);
   }
@@ -81,8 +80,7 @@ Table module_table(const trace::Report& report) {
        {"Kept memory", Unit::kBytes, "Allocated in its forward calls and not released there"}},
       {}};
   const std::vector<std::string> places = places_of(modules);
-  const int64_t all_ns =
-      modules.rows.empty() ? 1 : std::max<int64_t>(1, modules.time_ns(modules.rows.front().total));
+  const int64_t all_ns = modules.rows.empty() ? 0 : modules.time_ns(modules.rows.front().total);
   for (size_t i = 1; i < modules.rows.size(); ++i) {
     const ModuleRow& row = modules.rows[i];
     const int64_t time_ns = modules.time_ns(row.total);
@@ -90,8 +88,7 @@ Table module_table(const trace::Report& report) {
       return is_known ? std::move(value) : TableValue();
     };
     table.rows.push_back(
-        {{places[i], row.type, row.modules, time_ns,
-          static_cast<double>(time_ns) / static_cast<double>(all_ns),
+        {{places[i], row.type, row.modules, time_ns, share_of(time_ns, all_ns),
           time_of(modules, row, ModulePass::kForward), time_of(modules, row, ModulePass::kBackward),
           time_of(modules, row, ModulePass::kRecomputation), modules.time_ns(row.self),
           row.total[0].calls, if_any(modules.has_gpu, row.exposed_ns),

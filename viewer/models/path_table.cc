@@ -70,9 +70,10 @@ class Rows {
  private:
   [[nodiscard]] TableRow row_of(const std::string& name, BreakdownPart kind, int64_t ns,
                                 TableValue count) const {
-    const double share = step_ns_ > 0 ? static_cast<double>(ns) / static_cast<double>(step_ns_) : 0;
-    return {
-        {name, rank_, std::string(trace::part_name(kind)), std::move(count), ns, share}, {}, {}};
+    return {{name, rank_, std::string(trace::part_name(kind)), std::move(count), ns,
+             share_of(ns, step_ns_)},
+            {},
+            {}};
   }
   // Only the longest parts are kept, the longest first.
   template <typename Test>

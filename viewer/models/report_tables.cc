@@ -11,10 +11,6 @@ namespace {
 
 constexpr size_t kMostWaitColumns = 16;
 
-double share_of(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 SliceRef longest_step(const Session& session, const trace::Report& report, size_t trace) {
   const auto index = trace_at(session, report, trace);
   if (!index) return {};

@@ -16,12 +16,6 @@ namespace redline::viewer {
 namespace {
 
 constexpr double kLeastLabel = 30;
-
-QString share_text(int64_t part, int64_t whole) {
-  const double share = static_cast<double>(part) / static_cast<double>(std::max(whole, int64_t{1}));
-  return text(format_percent(share));
-}
-
 }  // namespace
 
 FlameView::FlameView(ViewState& state, const QString& title, QWidget* parent)
@@ -62,8 +56,9 @@ QString FlameView::item_text(int item) const {
   if (node.depth == 0) {
     return tr("%1\n%2 in %3").arg(name, total, text(format_plural(node.count, "thread")));
   }
-  const QString share = share_text(node.total_ns, flame_->node(zoomed()).total_ns);
-  QString words = tr("%1\ntotal %2, %3 of what is shown").arg(name, total, share);
+  const double share = share_of(node.total_ns, flame_->node(zoomed()).total_ns);
+  QString words =
+      tr("%1\ntotal %2, %3 of what is shown").arg(name, total, text(format_percent(share)));
   if (node.depth <= flame_->plain_depth) return words;
   words += tr("\nself %1").arg(text(format_duration(node.self_ns)));
   return words + "\n" + text(format_plural(node.count, "call"));

@@ -29,13 +29,24 @@ class CuredWork {
  public:
   explicit CuredWork(const Activity& activity) : activity_(activity), change_(activity.trace()) {}
 
-  void scale(SliceId work, double by) {
-    change_.factor[work.value] = static_cast<float>(by);
-    work_.push_back(work);
+  void scale(const DeviceWork& work, double by) {
+    change_.factor[work.slice.value] = static_cast<float>(by);
+    work_.push_back(work.slice);
+    work_ns_ += work.interval.length_ns();
+  }
+  /// Takes away all that was launched under marked slices.
+  void drop_under(const std::vector<bool>& is_marked) {
+    const Analysis& analysis = activity_.analysis();
+    for (const DeviceWork& each : analysis.device_work.rows) {
+      SliceId at = each.launch;
+      while (at && !is_marked[at.value]) at = analysis.host_tree.parent[at.value];
+      if (at) scale(each, 0);
+    }
   }
   /// But for one piece of work, which stays as it was.
   void keep(SliceId work) { change_.factor[work.value] = 1; }
   [[nodiscard]] const Calls& work() const { return work_; }
+  [[nodiscard]] int64_t work_ns() const { return work_ns_; }  ///< before the change
 
   /// nullopt if the steps would not be shorter by much.
   [[nodiscard]] std::optional<Finding> finding(const char* rule) const {
@@ -50,6 +61,7 @@ class CuredWork {
   const Activity& activity_;
   Change change_;
   Calls work_;
+  int64_t work_ns_ = 0;
 };
 
 constexpr auto kFusible =
@@ -63,18 +75,22 @@ double share_of_fusible(const Analysis& analysis) {
     all_ns += row.total_ns;
     if (contains_any(row.name, kFusible)) fusible_ns += row.total_ns;
   }
-  return all_ns == 0 ? 0 : static_cast<double>(fusible_ns) / static_cast<double>(all_ns);
+  return share_of(fusible_ns, all_ns);
 }
 
-// Calls `visit(work, row)` for the GPU work of operators whose operations are known.
-template <typename Visit>
-void for_each_modelled(const Activity& activity, Visit visit) {
+// Scales the GPU work of operators of each row of shapes whose factor is below 1; nullopt if none
+// is.
+std::optional<CuredWork> scaled_rows(const Activity& activity, const std::vector<double>& factor) {
+  const auto is_shorter = [](double each) { return each < 1; };
+  if (std::ranges::none_of(factor, is_shorter)) return std::nullopt;
   const Analysis& analysis = activity.analysis();
   const auto& row_of = analysis.shapes.row_of_work;
+  CuredWork cure(activity);
   for (size_t i = 0; i < row_of.size(); ++i) {
-    if (row_of[i] == OperatorShapes::kNoRow) continue;
-    visit(analysis.device_work.rows[i], row_of[i]);
+    if (row_of[i] == OperatorShapes::kNoRow || !is_shorter(factor[row_of[i]])) continue;
+    cure.scale(analysis.device_work.rows[i], factor[row_of[i]]);
   }
+  return cure;
 }
 
 // How long a row's calls would be at the roof, by what they were.
@@ -101,8 +117,7 @@ std::vector<int64_t> odd_sizes(const OperatorShape& row) {
     const TensorInput* tensor = inputs.tensor(i);
     if (!tensor || tensor->sizes.size() < 2) continue;
     for (const int64_t size : std::span(tensor->sizes).last(2)) {
-      const bool is_new = std::find(odd.begin(), odd.end(), size) == odd.end();
-      if (size > pack && size % pack != 0 && is_new) odd.push_back(size);
+      if (size > pack && size % pack != 0) odd.push_back(size);
     }
   }
   return odd;
@@ -111,7 +126,7 @@ std::vector<int64_t> odd_sizes(const OperatorShape& row) {
 bool is_matrix_product(std::string_view name) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"});
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return is_any(name, kNames);
 }
 
 bool on_tf32(const Activity& activity, const OperatorShape& row) {
@@ -151,7 +166,7 @@ std::optional<Finding> fusible_kernels(const Activity& activity) {
         end_row();
         continue;
       }
-      cure.scale(work.slice, 0);
+      cure.scale(work, 0);
       ++in_row;
       if (!longest_one || work.interval.length_ns() > longest_one->interval.length_ns()) {
         longest_one = &work;
@@ -210,13 +225,7 @@ std::optional<Finding> unfused_attention(const Activity& activity) {
   }
   if (found == 0) return std::nullopt;
   CuredWork cure(activity);
-  const auto& rows = analysis.device_work.rows;
-  for (const DeviceWork& each : rows) {
-    SliceId at = each.launch;
-    while (at && !is_scores[at.value]) at = analysis.host_tree.parent[at.value];
-    if (!at) continue;
-    cure.scale(each.slice, 0);
-  }
+  cure.drop_under(is_scores);
   auto finding = cure.finding("unfused_attention");
   if (!finding) return std::nullopt;
   finding->headline = "Attention that writes its scores to memory";
@@ -254,15 +263,8 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
       if (std::find(odd.begin(), odd.end(), size) == odd.end()) odd.push_back(size);
     }
   }
-  if (std::none_of(factor.begin(), factor.end(), [](double each) { return each < 1; })) {
-    return std::nullopt;
-  }
-  CuredWork cure(activity);
-  for_each_modelled(activity, [&](const DeviceWork& each, uint32_t row) {
-    if (factor[row] >= 1) return;
-    cure.scale(each.slice, factor[row]);
-  });
-  auto finding = cure.finding("misaligned_products");
+  const auto cure = scaled_rows(activity, factor);
+  auto finding = cure ? cure->finding("misaligned_products") : std::nullopt;
   if (!finding) return std::nullopt;
   finding->headline = "Products of sizes that Tensor Cores do not like";
   finding->detail =
@@ -270,7 +272,7 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
           ? "their kernels are for tensors that begin anywhere (align1): make slices contiguous"
           : fmt::format("{}: pad such sizes (vocabulary, hidden, sequence) to a multiple of {}",
                         joined_numbers(odd), piece);
-  finding->evidence.emplace_back("kernels", static_cast<double>(cure.work().size()));
+  finding->evidence.emplace_back("kernels", static_cast<double>(cure->work().size()));
   return finding;
 }
 
@@ -283,18 +285,11 @@ std::optional<Finding> recomputation(const Activity& activity) {
     if (call.is_recomputed) is_again[call.slice.value] = true;
   }
   CuredWork cure(activity);
-  int64_t again_ns = 0;
-  for (const DeviceWork& each : analysis.device_work.rows) {
-    SliceId at = each.launch;
-    while (at && !is_again[at.value]) at = analysis.host_tree.parent[at.value];
-    if (!at) continue;
-    cure.scale(each.slice, 0);
-    again_ns += each.interval.length_ns();
-  }
-  if (StepShare(activity, again_ns).share < kMuchRecomputed) return std::nullopt;
+  cure.drop_under(is_again);
+  const StepShare part(activity, cure.work_ns());
+  if (part.share < kMuchRecomputed) return std::nullopt;
   auto finding = cure.finding("recomputation");
   if (!finding) return std::nullopt;
-  const StepShare part(activity, again_ns);
   finding->headline = fmt::format("Computed again in backward: {}{}", format_ns(part.per_step_ns),
                                   activity.a_step());
   finding->detail = fmt::format(
@@ -323,20 +318,12 @@ std::optional<Finding> small_batch(const Activity& activity) {
     const double ridge = *analysis.peaks.of(*point.type) * 1e3 / *analysis.peaks.gb_per_s;
     factor[i] = std::max(*point.flops_per_byte / ridge, 1 - weights);
   }
-  if (std::none_of(factor.begin(), factor.end(), [](double each) { return each < 1; })) {
-    return std::nullopt;
-  }
-  CuredWork cure(activity);
-  int64_t bound_ns = 0;
-  for_each_modelled(activity, [&](const DeviceWork& each, uint32_t row) {
-    if (factor[row] >= 1) return;
-    cure.scale(each.slice, factor[row]);
-    bound_ns += each.interval.length_ns();
-  });
-  if (StepShare(activity, bound_ns).share < kMuchSmall) return std::nullopt;
-  auto finding = cure.finding("small_batch");
+  const auto cure = scaled_rows(activity, factor);
+  if (!cure) return std::nullopt;
+  const StepShare part(activity, cure->work_ns());
+  if (part.share < kMuchSmall) return std::nullopt;
+  auto finding = cure->finding("small_batch");
   if (!finding) return std::nullopt;
-  const StepShare part(activity, bound_ns);
   finding->headline = fmt::format("Products too small for the GPU: {}{}",
                                   format_ns(part.per_step_ns), activity.a_step());
   finding->detail = fmt::format(

@@ -59,9 +59,8 @@ std::string_view place_of(const Trace& trace, SliceId call) {
   const Track& track = track_of(trace, call);
   const auto& slices = trace.slices();
   std::string_view place;
-  for (uint32_t i = 0; i < track.lane_count; ++i) {
-    const Lane& lane = trace.lanes()[track.first_lane.value + i];
-    const auto begins = slices.begin_ns.subspan(lane.first.value, lane.count);
+  for (const Lane& lane : lanes_of(trace, track)) {
+    const auto begins = of_lane(slices.begin_ns, lane);
     const auto after = std::upper_bound(begins.begin(), begins.end(), at.begin_ns);
     if (after == begins.begin()) continue;
     const SliceId around{lane.first.value + static_cast<uint32_t>(after - begins.begin()) - 1};

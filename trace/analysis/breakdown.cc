@@ -66,7 +66,7 @@ Intervals without_operators(const Trace& trace, const NameKinds& names, const Ho
   };
   for (const Lane& lane : trace.lanes()) {
     Coverage covered(left);
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       if (!is_host_node(trace.slices().category[i]) || !is_operator({i})) continue;
       if (tree.parent[i] && is_operator(tree.parent[i])) continue;  // its parent covers it
       covered.add(interval_of(trace, {i}));

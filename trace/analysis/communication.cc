@@ -29,7 +29,7 @@ std::map<TrackId, Intervals> waits_by_track(const Trace& trace) {
   const StringId name = trace.find_string("_c10d_functional::wait_tensor");
   if (!name) return waits;
   for (const Lane& lane : trace.lanes()) {
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       if (trace.slices().name[i] == name) waits[lane.track].push_back(interval_of(trace, {i}));
     }
   }
@@ -55,7 +55,7 @@ Intervals computation(const Trace& trace, const HostTree& tree, int32_t device,
     if (on_device && trace.tracks()[lane.track.value].device != device) continue;
     const auto waiting = waits.find(lane.track);
     std::vector<Interval> beside_waits;
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       if (!counts({i})) continue;
       if (!on_device && tree.parent[i] && counts(tree.parent[i])) continue;
       if (waiting == waits.end()) {

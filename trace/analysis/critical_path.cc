@@ -33,10 +33,9 @@ class LivingThreads {
       const Track& track = trace.tracks()[thread];
       if (!is_thread(track)) continue;
       Life life{thread, {INT64_MAX, INT64_MIN}};
-      for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
-        const Lane& lane = trace.lanes()[track.first_lane.value + depth];
+      for (const Lane& lane : lanes_of(trace, track)) {
         if (lane.count == 0) continue;
-        const SliceId last{lane.first.value + lane.count - 1};
+        const SliceId last{lane.end() - 1};
         life.time.begin_ns = std::min(life.time.begin_ns, interval_of(trace, lane.first).begin_ns);
         life.time.end_ns = std::max(life.time.end_ns, interval_of(trace, last).end_ns);
       }
@@ -150,13 +149,13 @@ class PathWalker {
     for (const Lane& lane : trace_.lanes()) {
       const size_t thread = thread_of(lane);
       if (thread == kNone || lane.count == 0) continue;
-      for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+      for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
         if (slices.category[i] == Category::kUserAnnotation &&
             names_.is(slices.name[i], kStepName)) {
           return thread;
         }
       }
-      const int64_t end_ns = slices.end_ns[lane.first.value + lane.count - 1];
+      const int64_t end_ns = slices.end_ns[lane.end() - 1];
       if (end_ns > last_end_ns) last = thread, last_end_ns = end_ns;
     }
     return last;

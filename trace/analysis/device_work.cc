@@ -35,7 +35,7 @@ std::vector<SliceId> sorted_work(const Trace& trace, const std::vector<Lane>& la
   std::vector<SliceId> work;
   work.reserve(count);
   for (const Lane& lane : lanes) {
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       if (is_device_work(slices.category[i])) work.push_back(SliceId{i});
     }
   }
@@ -102,7 +102,7 @@ DeviceWorkTable find_device_work(const Trace& trace, const NameKinds& names) {
     for (const Lane& lane : lanes) {
       slices += lane.count;
       first_slice = std::min(first_slice, lane.first.value);
-      behind_slices = std::max(behind_slices, lane.first.value + lane.count);
+      behind_slices = std::max(behind_slices, lane.end());
     }
   }
   DeviceWorkTable table;

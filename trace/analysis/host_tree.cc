@@ -15,26 +15,21 @@ class Builder {
 
   HostTree build() {
     for (const Track& track : trace_.tracks()) {
-      for (uint32_t depth = 1; depth < track.lane_count; ++depth) {
-        place_lane(lane_of(track, depth), lane_of(track, depth - 1));
+      const auto lanes = lanes_of(trace_, track);
+      for (size_t depth = 1; depth < lanes.size(); ++depth) {
+        place_lane(lanes[depth], lanes[depth - 1]);
       }
-      for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
-        look_through_other_slices(lane_of(track, depth));
-      }
+      for (const Lane& lane : lanes) look_through_other_slices(lane);
     }
     return std::move(tree_);
   }
 
  private:
-  [[nodiscard]] const Lane& lane_of(const Track& track, uint32_t depth) const {
-    return trace_.lanes()[track.first_lane.value + depth];
-  }
-
   // Finds the innermost slice of any kind around each slice of the lane. Both lanes are sorted, so
   // one walk over the lane above finds them all.
   void place_lane(const Lane& lane, const Lane& above) {
     uint32_t begun = 0;  // how many slices above began by now
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       const int64_t begin_ns = slices_.begin_ns[i], end_ns = slices_.end_ns[i];
       while (begun < above.count && slices_.begin_ns[above.first.value + begun] <= begin_ns) {
         ++begun;
@@ -48,7 +43,7 @@ class Builder {
   // Replaces parents that are no nodes by their own parents. Lanes come from the top down, so a
   // slice's parent already has its node.
   void look_through_other_slices(const Lane& lane) {
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       SliceId& parent = tree_.parent[i];
       if (parent && !is_host_node(slices_.category[parent.value])) {
         parent = tree_.parent[parent.value];

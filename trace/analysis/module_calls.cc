@@ -48,9 +48,8 @@ ModuleCalls::ModuleCalls(const Trace& trace) : trace_(trace) {
 void ModuleCalls::add_track(const Track& track, const std::vector<uint8_t>& kinds) {
   const size_t first_call = calls_.size();
   const Slices& slices = trace_.slices();
-  for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
-    const Lane& lane = trace_.lanes()[track.first_lane.value + depth];
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+  for (const Lane& lane : lanes_of(trace_, track)) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       const uint8_t kind = slices.name[i] ? kinds[slices.name[i].value] : uint8_t{kNoCall};
       if (!is_call(slices.category[i], kind)) continue;
       ModuleCall call;

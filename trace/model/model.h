@@ -66,6 +66,8 @@ struct Lane {
   uint32_t depth = 0;
   SliceId first;
   uint32_t count = 0;
+
+  [[nodiscard]] uint32_t end() const { return first.value + count; }
 };
 
 /// All columns have one entry a slice, ordered by lane, then by begin.

@@ -1,6 +1,8 @@
-// The questions that everybody asks about one slice: its interval, its name, its track.
+// The questions that everybody asks about one slice, its interval, its name, its track, and about
+// the lanes of a track.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,19 @@ namespace redline::trace {
 [[nodiscard]] inline const Track& track_of(const Trace& trace, SliceId slice) {
   const Lane& lane = trace.lanes()[trace.slices().lane[slice.value].value];
   return trace.tracks()[lane.track.value];
+}
+
+/// The lanes of a track, by depth.
+[[nodiscard]] inline std::span<const Lane> lanes_of(const Trace& trace, const Track& track) {
+  if (track.lane_count == 0) return {};
+  return trace.lanes().subspan(track.first_lane.value, track.lane_count);
+}
+
+/// A lane's part of a column of slices.
+template <typename Value>
+[[nodiscard]] std::span<const Value> of_lane(std::span<const Value> column, const Lane& lane) {
+  if (lane.count == 0) return {};
+  return column.subspan(lane.first.value, lane.count);
 }
 
 [[nodiscard]] inline bool is_device_work(Category category) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trace/model/model.h"
+#include "trace/model/slice_view.h"
 
 namespace redline::trace {
 
@@ -20,9 +20,7 @@ struct ThreadMoment {
 class ThreadCursor {
  public:
   ThreadCursor(const Trace& trace, const Track& track) : trace_(&trace), track_(&track) {
-    for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
-      left_.push_back(trace.lanes()[track.first_lane.value + depth].count);
-    }
+    for (const Lane& lane : lanes_of(trace, track)) left_.push_back(lane.count);
   }
 
   [[nodiscard]] ThreadMoment before(int64_t time_ns) {

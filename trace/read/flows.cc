@@ -35,7 +35,7 @@ std::vector<SliceId> launched_slices(const PlacedTracks& placed) {
   std::vector<SliceId> found;
   for (const Lane& lane : placed.lanes) {
     if ((placed.categories[lane.track.value] & kLaunched) == 0) continue;
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       if (placed.slices.correlation[i] != 0 && is_launched(placed.slices.category[i])) {
         found.push_back(SliceId{i});
       }

@@ -92,9 +92,8 @@ std::vector<DrawnSlice> slices_within(const Trace& trace, const Track& track,
   const auto& begins = trace.slices().begin_ns;
   const auto& ends = trace.slices().end_ns;
   std::vector<DrawnSlice> slices;
-  for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
-    const Lane& lane = trace.lanes()[track.first_lane.value + depth];
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+  for (const Lane& lane : lanes_of(trace, track)) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       if (begins[i] >= timeline.window.end_ns) break;
       if (ends[i] <= timeline.window.begin_ns) continue;
       if (!timeline.draws_python && trace.slices().category[i] == Category::kPythonFunction) {

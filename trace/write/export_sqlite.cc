@@ -290,7 +290,7 @@ void Export::add_slices(const Trace& trace, const HostTree& tree) {
   const auto& slices = trace.slices();
   TextCursor text(trace);
   for (const Lane& lane : trace.lanes()) {
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       slices_.add(id_of(SliceId{i})).add(trace_id_).add(first_track_ + lane.track.value);
       slices_.add(int64_t{lane.depth}).add(id_or_null(tree.parent[i]));
       slices_.add(category_name(slices.category[i])).add(id_of(slices.name[i]));

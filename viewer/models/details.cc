@@ -7,6 +7,7 @@
 #include "base/json_values.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/category.h"
+#include "trace/model/slice_view.h"
 #include "trace/read/text_cursor.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/format.h"
@@ -149,9 +150,8 @@ class LinkFinder {
     if (track.kind == trace::TrackKind::kGpuStream) return;
     const int64_t begin = slices.begin_ns[ref_.slice.value];
     const int64_t end = slices.end_ns[ref_.slice.value];
-    for (uint32_t depth = own.depth + 1; depth < track.lane_count; ++depth) {
-      const trace::Lane& lane = trace_.lanes()[track.first_lane.value + depth];
-      const auto begins = slices.begin_ns.subspan(lane.count ? lane.first.value : 0, lane.count);
+    for (const trace::Lane& lane : trace::lanes_of(trace_, track).subspan(own.depth + 1)) {
+      const auto begins = trace::of_lane(slices.begin_ns, lane);
       const auto first = std::lower_bound(begins.begin(), begins.end(), begin);
       const auto last = std::lower_bound(first, begins.end(), end);
       add_out_of(lane.first.value + static_cast<uint32_t>(first - begins.begin()),

@@ -55,12 +55,11 @@ struct HostWork {
 HostWork work_of_host(const Trace& trace, const trace::Track& track, const Interval& gap) {
   const trace::Slices& slices = trace.slices();
   HostWork most;
-  for (uint32_t depth = 0; depth < track.lane_count; ++depth) {
-    const trace::Lane& lane = trace.lanes()[track.first_lane.value + depth];
-    const auto ends = slices.end_ns.subspan(lane.count ? lane.first.value : 0, lane.count);
+  for (const trace::Lane& lane : trace::lanes_of(trace, track)) {
+    const auto ends = trace::of_lane(slices.end_ns, lane);
     const auto first = std::upper_bound(ends.begin(), ends.end(), gap.begin_ns) - ends.begin();
     for (auto i = lane.first.value + static_cast<uint32_t>(first);
-         i < lane.first.value + lane.count && slices.begin_ns[i] < gap.end_ns; ++i) {
+         i < lane.end() && slices.begin_ns[i] < gap.end_ns; ++i) {
       if (trace::is_step_name(trace.string(slices.name[i]))) continue;
       const int64_t inside =
           std::min(slices.end_ns[i], gap.end_ns) - std::max(slices.begin_ns[i], gap.begin_ns);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/model/slice_view.h"
+
 namespace redline::viewer {
 
 std::vector<trace::SliceId> host_stack(const trace::Trace& trace, trace::SliceId slice) {
@@ -14,7 +16,7 @@ std::vector<trace::SliceId> host_stack(const trace::Trace& trace, trace::SliceId
   const trace::Track& track = trace.tracks()[own.track.value];
   for (uint32_t depth = own.depth; depth-- > 0;) {
     const trace::Lane& lane = trace.lanes()[track.first_lane.value + depth];
-    const auto begins = slices.begin_ns.subspan(lane.count ? lane.first.value : 0, lane.count);
+    const auto begins = trace::of_lane(slices.begin_ns, lane);
     const auto after = std::upper_bound(begins.begin(), begins.end(), begin);
     if (after == begins.begin()) continue;
     const auto before = lane.first.value + static_cast<uint32_t>(after - begins.begin()) - 1;

@@ -18,7 +18,7 @@ std::vector<trace::SliceId> calls_of(const SessionTrace& source, trace::StringId
   std::vector<trace::SliceId> calls;
   for (const trace::Lane& lane : source.trace->lanes()) {
     if (!is_of(source.trace->tracks()[lane.track.value], pid)) continue;
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       if (source.classes[i] == kRuntime) calls.push_back({i});
     }
   }

@@ -67,7 +67,7 @@ struct Search::Order {
   [[nodiscard]] uint32_t place_in(const Session& session, uint32_t trace,
                                   const trace::Lane& lane) const {
     uint32_t low = lane.first.value;
-    uint32_t high = low + lane.count;
+    uint32_t high = lane.end();
     while (low < high) {
       const uint32_t middle = low + (high - low) / 2;
       of(session, {trace, {middle}}) < * this ? low = middle + 1 : high = middle;
@@ -173,7 +173,7 @@ SliceRef Search::earliest(const Session& session, const std::optional<Order>& af
   for (uint32_t t = 0; t < traces_.size(); ++t) {
     const trace::Trace& trace = *session.traces()[t].trace;
     for (const trace::Lane& lane : trace.lanes()) {
-      const uint32_t end = lane.first.value + lane.count;
+      const uint32_t end = lane.end();
       uint32_t begin = after ? after->place_in(session, t, lane) : lane.first.value;
       if (after && begin < end && after->ref == SliceRef{t, {begin}}) ++begin;
       const auto hit = first_hit(trace.slices(), t, begin, end);
@@ -190,8 +190,7 @@ SliceRef Search::latest(const Session& session, const std::optional<Order>& befo
   for (uint32_t t = 0; t < traces_.size(); ++t) {
     const trace::Trace& trace = *session.traces()[t].trace;
     for (const trace::Lane& lane : trace.lanes()) {
-      const uint32_t end =
-          before ? before->place_in(session, t, lane) : lane.first.value + lane.count;
+      const uint32_t end = before ? before->place_in(session, t, lane) : lane.end();
       const auto hit = last_hit(trace.slices(), t, lane.first.value, end);
       if (!hit) continue;
       const Order order = Order::of(session, {t, {*hit}});

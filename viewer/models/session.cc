@@ -9,6 +9,7 @@
 #include <span>
 
 #include "trace/emit/name_kinds.h"
+#include "trace/model/slice_view.h"
 #include "trace/read/recordings.h"
 #include "trace/report/report.h"
 #include "viewer/models/format.h"
@@ -37,7 +38,7 @@ TimeRange work_range(const Trace& trace) {
   TimeRange range{INT64_MAX, INT64_MIN};
   for (const trace::Lane& lane : trace.lanes()) {
     if (lane.count == 0) continue;
-    const uint32_t last = lane.first.value + lane.count - 1;
+    const uint32_t last = lane.end() - 1;
     if (slices.category[lane.first.value] == trace::Category::kSpan) continue;
     range.begin_ns = std::min(range.begin_ns, slices.begin_ns[lane.first.value]);
     range.end_ns = std::max(range.end_ns, slices.end_ns[last]);
@@ -186,10 +187,8 @@ std::optional<TimeRange> SessionTrace::work() const {
 
 LaneColumns SessionTrace::lane_columns(const trace::Lane& lane) const {
   const trace::Slices& slices = trace->slices();
-  const size_t first = lane.count ? lane.first.value : 0;
-  return {std::span(slices.begin_ns).subspan(first, lane.count),
-          std::span(slices.end_ns).subspan(first, lane.count),
-          std::span(classes).subspan(first, lane.count)};
+  return {trace::of_lane(slices.begin_ns, lane), trace::of_lane(slices.end_ns, lane),
+          trace::of_lane(std::span(classes), lane)};
 }
 
 Session::Session(std::vector<std::shared_ptr<const Trace>> traces, size_t before_count)

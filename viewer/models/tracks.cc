@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "trace/emit/name_kinds.h"
+#include "trace/model/slice_view.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
@@ -49,9 +50,7 @@ std::set<trace::TrackId> threads_with_steps(const Trace& trace) {
 
 uint64_t slice_count(const Trace& trace, const Track& track) {
   uint64_t count = 0;
-  for (uint32_t i = 0; i < track.lane_count; ++i) {
-    count += trace.lanes()[track.first_lane.value + i].count;
-  }
+  for (const trace::Lane& lane : trace::lanes_of(trace, track)) count += lane.count;
   return count;
 }
 

@@ -80,7 +80,4 @@ using Traces = std::vector<std::shared_ptr<const Trace>>;
 [[nodiscard]] std::string diff_text(const Diff& diff, const TextStyle& style,
                                     const TextScope& scope = {8});
 
-/// A count for the basis: "12", "0.5", "<0.1". What is above 0 is never written as "0".
-[[nodiscard]] std::string mean_count_text(double count);
-
 }  // namespace redline::trace

@@ -29,13 +29,6 @@ std::string place(const DiffSide& side) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// "12", "0.5", "12→14"
-std::string calls_text(const DiffRow& row) {
-  const std::string before = mean_count_text(row.before_count);
-  const std::string after = mean_count_text(row.after_count);
-  return before == after ? before : before + "→" + after;
-}
-
 class TextDiff {
  public:
   TextDiff(const Diff& diff, const TextStyle& style, const TextScope& scope)
@@ -155,7 +148,7 @@ class TextDiff {
         .left(kernel ? short_kernel_name(row.name, kDiffNameColumns)
                      : short_operator_name(row.name, kDiffNameColumns),
               kDiffNameColumns)
-        .right(calls_text(row), 12)
+        .right(mean_counts_text(row.before_count, row.after_count), 12)
         .right(row.verdict == Verdict::kNew ? "new" : format_ns(row.before_ns), 10)
         .right(row.verdict == Verdict::kGone ? "gone" : format_ns(row.after_ns), 10)
         .right((unclear ? "~" : "") + signed_ns(row.delta_ns()), 11,
@@ -171,12 +164,6 @@ class TextDiff {
 };
 
 }  // namespace
-
-std::string mean_count_text(double count) {
-  if (count > 0 && count < 0.05) return "<0.1";
-  return std::abs(count - std::round(count)) < 0.05 ? format_count(std::llround(count))
-                                                    : fmt::format("{:.1f}", count);
-}
 
 std::string diff_text(const Diff& diff, const TextStyle& style, const TextScope& scope) {
   return TextDiff(diff, style, scope).write();

@@ -58,6 +58,17 @@ DiffWords words_of(const Diff& diff) {
           is_known ? "" : kUnknownSamples};
 }
 
+std::string mean_count_text(double count) {
+  if (count > 0 && count < 0.05) return "<0.1";
+  return std::abs(count - std::round(count)) < 0.05 ? format_count(std::llround(count))
+                                                    : fmt::format("{:.1f}", count);
+}
+
+std::string mean_counts_text(double before, double after) {
+  const std::string was = mean_count_text(before), is = mean_count_text(after);
+  return was == is ? was : was + "→" + is;
+}
+
 std::string signed_ns(int64_t ns) { return (ns > 0 ? "+" : "") + format_ns(ns); }
 
 std::string change_words(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }

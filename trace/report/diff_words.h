@@ -32,6 +32,10 @@ struct DiffWords {
 };
 [[nodiscard]] DiffWords words_of(const Diff& diff);
 
+/// A count for the basis: "12", "0.5", "<0.1". What is above 0 is never written as "0".
+[[nodiscard]] std::string mean_count_text(double count);
+/// "12→14", or "12" if both are written so.
+[[nodiscard]] std::string mean_counts_text(double before, double after);
 /// "+3.1 ms", "-12.0 us"
 [[nodiscard]] std::string signed_ns(int64_t ns);
 /// Of a ratio: 1.052 -> "+5.2 %"

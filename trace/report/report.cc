@@ -341,9 +341,16 @@ std::string of_rank(const Report& report, const RankSummary& summary) {
   return rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "";
 }
 
-std::string counted_steps(const Report& report) {
-  if (!report.traces.front().has_marked_steps()) return "no marked steps";
-  return format_plural(recorded_steps(report), "step");
+std::string counts_text(const Report& report) {
+  int64_t events = 0;
+  for (const RankSummary& summary : report.traces) {
+    events += static_cast<int64_t>(summary.facts.events);
+  }
+  return fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
+                     report.traces.front().has_marked_steps()
+                         ? format_plural(recorded_steps(report), "step")
+                         : "no marked steps",
+                     format_plural(events, "event"));
 }
 
 std::vector<std::string> spread_lines(const Report& report) {

@@ -20,12 +20,7 @@ constexpr const char* kPolicy =
 
 std::string subtitle_of(const Report& report) {
   const RankSummary& first = report.traces.front();
-  int64_t events = 0;
-  for (const RankSummary& summary : report.traces) {
-    events += static_cast<int64_t>(summary.facts.events);
-  }
-  std::string text = fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
-                                 counted_steps(report), format_plural(events, "event"));
+  std::string text = counts_text(report);
   const RankSummary* with_gpus = first_with_gpus(report.traces);
   if (with_gpus != nullptr && !with_gpus->gpus.front().name.empty()) {
     text = with_gpus->gpus.front().name + " · " + text;

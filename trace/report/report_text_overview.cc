@@ -201,14 +201,11 @@ void write_hang(TextPage& page) {
 
 void write_header(TextPage& page) {
   const Report& report = page.report;
-  int64_t events = 0;
-  for (const RankSummary& summary : report.traces) {
-    events += static_cast<int64_t>(summary.facts.events);
-  }
-  const std::string what = title_of(report);
-  const std::string counts = fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
-                                         counted_steps(report), format_plural(events, "event"));
-  page.canvas.left(what, 80 - columns(counts) - 2, Hue::kBold).left("  ").left(counts).end_line();
+  const std::string counts = counts_text(report);
+  page.canvas.left(title_of(report), 80 - columns(counts) - 2, Hue::kBold)
+      .left("  ")
+      .left(counts)
+      .end_line();
   page.canvas.left(machine(report), 45).left(" ").right(loaded(report), 34).end_line();
   write_reasons(page);
   write_issues(page);

@@ -29,13 +29,6 @@ std::string without_begin(const std::string& utf8, size_t width) {
   return "…" + utf8.substr(begin);
 }
 
-// "12", "12→3"
-std::string pieces_text(const TreeDiffRow& row) {
-  const std::string before = mean_count_text(row.before.work.count);
-  const std::string after = mean_count_text(row.after.work.count);
-  return before == after ? before : before + "→" + after;
-}
-
 std::string names_text(const TreeSide& side, size_t width, const std::string& pieces) {
   const std::string count = " (" + pieces + ")";
   return elide(joined(side.names, ", "), width - columns(count)) + count;
@@ -97,7 +90,8 @@ class TreeDiffText {
     std::string text;
     if (is_one_sided || row.before.names == row.after.names) {
       const TreeSide& side = row.before.names.empty() ? row.after : row.before;
-      text = names_text(side, kNamesColumns, pieces_text(row));
+      text = names_text(side, kNamesColumns,
+                        mean_counts_text(row.before.work.count, row.after.work.count));
     } else {
       text = names_text(row.before, kNamesColumns / 2, mean_count_text(row.before.work.count)) +
              " → " +

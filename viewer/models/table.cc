@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "trace/report/diff.h"
+#include "trace/report/diff_words.h"
 #include "trace/report/kernel_name.h"
 #include "viewer/models/chart.h"
 #include "viewer/models/format.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "trace/report/diff.h"
+#include "trace/report/diff_words.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,9 @@ struct CriticalPath {
   std::vector<PathPart> longest;                     ///< single parts, longest first
 
   [[nodiscard]] int64_t of(BreakdownPart kind) const { return mean_ns[static_cast<size_t>(kind)]; }
+  [[nodiscard]] int64_t step_ns() const {
+    return std::accumulate(mean_ns.begin(), mean_ns.end(), int64_t{0});
+  }
 };
 
 /// nullopt without steps.

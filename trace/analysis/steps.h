@@ -59,6 +59,9 @@ constexpr std::array<std::string_view, kStepPartCount> kBreakdownPartNames = {
   return kBreakdownPartNames[static_cast<size_t>(part)];
 }
 
+[[nodiscard]] constexpr bool is_on_device(BreakdownPart part) {
+  return part <= BreakdownPart::kMemset;
+}
 [[nodiscard]] BreakdownPart part_of(const DeviceWork& work);
 
 /// Statistics of the lengths of the steps' windows. `deviation_ns` is the sample standard

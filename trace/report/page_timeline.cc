@@ -225,7 +225,7 @@ Interval window_on(const Report& report, size_t from, size_t to, Interval window
 PageTimeline page_timeline(const Report& report, const TraceOf& trace_of) {
   PageTimeline timeline;
   timeline.evidence.resize(report.findings.size());
-  timeline.index = report.findings.empty() ? 0 : report.findings.front().trace;
+  timeline.index = advised_trace(report);
   timeline.trace = trace_of(timeline.index);
   const RankSummary& summary = report.traces[timeline.index];
   // The file may have changed since it was summarized.

@@ -318,6 +318,10 @@ std::vector<GpuGauge> gpu_gauges(const Report& report) {
           {"Tensor Cores", mean_of([](const GpuUse& gpu) { return gpu.tensor_core_share; })}};
 }
 
+size_t advised_trace(const Report& report) {
+  return report.findings.empty() ? 0 : report.findings.front().trace;
+}
+
 std::string_view without_findings(const Report& report) {
   if (report.hang && !report.hang->has_failed) return "The hang above, which no advice cures.";
   const bool is_unseen =
@@ -442,7 +446,7 @@ std::optional<PhaseTimes> mean_phases(const Report& report) {
 }
 
 std::string path_classes(const CriticalPath& path, size_t width) {
-  const int64_t step_ns = std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0});
+  const int64_t step_ns = path.step_ns();
   std::vector<size_t> order(path.mean_ns.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return path.mean_ns[i]; });

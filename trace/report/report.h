@@ -109,14 +109,17 @@ struct GpuGauge {
 /// Empty without a GPU.
 [[nodiscard]] std::vector<GpuGauge> gpu_gauges(const Report& report);
 
+/// The index of the trace that the first finding is about; without findings, of the first trace.
+[[nodiscard]] size_t advised_trace(const Report& report);
+
 /// What a report without findings says in their place.
 [[nodiscard]] std::string_view without_findings(const Report& report);
 
 /// " of rank 3" if there are several traces, else empty.
 [[nodiscard]] std::string of_rank(const Report& report, const RankSummary& summary);
 
-/// "6 steps", or "no marked steps".
-[[nodiscard]] std::string counted_steps(const Report& report);
+/// "2 ranks · 6 steps · 1,234 events"; "no marked steps" where there are none.
+[[nodiscard]] std::string counts_text(const Report& report);
 /// Of the rank that has most, in all its recordings.
 [[nodiscard]] int64_t recorded_steps(const Report& report);
 

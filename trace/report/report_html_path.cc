@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "base/format.h"
 #include "trace/report/html.h"
@@ -13,16 +12,15 @@ std::string path_html(const RankSummary& summary, const std::string& rank) {
   if (!summary.critical_path || summary.critical_path->steps == 0) return {};
   const CriticalPath& path = *summary.critical_path;
   const bool marked = summary.has_marked_steps();
-  const auto step_ns = static_cast<double>(
-      std::max<int64_t>(1, std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0})));
+  const int64_t step_ns = path.step_ns();
   std::vector<std::string> rows;
   for (const PathName& part : path.names) {
     const std::string_view name =
         part.name ? summary.string(part.name) : std::string_view("outside operators");
     const std::string_view what = part_name(part.kind);
-    const bool on_device = part.kind <= BreakdownPart::kMemset;
+    const bool on_device = is_on_device(part.kind);
     const int64_t part_ns = part.total_ns / path.steps;
-    const double share = static_cast<double>(part_ns) / step_ns;
+    const double share = share_of(part_ns, step_ns);
     rows.push_back(html::name_cell(name, on_device ? short_kernel_name(name, html::kNameLetters)
                                                    : std::string(name)) +
                    html::text_cell(what) + html::bar_cell(share, what) + html::share_cell(share) +
@@ -78,8 +76,7 @@ std::string sequences_html(const RankSummary& summary, const std::string& rank) 
 }  // namespace
 
 std::string paths_html(const Report& report) {
-  const RankSummary& summary =
-      report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
+  const RankSummary& summary = report.traces[advised_trace(report)];
   const std::string rank = of_rank(report, summary);
   return path_html(summary, rank) + sequences_html(summary, rank);
 }

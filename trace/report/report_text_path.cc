@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <span>
 
 #include "base/format.h"
@@ -12,25 +11,18 @@
 namespace redline::trace {
 namespace {
 
-// The rank that the advice is about.
-const RankSummary& advised_rank(const Report& report) {
-  return report.traces[report.findings.empty() ? 0 : report.findings.front().trace];
-}
-
-bool is_device_part(BreakdownPart kind) { return kind <= BreakdownPart::kMemset; }
-
 std::vector<std::string> path_names(const RankSummary& summary, std::span<const PathName> parts,
                                     size_t width) {
   std::vector<std::string_view> of_kernels;
   for (const PathName& part : parts) {
-    const bool is_kernel = part.name && is_device_part(part.kind);
+    const bool is_kernel = part.name && is_on_device(part.kind);
     of_kernels.push_back(is_kernel ? summary.string(part.name) : std::string_view());
   }
   std::vector<std::string> names = short_kernel_names(of_kernels, width);
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i].name) {
       names[i] = parts[i].kind == BreakdownPart::kOther ? "outside operators" : "";
-    } else if (!is_device_part(parts[i].kind)) {
+    } else if (!is_on_device(parts[i].kind)) {
       names[i] = short_operator_name(summary.string(parts[i].name), width);
     }
   }
@@ -41,10 +33,10 @@ std::vector<std::string> path_names(const RankSummary& summary, std::span<const 
 
 void write_critical_path(TextPage& page) {
   constexpr size_t kPathColumns = 33;
-  const RankSummary& summary = advised_rank(page.report);
+  const RankSummary& summary = page.report.traces[advised_trace(page.report)];
   if (!summary.critical_path || summary.critical_path->steps == 0) return;
   const CriticalPath& path = *summary.critical_path;
-  const int64_t step_ns = std::accumulate(path.mean_ns.begin(), path.mean_ns.end(), int64_t{0});
+  const int64_t step_ns = path.step_ns();
   if (step_ns == 0 || path.names.empty()) return;
   page.write_title("CRITICAL PATH" + of_rank(page.report, summary), path.names.size(), 52);
   page.canvas.right("parts", 8, Hue::kDim)
@@ -71,7 +63,7 @@ void write_critical_path(TextPage& page) {
 // Only written if the user asks for everything; the advice has what matters in them.
 void write_sequences(TextPage& page) {
   constexpr size_t kSequenceColumns = 19;
-  const RankSummary& summary = advised_rank(page.report);
+  const RankSummary& summary = page.report.traces[advised_trace(page.report)];
   if (page.scope.top != TextScope::kAll || summary.sequences.empty()) return;
   page.write_title("SEQUENCES that repeat" + of_rank(page.report, summary),
                    summary.sequences.size(), 44);

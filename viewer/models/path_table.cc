@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
+#include "viewer/models/format.h"
 #include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
@@ -33,9 +33,7 @@ std::string rest_name(BreakdownPart kind) {
 class Rows {
  public:
   Rows(const trace::Analysis& analysis, const std::string& rank, std::optional<uint32_t> trace)
-      : trace_(*analysis.trace), path_(*analysis.critical_path), rank_(rank), index_(trace) {
-    step_ns_ = std::accumulate(path_.mean_ns.begin(), path_.mean_ns.end(), int64_t{0});
-  }
+      : trace_(*analysis.trace), path_(*analysis.critical_path), rank_(rank), index_(trace) {}
 
   void add_to(Table& table) const {
     const auto first = static_cast<std::ptrdiff_t>(table.rows.size());
@@ -88,7 +86,7 @@ class Rows {
   const CriticalPath& path_;
   std::string rank_;
   std::optional<uint32_t> index_;
-  int64_t step_ns_ = 0;
+  int64_t step_ns_ = path_.step_ns();
 };
 
 }  // namespace

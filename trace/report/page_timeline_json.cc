@@ -2,6 +2,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/json_values.h"
 #include "base/printable.h"
 #include "trace/model/slice_class.h"
 #include "trace/model/slice_view.h"
@@ -93,22 +94,17 @@ std::string timeline_json(const PageTimeline& timeline) {
   Names names(*timeline.trace);
   json object;
   object["length"] = timeline.window.length_ns();
-  object["lanes"] = json::array();
-  for (const DrawnLane& lane : timeline.lanes) {
-    object["lanes"].push_back(lane_json(lane, timeline.window, names));
-  }
-  object["ranks"] = json::array();
-  for (const RankLane& lane : timeline.ranks) {
-    object["ranks"].push_back(rank_json(lane, timeline.window));
-  }
+  object["lanes"] = list_json(timeline.lanes, [&](const DrawnLane& lane) {
+    return lane_json(lane, timeline.window, names);
+  });
+  object["ranks"] = list_json(
+      timeline.ranks, [&](const RankLane& lane) { return rank_json(lane, timeline.window); });
   object["names"] = names.list();
-  object["evidence"] = json::array();
-  for (const auto& event : timeline.evidence) {
-    object["evidence"].push_back(event
-                                     ? json{event->begin_ns - timeline.window.begin_ns,
-                                            event->end_ns - event->begin_ns, printable(event->name)}
-                                     : json());
-  }
+  object["evidence"] = list_json(timeline.evidence, [&](const auto& event) {
+    return event ? json{event->begin_ns - timeline.window.begin_ns, event->end_ns - event->begin_ns,
+                        printable(event->name)}
+                 : json();
+  });
   return for_script_element(object.dump(-1, ' ', true, json::error_handler_t::replace));
 }
 

@@ -179,13 +179,11 @@ json gaps_json(const IdleGaps& gaps) {
 json idle_json(const RankSummary& summary) {
   if (!summary.idle) return nullptr;
   json idle = gaps_json(*summary.idle);
-  json streams = json::array();
-  for (const StreamIdle& stream : summary.stream_idle) {
+  idle["streams"] = list_json(summary.stream_idle, [](const StreamIdle& stream) {
     json row = {{"device", stream.device}, {"stream", stream.stream}};
     row.update(gaps_json(stream.gaps));
-    streams.push_back(std::move(row));
-  }
-  idle["streams"] = std::move(streams);
+    return row;
+  });
   return idle;
 }
 
@@ -231,21 +229,19 @@ json event_json(const EvidenceEvent& event) {
 }
 
 json advice_json(const std::vector<Finding>& findings, size_t first_trace = 0) {
-  json list = json::array();
-  for (const Finding& finding : findings) {
+  return list_json(findings, [&](const Finding& finding) {
     json evidence = json::object();
     for (const auto& [name, value] : finding.evidence) evidence[name] = value;
     evidence["trace"] = first_trace + finding.trace;
     evidence["events"] = list_json(finding.events, event_json);
-    list.push_back({{"rule", finding.rule},
-                    {"severity", severity_name(finding.severity)},
-                    {"message", finding.headline + ": " + finding.detail},
-                    {"evidence", evidence},
-                    {"estimated_speedup", or_null(finding.estimated_speedup)},
-                    {"knob", text_or_null(finding.knob)},
-                    {"placeholder", text_or_null(finding.placeholder)}});
-  }
-  return list;
+    return json{{"rule", finding.rule},
+                {"severity", severity_name(finding.severity)},
+                {"message", finding.headline + ": " + finding.detail},
+                {"evidence", evidence},
+                {"estimated_speedup", or_null(finding.estimated_speedup)},
+                {"knob", text_or_null(finding.knob)},
+                {"placeholder", text_or_null(finding.placeholder)}};
+  });
 }
 
 json trace_json(const RankSummary& summary, size_t index, std::optional<double> link_gb_per_s) {

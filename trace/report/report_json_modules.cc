@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "base/json_values.h"
 #include "trace/report/report_modules.h"
 #include "trace/report/report_roofline.h"
@@ -41,12 +39,10 @@ json module_json(const RankSummary& summary, const ModuleNode& node, bool is_pro
 }  // namespace
 
 json modules_json(const RankSummary& summary) {
-  json list = json::array();
-  bool is_process = true;
-  for (const ModuleNode& node : summary.modules.nodes) {
-    list.push_back(module_json(summary, node, std::exchange(is_process, false)));
-  }
-  return list;
+  const auto& nodes = summary.modules.nodes;
+  return list_json(nodes, [&](const ModuleNode& node) {
+    return module_json(summary, node, &node == &nodes.front());
+  });
 }
 
 }  // namespace redline::trace

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/json_values.h"
 #include "trace/report/tree_diff.h"
 
 namespace redline::trace {
@@ -17,15 +18,14 @@ json tree_side_json(const TreeSide& side) {
 }  // namespace
 
 json tree_diff_json(const TreeDiff& diff) {
-  json rows = json::array();
-  for (const TreeDiffRow& row : diff.rows) {
-    rows.push_back({{"place", row.place},
-                    {"pass", kModulePassNames[static_cast<size_t>(row.pass)]},
-                    {"change", change_name(row.change)},
-                    {"before", tree_side_json(row.before)},
-                    {"after", tree_side_json(row.after)},
-                    {"delta_ns", std::llround(row.delta_ns())}});
-  }
+  const json rows = list_json(diff.rows, [](const TreeDiffRow& row) {
+    return json{{"place", row.place},
+                {"pass", kModulePassNames[static_cast<size_t>(row.pass)]},
+                {"change", change_name(row.change)},
+                {"before", tree_side_json(row.before)},
+                {"after", tree_side_json(row.after)},
+                {"delta_ns", std::llround(row.delta_ns())}};
+  });
   return {{"has_gpu", diff.has_gpu}, {"has_modules", diff.has_modules}, {"rows", rows}};
 }
 

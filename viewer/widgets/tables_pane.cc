@@ -62,6 +62,18 @@ void show_notes(QLabel& label, const std::vector<std::string>& notes) {
   label.setText(texts.join(QStringLiteral(" · ")));
 }
 
+/// A page with a table below other widgets, each with its stretch.
+QWidget* page_with(std::initializer_list<std::pair<QWidget*, int>> above, TableView* table) {
+  auto* page = new QWidget;
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  for (const auto& [widget, stretch] : above) column->addWidget(widget, stretch);
+  column->addWidget(table, 1);
+  page->setFocusProxy(table);
+  return page;
+}
+
 constexpr const char* kGaps = "Gaps";
 constexpr const char* kHang = "Hang";
 constexpr const char* kSteps = "Steps";
@@ -156,30 +168,15 @@ TableView* TablesPane::make_table(const QString& title) {
 }
 
 QWidget* TablesPane::make_compare_page() {
-  auto* page = new QWidget;
   compare_notes_ = make_notes();
   compare_ = make_table(tr("Compare"));
-  auto* column = new QVBoxLayout(page);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  column->addWidget(compare_notes_);
-  column->addWidget(compare_, 1);
-  page->setFocusProxy(compare_);
-  return page;
+  return page_with({{compare_notes_, 0}}, compare_);
 }
 
 QWidget* TablesPane::make_modules_page() {
-  auto* page = new QWidget;
   modules_notes_ = make_notes();
   icicle_ = new FlameView(state_, tr("Modules by time"));
-  auto* column = new QVBoxLayout(page);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  column->addWidget(modules_notes_);
-  column->addWidget(in_scroll_area(*icicle_), 1);
-  column->addWidget(modules_, 1);
-  page->setFocusProxy(modules_);
-  return page;
+  return page_with({{modules_notes_, 0}, {in_scroll_area(*icicle_), 1}}, modules_);
 }
 
 QLineEdit* TablesPane::make_filter() {
@@ -200,31 +197,17 @@ QLineEdit* TablesPane::make_filter() {
 }
 
 QWidget* TablesPane::make_steps_page() {
-  auto* page = new QWidget;
   step_bars_ = new StepBars(state_);
-  auto* column = new QVBoxLayout(page);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  column->addWidget(step_bars_);
-  column->addWidget(steps_, 1);
-  page->setFocusProxy(steps_);
-  return page;
+  return page_with({{step_bars_, 0}}, steps_);
 }
 
 QWidget* TablesPane::make_roofline_page() {
-  auto* page = new QWidget;
   roofline_view_ = new RooflineView(state_);
-  auto* column = new QVBoxLayout(page);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  column->addWidget(roofline_view_);
-  column->addWidget(roofline_, 1);
-  page->setFocusProxy(roofline_);
   connect(roofline_view_, &RooflineView::row_chosen, this, [this](const QString& name) {
     roofline_->select_row(
         [row = name.toStdString()](const TableRow& each) { return each.name == row; });
   });
-  return page;
+  return page_with({{roofline_view_, 0}}, roofline_);
 }
 
 void TablesPane::choose_step(TimeRef step) {
@@ -234,10 +217,13 @@ void TablesPane::choose_step(TimeRef step) {
   if (bar != bars.end()) state_.choose_step(ChosenStep{step, bar->name});
 }
 
-void TablesPane::show_scope() {
-  // The tab widget gives its corner room only when it is resized.
+void TablesPane::lay_out_corner() {
   QResizeEvent same(size(), size());
   resizeEvent(&same);
+}
+
+void TablesPane::show_scope() {
+  lay_out_corner();
   task_.cancel();
   const auto show = [this](const ReportTables& all) {
     for (size_t i = 0; i < tables_.size(); ++i) {
@@ -285,9 +271,7 @@ void TablesPane::show_ranks_note(const TableView* view) {
   ranks_note_->setText(
       tr("%1 of %2 ranks").arg(session.loaded_count()).arg(session.traces().size()));
   ranks_note_->setVisible(session.is_partial() && !is_of_all);
-  // The tab widget gives its corner room only when it is resized.
-  QResizeEvent same(size(), size());
-  resizeEvent(&same);
+  lay_out_corner();
 }
 
 void TablesPane::show_gaps(const QString& gpu) {

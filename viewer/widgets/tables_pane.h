@@ -49,6 +49,8 @@ class TablesPane : public QTabWidget {
   void show_filter();
   /// Says of how many ranks the table is, if not of all.
   void show_ranks_note(const TableView* view);
+  /// The tab widget gives its corner room only when it is resized.
+  void lay_out_corner();
   void show_gaps(const QString& gpu);
   void show_gap(TimeRef gap);
   QWidget* make_steps_page();

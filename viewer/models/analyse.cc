@@ -123,18 +123,10 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
   const auto report = std::make_shared<const trace::Report>(
       is_by_summaries ? report_on_ranks(session, known, cancel)
                       : report_between(session, split, session.traces().size(), cancel));
-  AnalysedSession analysed{report,
-                           std::make_shared<const DerivedTracks>(),
-                           std::make_shared<const CollectiveLinks>(),
-                           std::make_shared<const Colours>(),
-                           nullptr,
-                           nullptr,
-                           std::make_shared<const KernelOrigins>(),
-                           std::make_shared<const ReportTables>(),
-                           {},
-                           {},
-                           session.loaded_count(),
-                           std::move(known)};
+  AnalysedSession analysed;
+  analysed.report = report;
+  analysed.loaded_count = session.loaded_count();
+  analysed.pass = std::move(known);
   if (before.is_cancelled || report->is_cancelled) return analysed;
   DerivedTracks derived = derive_tracks(session, before);
   append(derived, derive_tracks(session, *report));

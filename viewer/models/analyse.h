@@ -33,13 +33,13 @@ struct RankPass {
 /// reading, so it is computed when the lanes are already shown.
 struct AnalysedSession {
   std::shared_ptr<const trace::Report> report;  ///< in a comparison: of the run after
-  std::shared_ptr<const DerivedTracks> derived;
-  std::shared_ptr<const CollectiveLinks> collectives;
-  std::shared_ptr<const Colours> colours;
+  std::shared_ptr<const DerivedTracks> derived = std::make_shared<const DerivedTracks>();
+  std::shared_ptr<const CollectiveLinks> collectives = std::make_shared<const CollectiveLinks>();
+  std::shared_ptr<const Colours> colours = std::make_shared<const Colours>();
   std::shared_ptr<const trace::Diff> diff;      ///< only set in a comparison
   std::shared_ptr<const trace::TreeDiff> tree;  ///< the same
-  std::shared_ptr<const KernelOrigins> origins;
-  std::shared_ptr<const ReportTables> tables;
+  std::shared_ptr<const KernelOrigins> origins = std::make_shared<const KernelOrigins>();
+  std::shared_ptr<const ReportTables> tables = std::make_shared<const ReportTables>();
   std::vector<StepBar> step_bars;  ///< the table of steps as a chart
   RooflinePicture roofline;        ///< the table of the roofline as a picture
   size_t loaded_count = 0;         ///< so many of the session's traces were loaded

@@ -190,8 +190,6 @@ void MainWindow::put_session(const LoadedSession& loaded_session, const Files& f
   report_ = std::make_shared<const trace::Report>();
   AnalysedSession nothing;
   nothing.report = report_;
-  nothing.origins = std::make_shared<const KernelOrigins>();
-  nothing.tables = std::make_shared<const ReportTables>();
   tables_->show_report(nothing);
   timeline_->lanes().setFocus();
 }

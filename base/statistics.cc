@@ -1,7 +1,6 @@
 #include "base/statistics.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -11,8 +10,6 @@
 
 namespace redline {
 namespace {
-
-constexpr std::array<double, 3> kQuartiles = {0.25, 0.5, 0.75};
 
 // The value at the place `share` of the way from the first to the last value, interpolated between
 // its two neighbours.
@@ -98,21 +95,17 @@ Distribution describe(const std::vector<Value>& values) {
   if (all.count > 1) all.deviation = std::sqrt(squares / static_cast<double>(all.count - 1));
 
   SortedPlaces<Value> value_at(values, *min);
-  std::array<double, kQuartiles.size()> quartiles{};
-  for (size_t i = 0; i < kQuartiles.size(); ++i) {
-    quartiles[i] = quantile(all.count, kQuartiles[i], std::ref(value_at));
-  }
-  all.p25 = quartiles[0];
-  all.p50 = quartiles[1];
-  all.p75 = quartiles[2];
+  all.p25 = quantile(all.count, 0.25, std::ref(value_at));
+  all.p50 = quantile(all.count, 0.5, std::ref(value_at));
+  all.p75 = quantile(all.count, 0.75, std::ref(value_at));
   return all;
 }
 
 }  // namespace
 
-Distribution distribution_of(std::vector<int64_t> values) { return describe(values); }
+Distribution distribution_of(const std::vector<int64_t>& values) { return describe(values); }
 
-Distribution distribution_of(std::vector<double> values) { return describe(values); }
+Distribution distribution_of(const std::vector<double>& values) { return describe(values); }
 
 std::optional<Latency> latency_of(const std::vector<int64_t>& values_ns) {
   if (values_ns.empty()) return std::nullopt;
@@ -155,9 +148,9 @@ Distribution distribution_of_counts(const std::vector<int64_t>& counts) {
     while (index >= counts[value]) index -= counts[value++];
     return static_cast<double>(value);
   };
-  all.p25 = quantile(all.count, kQuartiles[0], value_at);
-  all.p50 = quantile(all.count, kQuartiles[1], value_at);
-  all.p75 = quantile(all.count, kQuartiles[2], value_at);
+  all.p25 = quantile(all.count, 0.25, value_at);
+  all.p50 = quantile(all.count, 0.5, value_at);
+  all.p75 = quantile(all.count, 0.75, value_at);
   return all;
 }
 

@@ -27,8 +27,8 @@ struct Distribution {
   double max = 0;
 };
 
-[[nodiscard]] Distribution distribution_of(std::vector<int64_t> values);
-[[nodiscard]] Distribution distribution_of(std::vector<double> values);
+[[nodiscard]] Distribution distribution_of(const std::vector<int64_t>& values);
+[[nodiscard]] Distribution distribution_of(const std::vector<double>& values);
 
 /// The same for small whole numbers: counts[v] says how often the value v occurs.
 [[nodiscard]] Distribution distribution_of_counts(const std::vector<int64_t>& counts);

@@ -176,7 +176,7 @@ StepTimes step_times(const std::vector<Step>& steps) {
     sum_ns += lengths_ns.back();
   }
   times.mean_ns = sum_ns / times.count;
-  const Distribution lengths = distribution_of(std::move(lengths_ns));
+  const Distribution lengths = distribution_of(lengths_ns);
   times.deviation_ns = std::llround(lengths.deviation);
   times.min_ns = std::llround(lengths.min);
   times.median_ns = std::llround(lengths.p50);

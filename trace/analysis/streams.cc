@@ -116,9 +116,9 @@ std::optional<LaunchStatistics> launch_statistics(const Trace& trace,
   }
   if (host_ns.empty()) return std::nullopt;
   statistics.count = static_cast<int64_t>(host_ns.size());
-  statistics.host_ns = distribution_of(std::move(host_ns));
-  statistics.device_ns = distribution_of(std::move(device_ns));
-  statistics.delay_ns = distribution_of(std::move(delay_ns));
+  statistics.host_ns = distribution_of(host_ns);
+  statistics.device_ns = distribution_of(device_ns);
+  statistics.delay_ns = distribution_of(delay_ns);
   return statistics;
 }
 

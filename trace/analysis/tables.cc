@@ -261,8 +261,8 @@ std::vector<CopyRow> copy_table(const Trace& trace, const DeviceWorkTable& devic
   std::vector<CopyRow> table;
   for (CopySums& row : rows.sorted_by([](const CopyRow& row) { return row.total_ns; })) {
     constexpr std::string_view kPrefix = "Memcpy ";
-    if (row.kind.compare(0, kPrefix.size(), kPrefix) == 0) row.kind.erase(0, kPrefix.size());
-    row.single_bandwidth = distribution_of(std::move(row.bandwidths));
+    if (row.kind.starts_with(kPrefix)) row.kind.erase(0, kPrefix.size());
+    row.single_bandwidth = distribution_of(row.bandwidths);
     table.push_back(std::move(row));
   }
   return table;

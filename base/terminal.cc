@@ -15,8 +15,6 @@
 namespace redline {
 namespace {
 
-bool continues(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
-
 const char* escape_of(Hue hue) {
   switch (hue) {
     case Hue::kBold:
@@ -58,7 +56,7 @@ std::string to_ascii(std::string_view text) {
       continue;
     }
     const size_t begin = at++;
-    while (at < text.size() && continues(text[at])) ++at;
+    while (at < text.size() && continues_letter(text[at])) ++at;
     out += ascii_of(text.substr(begin, at - begin));
   }
   return out;
@@ -116,7 +114,16 @@ TextStyle style_of(int descriptor) {
 
 size_t columns(std::string_view utf8) {
   return static_cast<size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return !continues(c); }));
+      std::count_if(utf8.begin(), utf8.end(), [](char c) { return !continues_letter(c); }));
+}
+
+std::string_view last_columns(std::string_view utf8, size_t width) {
+  size_t begin = utf8.size();
+  for (size_t left = width; left > 0 && begin > 0; --left) {
+    do --begin;
+    while (begin > 0 && continues_letter(utf8[begin]));
+  }
+  return utf8.substr(begin);
 }
 
 std::string elide(std::string_view utf8, size_t width, std::string_view mark) {
@@ -125,7 +132,7 @@ std::string elide(std::string_view utf8, size_t width, std::string_view mark) {
   const size_t keep = width - std::min(width, columns(mark));
   size_t taken = 0;
   const auto end = std::find_if(shown.begin(), shown.end(),
-                                [&](char c) { return !continues(c) && taken++ == keep; });
+                                [&](char c) { return !continues_letter(c) && taken++ == keep; });
   shown.erase(end, shown.end());
   return shown.append(mark);
 }

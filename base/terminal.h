@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,8 +42,15 @@ struct TextStyle {
 /// The style for text that is written to `descriptor`.
 [[nodiscard]] TextStyle style_of(int descriptor);
 
+/// Whether the byte of UTF-8 is not the first one of its letter.
+[[nodiscard]] constexpr bool continues_letter(char c) {
+  return (static_cast<uint8_t>(c) & 0xC0) == 0x80;
+}
+
 /// How many columns `utf8` takes on a screen: one for each code point and for each broken byte.
 [[nodiscard]] size_t columns(std::string_view utf8);
+/// What stands in the last `width` columns of `utf8`.
+[[nodiscard]] std::string_view last_columns(std::string_view utf8, size_t width);
 
 /// `utf8` cut to `width` columns, with `mark` at its end if something was cut. Control characters,
 /// which names may hold, become '?'.

@@ -176,8 +176,7 @@ size_t begin_of_difference(const std::set<std::string>& names) {
   // Names in order: the first and the last have the shortest beginning in common.
   const auto differ = std::ranges::mismatch(*names.begin(), *names.rbegin());
   auto begin = static_cast<size_t>(differ.in1 - names.begin()->begin());
-  const auto is_within_letter = [](char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; };
-  while (begin > 0 && is_within_letter((*names.rbegin())[begin])) --begin;
+  while (begin > 0 && continues_letter((*names.rbegin())[begin])) --begin;
   constexpr size_t kLongestWord = 12;
   const size_t before = string_view(*names.begin()).substr(0, begin).find_last_of("_<,");
   return before != string_view::npos && begin - before <= kLongestWord ? before + 1 : begin;
@@ -203,14 +202,7 @@ bool is_signature(string_view name) {
 std::string elide_middle(string_view utf8, size_t width) {
   if (columns(utf8) <= width || width < 4) return elide(utf8, width);
   const size_t tail = (width - 1) / 3, head = width - 1 - tail;
-  // Columns are code points. This finds where the last `tail` of them begin.
-  size_t at = utf8.size();
-  for (size_t left = tail; left > 0; --left) {
-    do {
-      --at;
-    } while (at > 0 && (static_cast<uint8_t>(utf8[at]) & 0xC0) == 0x80);
-  }
-  return elide(utf8, head + 1) + elide(utf8.substr(at), tail);
+  return elide(utf8, head + 1) + elide(last_columns(utf8, tail), tail);
 }
 
 std::string short_operator_name(string_view name, size_t width) {

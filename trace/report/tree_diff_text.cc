@@ -16,17 +16,12 @@ namespace {
 constexpr size_t kPlaceColumns = 40;
 constexpr size_t kNamesColumns = 70;
 
-std::string step_ns_text(double ns) { return ns > 0 ? format_ns(std::llround(ns)) : "-"; }
+std::string step_ns_text(double ns) { return ns > 0 ? format_ns(ns) : "-"; }
 
 // `utf8` without its begin where it is wider than `width`: the innermost modules tell most.
 std::string without_begin(const std::string& utf8, size_t width) {
   if (columns(utf8) <= width) return utf8;
-  size_t begin = 0;
-  while (columns(utf8.substr(begin)) >= width) {
-    do ++begin;
-    while (begin < utf8.size() && (static_cast<unsigned char>(utf8[begin]) & 0xC0) == 0x80);
-  }
-  return "…" + utf8.substr(begin);
+  return std::string("…").append(last_columns(utf8, width - 1));
 }
 
 std::string names_text(const TreeSide& side, size_t width, const std::string& pieces) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -31,6 +32,11 @@ class WholeNumber {
 };
 
 [[nodiscard]] std::string format_ns(int64_t ns);  ///< "177.6 ms", "12.0 us"
+/// Of a mean, which may fall between two nanoseconds.
+template <std::floating_point Real>
+[[nodiscard]] std::string format_ns(Real ns) {
+  return format_ns(int64_t{std::llround(ns)});
+}
 /// For times that a person waits: "8.2 s", "7 min 12 s", "3 h 5 min".
 [[nodiscard]] std::string format_wait(std::chrono::nanoseconds duration);
 [[nodiscard]] std::string format_bytes(WholeNumber bytes);            ///< "31.7 GiB"

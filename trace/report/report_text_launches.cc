@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/format.h"
 #include "trace/report/report.h"
 #include "trace/report/report_text_page.h"
@@ -42,9 +40,8 @@ void write_launches(TextPage& page) {
         .end_line();
     page.canvas
         .left(fmt::format("  mean: call {}, delay to begin {}, work {}",
-                          format_ns(std::llround(launches.host_ns.mean)),
-                          format_ns(std::llround(launches.delay_ns.mean)),
-                          format_ns(std::llround(launches.device_ns.mean))))
+                          format_ns(launches.host_ns.mean), format_ns(launches.delay_ns.mean),
+                          format_ns(launches.device_ns.mean)))
         .end_line()
         .left(fmt::format("  shorter than the call that launched it: {}",
                           share_text(launches.short_count, launches.count)))

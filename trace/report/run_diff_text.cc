@@ -59,8 +59,7 @@ class RunDiffPage {
 
   void write_speed() {
     const StepChange& step = diff_.runs.step();
-    const auto ns = [](double value) { return format_ns(std::llround(value)); };
-    write_diff_line(canvas_, "STEP", ns(step.before_ns), ns(step.after_ns),
+    write_diff_line(canvas_, "STEP", format_ns(step.before_ns), format_ns(step.after_ns),
                     step.is_clear() ? speed_words(1 / step.ratio.value) : "no clear difference",
                     hue(step.ratio));
     const std::string interval = range_words(step.ratio);
@@ -94,8 +93,8 @@ class RunDiffPage {
       const double share = part.delta_ns.value / whole;
       canvas_.left("  ")
           .left(log_part_name(part.part), 29)
-          .right(format_ns(std::llround(part.before_ns)), 11)
-          .right(format_ns(std::llround(part.after_ns)), 11)
+          .right(format_ns(part.before_ns), 11)
+          .right(format_ns(part.after_ns), 11)
           .right((is_clear ? "" : "~") + signed_ns(std::llround(part.delta_ns.value)), 12,
                  !is_clear                 ? Hue::kDim
                  : part.delta_ns.value < 0 ? Hue::kGreen

@@ -173,8 +173,8 @@ class RunPage {
       const RankRow& row = ranks[i];
       canvas_.left("  ")
           .left(fmt::format("rank {}  {}", row.rank, row.host), 24)
-          .right(format_ns(std::llround(row.step_ns)), 11)
-          .right(row.own_ns ? format_ns(std::llround(*row.own_ns)) : "-", 12)
+          .right(format_ns(row.step_ns), 11)
+          .right(row.own_ns ? format_ns(*row.own_ns) : "-", 12)
           .right(row.wait_share ? format_percent(*row.wait_share) : "-", 12)
           .right(row.memory_bytes ? format_bytes(*row.memory_bytes) : "-", 12)
           .end_line();

@@ -56,8 +56,6 @@ std::string percent(double share) {
   return share < 0.1 ? fmt::format("{:.1f} %", 100 * share) : fmt::format("{:.0f} %", 100 * share);
 }
 
-std::string ns_text(double ns) { return format_ns(std::llround(ns)); }
-
 /// "rank 3 (node1)", "ranks 3, 4, 5, 6 and 2 more".
 std::string ranks_text(const RunFinding& finding) {
   const std::string text = format_ranks(finding.ranks);
@@ -89,7 +87,7 @@ std::string stalls_text(const RunFinding& finding) {
   const std::string regular =
       finding.period > 0 ? fmt::format(", one each {} steps", format_count(finding.period)) : "";
   return fmt::format("{} took {} longer on average{}", format_plural(finding.count, "step"),
-                     ns_text(finding.typical_ns), regular);
+                     format_ns(finding.typical_ns), regular);
 }
 
 std::string sentences(const std::string& first, std::string_view second) {
@@ -131,7 +129,7 @@ std::string unsteady_detail(const RunFinding& finding) {
   return fmt::format(
       "A tenth of them takes less than {}, a tenth more than {}. Other work on the processors, "
       "more threads than cores, or batches of different work do so.",
-      ns_text(finding.low_ns), ns_text(finding.high_ns));
+      format_ns(finding.low_ns), format_ns(finding.high_ns));
 }
 
 std::string slow_steps_detail(const RunFinding& finding) {
@@ -184,7 +182,7 @@ std::string headline_of(const RunFinding& finding) {
                          format_bytes(std::llround(finding.bytes_per_hour)), on_ranks(finding));
     case RunCause::kWarmUp:
       return fmt::format("The first {} took {} longer than later ones",
-                         format_plural(finding.count, "step"), ns_text(finding.typical_ns));
+                         format_plural(finding.count, "step"), format_ns(finding.typical_ns));
     case RunCause::kOutOfMemory:
       return fmt::format("Out of memory {}{}{}", format_plural(finding.count, "time"),
                          on_ranks(finding), finding.has_ended ? "" : "; the program went on");
@@ -218,7 +216,7 @@ std::string detail_of(const RunFinding& finding) {
       return slower_detail(finding);
     case RunCause::kUnevenRank:
       return fmt::format("It takes {} a step longer, and the others wait for it.{}",
-                         ns_text(finding.typical_ns),
+                         format_ns(finding.typical_ns),
                          finding.by_others.value_or(false)
                              ? " Its threads waited for a core longer than those of the others."
                              : "");
@@ -258,7 +256,7 @@ std::string detail_of(const RunFinding& finding) {
 
 std::optional<RunCost> cost_of(const RunFinding& finding) {
   if (finding.lost_share <= 0) return std::nullopt;
-  if (finding.cause == RunCause::kWarmUp) return RunCost{ns_text(finding.typical_ns), "once"};
+  if (finding.cause == RunCause::kWarmUp) return RunCost{format_ns(finding.typical_ns), "once"};
   return RunCost{fmt::format("{:.1f} min", 60 * finding.lost_share), "of each hour"};
 }
 

@@ -10,8 +10,6 @@
 namespace redline::trace {
 namespace {
 
-std::string length_text(double ns) { return format_ns(std::llround(ns)); }
-
 // Where the knob may take all of the step away, there is no most.
 std::string gain_text(const Prediction& prediction) {
   const double least = prediction.speedup(prediction.high_ns);
@@ -30,13 +28,13 @@ std::string what_if_text(const std::string& path, std::span<const WhatIfKnob> kn
   canvas.left("WHAT IF " + joined(texts, ", "), 0, Hue::kBold).end_line();
   canvas.left("  " + path, 0, Hue::kDim).end_line().end_line();
   canvas.left("  now", 10)
-      .right(length_text(prediction.step_ns), 12)
+      .right(format_ns(prediction.step_ns), 12)
       .left(fmt::format("  a step, the mean of {}", format_plural(prediction.steps, "step")))
       .end_line();
   canvas.left("  then", 10)
-      .right(length_text(prediction.new_ns), 12)
-      .left(fmt::format("  with 90 % certainty between {} and {}", length_text(prediction.low_ns),
-                        length_text(prediction.high_ns)))
+      .right(format_ns(prediction.new_ns), 12)
+      .left(fmt::format("  with 90 % certainty between {} and {}", format_ns(prediction.low_ns),
+                        format_ns(prediction.high_ns)))
       .end_line();
   if (prediction.samples != 1) {
     canvas.left("", 22)

@@ -129,7 +129,7 @@ void put_troubles(TextCanvas& canvas, const GpuState& gpu) {
   if (line.empty()) return;
   const Hue hue =
       gpu.xids.empty() && gpu.now.ecc_uncorrected.value_or(0) == 0 ? Hue::kYellow : Hue::kRed;
-  canvas.left("", 4).left(elide(line, kTerminalColumns - 6), 0, hue).end_line();
+  canvas.left("", 4).left(line, kTerminalColumns - 6, hue).end_line();
 }
 
 void put_gpu(TextCanvas& canvas, const GpuState& gpu) {

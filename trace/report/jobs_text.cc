@@ -30,8 +30,7 @@ void write_ranks_line(TextCanvas& canvas, const RecentRun& run) {
     line += fmt::format(" · rank {} on {}: {:.0f} % more work of its own than the median",
                         rank.rank, rank.host, 100 * run.slowest_excess);
   }
-  canvas.left("  ").left(elide(line, kTerminalColumns - 2), 0,
-                         run.slowest ? Hue::kYellow : Hue::kDim);
+  canvas.left("  ").left(line, kTerminalColumns - 2, run.slowest ? Hue::kYellow : Hue::kDim);
   canvas.end_line();
 }
 
@@ -44,7 +43,7 @@ void write_silent_rank(TextCanvas& canvas, const RecentRun& run, int64_t now_ns)
   if (behind < std::max(kQuiet_ns, 3 * rank.step_ns)) return;
   const std::string line = fmt::format("rank {} on {} ended its last step {} ago, others later",
                                        rank.rank, rank.host, wait_text(now_ns - rank.last_step_ns));
-  canvas.left("  ").left(elide(line, kTerminalColumns - 2), 0, Hue::kRed).end_line();
+  canvas.left("  ").left(line, kTerminalColumns - 2, Hue::kRed).end_line();
 }
 
 void write_recent(TextCanvas& canvas, const RecentRun& run, int64_t now_ns) {

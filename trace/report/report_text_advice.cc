@@ -36,7 +36,7 @@ void write_findings(TextPage& page) {
         .end_line();
     constexpr size_t kWidth = kTerminalColumns - kIndent;
     for (const std::string& line : wrapped(finding.detail, kWidth)) {
-      canvas.left("", kIndent).left(elide(line, kWidth)).end_line();
+      canvas.left("", kIndent).left(line, kWidth).end_line();
     }
     if (finding.knob.empty()) continue;
     canvas.left("     -> " + trial_of(finding), 0, Hue::kGreen).end_line();

@@ -107,10 +107,10 @@ void write_issue(TextPage& page, const LoadIssue& issue, const std::string& file
   page.canvas
       .left(info.lost_data ? "! skipped" : "! repaired", kIndent,
             info.lost_data ? Hue::kYellow : Hue::kDim)
-      .left(elide(fmt::format("{} x {}, first at byte {}{}",
-                              format_count(static_cast<int64_t>(issue.count)), info.name,
-                              issue.first_offset, file),
-                  80 - kIndent))
+      .left(fmt::format("{} x {}, first at byte {}{}",
+                        format_count(static_cast<int64_t>(issue.count)), info.name,
+                        issue.first_offset, file),
+            80 - kIndent)
       .end_line();
   page.canvas.left("", kIndent).left(info.sentence, 0, Hue::kDim).end_line();
   if (page.scope.top != TextScope::kAll) return;
@@ -165,7 +165,7 @@ void write_reasons(TextPage& page) {
   const std::vector<std::string> lines = reason_lines(page.report);
   const size_t shown = page.scope.top == TextScope::kAll ? lines.size() : kFewIssues;
   for (size_t i = 0; i < std::min(shown, lines.size()); ++i) {
-    page.canvas.left("! written  ", 0, Hue::kYellow).left(elide(lines[i], 69)).end_line();
+    page.canvas.left("! written  ", 0, Hue::kYellow).left(lines[i], 69).end_line();
   }
   if (lines.size() > shown) {
     page.canvas
@@ -192,7 +192,7 @@ void write_hang(TextPage& page) {
   Hue hue = Hue::kBold;
   for (const auto& sentence : hang_lines(*page.report.hang, page.report.hang_seen_ns)) {
     for (const std::string& line : wrapped(sentence, 69)) {
-      page.canvas.left(title, 0, Hue::kRed).left(elide(line, 69), 0, hue).end_line();
+      page.canvas.left(title, 0, Hue::kRed).left(line, 69, hue).end_line();
       title = "           ";
     }
     hue = Hue::kNone;

@@ -59,7 +59,7 @@ void write_ranks(TextPage& page) {
         .end_line();
   }
   for (const std::string& line : spread_lines(page.report)) {
-    canvas.left("  ").left(elide(line, kTerminalColumns - 2)).end_line();
+    canvas.left("  ").left(line, kTerminalColumns - 2).end_line();
   }
   if (ranks.straggler) {
     canvas

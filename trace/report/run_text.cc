@@ -45,7 +45,7 @@ class RunPage {
 
  private:
   void line(const std::string& text, Hue hue = Hue::kNone) {
-    canvas_.left("  ").left(elide(text, kTerminalColumns - 2), 0, hue).end_line();
+    canvas_.left("  ").left(text, kTerminalColumns - 2, hue).end_line();
   }
 
   void write_head() {
@@ -102,13 +102,13 @@ class RunPage {
       for (const std::string& text : wrapped(headline_of(finding), width)) {
         canvas_.right(is_first ? std::to_string(i + 1) : "", 3, Hue::kRed)
             .left("  ")
-            .left(elide(text, width), width, Hue::kBold);
+            .left(text, width, Hue::kBold);
         if (is_first && !cost.empty()) canvas_.left("  ").left(cost);
         canvas_.end_line();
         is_first = false;
       }
       for (const std::string& text : wrapped(detail_of(finding), kTerminalColumns - kRunIndent)) {
-        canvas_.left("", kRunIndent).left(elide(text, kTerminalColumns - kRunIndent)).end_line();
+        canvas_.left("", kRunIndent).left(text, kTerminalColumns - kRunIndent).end_line();
       }
     }
   }

@@ -14,11 +14,9 @@ namespace {
 constexpr int kRangeHeight = 16;  // for the texts of the shortest and the longest duration
 constexpr int kSideWidth = 380;
 
-QString duration_text(double ns) {
-  return QString::fromStdString(format_duration(std::llround(ns)));
-}
+QString duration_text(double ns) { return text(format_duration(std::llround(ns))); }
 
-QString count_text(uint64_t count) { return QString::fromStdString(format_count(count)); }
+QString count_text(uint64_t count) { return text(format_count(count)); }
 
 }  // namespace
 
@@ -228,7 +226,7 @@ void SearchField::show_count() {
     count_->clear();
     return;
   }
-  const QString count = QString::fromStdString(format_count(search.count()));
+  const QString count = count_text(search.count());
   if (search.is_pending()) {
     count_->setText(tr("searching …"));
     return;
@@ -237,11 +235,11 @@ void SearchField::show_count() {
   const Session& session = state_.session();
   const QString nothing =
       session.is_partial() ? tr("none in %1 ranks").arg(session.loaded_count()) : tr("not found");
-  count_->setText(
-      search.count() == 0 ? nothing
-      : place > 0         ? tr("%1 of %2").arg(QString::fromStdString(format_count(place)), count)
-      : session.is_partial() ? tr("%1 in %2 ranks").arg(count).arg(session.loaded_count())
-                             : tr("%1 found").arg(count));
+  count_->setText(search.count() == 0 ? nothing
+                  : place > 0         ? tr("%1 of %2").arg(count_text(place), count)
+                  : session.is_partial()
+                      ? tr("%1 in %2 ranks").arg(count).arg(session.loaded_count())
+                      : tr("%1 found").arg(count));
 }
 
 }  // namespace redline::viewer

@@ -59,7 +59,7 @@ void LanesView::say_selection() {
     words +=
         ", " + state_.layout().group_of(*row).title + ", " + state_.layout().item_of(*row).title;
   }
-  setAccessibleDescription(QString::fromStdString(words));
+  setAccessibleDescription(text(words));
 }
 
 void LanesView::take_theme() {
@@ -177,19 +177,18 @@ QString LanesView::tip_at(QPoint at) const {
     const std::string name = printable(session.name_of(ref).substr(0, 400));
     const std::string duration = format_duration(session.range_of(ref).span_ns());
     return QStringLiteral("<p style='white-space:pre-wrap'>%1<br><b>%2</b></p>")
-        .arg(QString::fromStdString(name).toHtmlEscaped(), QString::fromStdString(duration));
+        .arg(text(name).toHtmlEscaped(), text(duration));
   }
   const Row* row = state_.row_at(at.y());
   if (!row || row->is_header()) return {};
   const TrackItem& item = state_.layout().item_of(*row);
   const int64_t time = session.traces()[row->trace].local(state_.axis()).time_at(at.x());
   if (item.kind == TrackItem::Kind::kDevice) {
-    return QString::fromStdString(state_.derived().devices[item.index].text_at(time));
+    return text(state_.derived().devices[item.index].text_at(time));
   }
   if (item.kind != TrackItem::Kind::kGraph) return {};
   const GraphTrack& track = state_.derived().graphs[item.index];
-  return QString::fromStdString(track.title + ": " + track.graph.text(track.graph.at(time)))
-      .toHtmlEscaped();
+  return text(track.title + ": " + track.graph.text(track.graph.at(time))).toHtmlEscaped();
 }
 
 void LanesView::show_tip(QHelpEvent* event) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/track_column.h"
 
 namespace redline::viewer {
@@ -15,13 +16,9 @@ constexpr int kBeforeWords = 15;
 constexpr int kBetween = 16;
 constexpr int kMostWords = 115;  // pixels; the tooltip has all of a name
 
-QString words_of(const LegendEntry& entry) {
-  return QString::fromStdString(printable(entry.words));
-}
+QString words_of(const LegendEntry& entry) { return text(printable(entry.words)); }
 
-QString short_words_of(const LegendEntry& entry) {
-  return QString::fromStdString(printable(label_of(entry.words)));
-}
+QString short_words_of(const LegendEntry& entry) { return text(printable(label_of(entry.words))); }
 
 }  // namespace
 
@@ -86,7 +83,7 @@ QRectF LegendEntries::item_rect(int item) const {
 }
 
 void LegendEntries::choose(int item) {
-  if (state_.name_colours()) state_.find(QString::fromStdString(entry(item).words));
+  if (state_.name_colours()) state_.find(text(entry(item).words));
 }
 
 Legend::Legend(ViewState& state, QWidget* parent) : QWidget(parent), theme_(state.theme()) {

@@ -20,8 +20,8 @@ constexpr int kTopMargin = 16;  // the steps' names
 constexpr int kBottomMargin = 2;
 
 QString step_label(const std::string& name) {
-  const QString text = QString::fromStdString(name);
-  return QStringLiteral("step ") + text.mid(text.indexOf(QLatin1Char('#')) + 1);
+  const QString words = text(name);
+  return QStringLiteral("step ") + words.mid(words.indexOf(QLatin1Char('#')) + 1);
 }
 
 }  // namespace
@@ -158,9 +158,9 @@ RulerView::RulerView(ViewState& state, QWidget* parent) : QWidget(parent), state
   connect(&state, &ViewState::axis_changed, this, qOverload<>(&QWidget::update));
   connect(&state, &ViewState::axis_changed, this, [this] {
     const TimeRange shown = state_.axis().range();
-    setAccessibleDescription(tr("%1 shown, from %2")
-                                 .arg(QString::fromStdString(format_duration(shown.span_ns())),
-                                      QString::fromStdString(format_time(shown.begin_ns))));
+    setAccessibleDescription(
+        tr("%1 shown, from %2")
+            .arg(text(format_duration(shown.span_ns())), text(format_time(shown.begin_ns))));
   });
   connect(&state, &ViewState::marks_changed, this, qOverload<>(&QWidget::update));
 }
@@ -175,7 +175,7 @@ void RulerView::paintEvent(QPaintEvent*) {
     const bool labelled = !tick.label.empty();
     painter.fillRect(x, labelled ? 4 : 15, 1, height() - (labelled ? 4 : 15), theme.separator);
     if (!labelled) continue;
-    const QString label = QString::fromStdString(tick.label);
+    const QString label = text(tick.label);
     if (x + 4 + painter.fontMetrics().horizontalAdvance(label) > width()) continue;
     painter.setPen(theme.muted);
     painter.drawText(x + 4, 15, label);
@@ -196,7 +196,7 @@ std::vector<RulerView::Flag> RulerView::flags() const {
     const double next =
         i + 1 < marks.size() ? state_.axis().x_of(marks[i + 1].time_ns) : width() + 1.0;
     const QString note =
-        metrics.elidedText(QString::fromStdString(marks[i].note), Qt::ElideRight,
+        metrics.elidedText(text(marks[i].note), Qt::ElideRight,
                            static_cast<int>(std::clamp(next - x - 12, 0.0, 260.0)));
     flags.push_back({&marks[i], QRectF(x, 2, metrics.horizontalAdvance(note) + 8, 14), note});
   }

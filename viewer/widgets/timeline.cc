@@ -75,7 +75,7 @@ QLineEdit* Timeline::make_filter() {
   // Going to a slice that the filter hides drops the filter. setText() with the same text would
   // move the cursor to its end and forget what can be undone.
   connect(&state_, &ViewState::layout_changed, this, [this] {
-    const QString filter = QString::fromStdString(state_.layout().filter());
+    const QString filter = text(state_.layout().filter());
     if (filter_->text() != filter) filter_->setText(filter);
   });
   return filter_;
@@ -144,9 +144,9 @@ void Timeline::update_summary() {
     parts << (are_ranks(session) ? tr("%1 ranks") : tr("%1 traces")).arg(session.traces().size());
   }
   if (!session.steps().empty()) {
-    parts << QString::fromStdString(format_plural(session.steps().size(), "step"));
+    parts << text(format_plural(session.steps().size(), "step"));
   }
-  parts << QString::fromStdString(format_duration(session.range().span_ns()));
+  parts << text(format_duration(session.range().span_ns()));
   summary_->setText(session.traces().empty() ? QString() : parts.join(QStringLiteral(" · ")));
 }
 

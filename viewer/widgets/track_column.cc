@@ -9,6 +9,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/popups.h"
 
 namespace redline::viewer {
@@ -20,9 +21,8 @@ constexpr int kRightMargin = 10;
 constexpr int kPinSize = 18;
 constexpr int kTwoLines = 38;  // pixels that a title with a note under it takes
 
-void draw_elided(QPainter& painter, const QRect& rect, const std::string& text, int alignment) {
-  const QString shown =
-      painter.fontMetrics().elidedText(QString::fromStdString(text), Qt::ElideRight, rect.width());
+void draw_elided(QPainter& painter, const QRect& rect, const std::string& words, int alignment) {
+  const QString shown = painter.fontMetrics().elidedText(text(words), Qt::ElideRight, rect.width());
   painter.drawText(rect, alignment | Qt::TextSingleLine, shown);
 }
 
@@ -145,7 +145,7 @@ void TrackColumn::paint_header(QPainter& painter, const Row& row, const QRect& r
   const TrackGroup& group = state_.layout().group_of(row);
   draw_triangle(painter, QPointF(14.5, rect.center().y() + 0.5), row.folded, theme.text);
   painter.setFont(ui_font(11));
-  const QString note = QString::fromStdString(header_note(group));
+  const QString note = text(header_note(group));
   const int note_width = note.isEmpty() ? 0 : painter.fontMetrics().horizontalAdvance(note) + 8;
   painter.setPen(theme.muted);
   painter.drawText(rect.adjusted(0, 0, -kRightMargin, 0), Qt::AlignRight | Qt::AlignVCenter, note);
@@ -172,7 +172,7 @@ void TrackColumn::paint_track(QPainter& painter, const Row& row, const QRect& re
   painter.setFont(ui_font(is_lane ? 11 : 12));
   painter.setPen(is_lane ? theme.muted : theme.text);
   draw_elided(painter, line, item.title, Qt::AlignVCenter);
-  const int used = painter.fontMetrics().horizontalAdvance(QString::fromStdString(item.title));
+  const int used = painter.fontMetrics().horizontalAdvance(text(item.title));
   paint_note(painter, row, two_lines ? line.translated(0, 16) : line, two_lines ? 0 : used + 10);
   if (has_pin) draw_pin(painter, pin_rect(row, rect), row.pinned ? theme.accent : theme.muted);
 }
@@ -239,20 +239,20 @@ int TrackColumn::item_count() const { return static_cast<int>(state_.layout().ro
 QString TrackColumn::item_text(int item) const {
   const Row& row = state_.layout().rows()[static_cast<size_t>(item)];
   const TrackGroup& group = state_.layout().group_of(row);
-  QString words = QString::fromStdString(group.title);
+  QString words = text(group.title);
   if (row.is_header()) {
     for (const std::string& part : {group.device >= 0 ? group.note : "", group.busy}) {
-      if (!part.empty()) words += ", " + QString::fromStdString(part);
+      if (!part.empty()) words += ", " + text(part);
     }
   } else {
     const TrackItem& track = state_.layout().item_of(row);
-    words += ", " + QString::fromStdString(track.title);
-    if (!track.note.empty()) words += ", " + QString::fromStdString(track.note);
+    words += ", " + text(track.title);
+    if (!track.note.empty()) words += ", " + text(track.note);
   }
   if (row.pinned) words += tr(", pinned");
   if (row.folded) words += tr(", folded");
   const bool is_shut = row.folded && row.is_header();
-  return is_shut ? words + ", " + QString::fromStdString(contents_of(group)) : words;
+  return is_shut ? words + ", " + text(contents_of(group)) : words;
 }
 
 QRectF TrackColumn::item_rect(int item) const {
@@ -331,15 +331,17 @@ bool TrackColumn::event(QEvent* event) {
   const auto row = row_under(help->pos().y());
   if (!row) return true;
   const TrackGroup& group = state_.layout().group_of(*row);
-  std::string text = group.title;
-  for (const std::string& part : {group.note, group.busy}) text += part.empty() ? "" : " · " + part;
+  std::string words = group.title;
+  for (const std::string& part : {group.note, group.busy}) {
+    words += part.empty() ? "" : " · " + part;
+  }
   if (row->is_header()) {
-    text += "\n" + contents_of(group);
+    words += "\n" + contents_of(group);
   } else {
     const TrackItem& item = state_.layout().item_of(*row);
-    text += "\n" + item.title + (item.note.empty() ? "" : " · " + item.note);
+    words += "\n" + item.title + (item.note.empty() ? "" : " · " + item.note);
   }
-  QToolTip::showText(help->globalPos(), QString::fromStdString(text).toHtmlEscaped(), this);
+  QToolTip::showText(help->globalPos(), text(words).toHtmlEscaped(), this);
   return true;
 }
 

@@ -17,9 +17,7 @@ constexpr int kTrialsHeight = 260;
 // Waits for the file to settle, because a commit writes several times.
 constexpr int kSettleMs = 200;
 
-QString printable_text(const std::string& value) {
-  return QString::fromStdString(printable(value));
-}
+QString printable_text(const std::string& value) { return text(printable(value)); }
 
 QLabel* selectable_label(const QFont& font, bool muted = false) {
   QLabel* label = make_label({}, font, muted);
@@ -174,7 +172,7 @@ void TuningPage::show_tuning(Tuning tuning) {
 
 // The database and the file beside it, to which SQLite writes new trials first.
 QStringList TuningPage::existing_files() const {
-  const QString path = QString::fromStdString(tuning_.path);
+  const QString path = text(tuning_.path);
   QStringList files{path, path + QStringLiteral("-wal")};
   files.removeIf([](const QString& file) { return !QFile::exists(file); });
   return files;
@@ -186,7 +184,7 @@ void TuningPage::watch_files() {
   if (const QStringList old = files_.files() + files_.directories(); !old.isEmpty()) {
     files_.removePaths(old);
   }
-  files_.addPaths(existing_files() << QFileInfo(QString::fromStdString(tuning_.path)).path());
+  files_.addPaths(existing_files() << QFileInfo(text(tuning_.path)).path());
 }
 
 void TuningPage::read_again() {

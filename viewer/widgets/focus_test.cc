@@ -2,7 +2,7 @@
 #include <QMenu>
 #include <set>
 
-#include "viewer/widgets/contrast.h"
+#include "viewer/widgets/testing_contrast.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {

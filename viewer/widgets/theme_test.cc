@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/widgets/contrast.h"
 #include "viewer/widgets/controls.h"
+#include "viewer/widgets/testing_contrast.h"
 
 namespace redline::viewer {
 namespace {

@@ -242,23 +242,23 @@ void Export::add_trace(const Trace& trace) {
   const auto number = [](std::optional<int> value) {
     return value ? std::optional<int64_t>(*value) : std::nullopt;
   };
-  traces_.add(trace_id_).add(std::string_view(trace.path()));
+  traces_.add(trace_id_).add(trace.path());
   traces_.add(number(metadata.rank)).add(number(metadata.world_size));
-  traces_.add(std::string_view(metadata.host)).add(trace.begin_ns()).add(trace.end_ns());
+  traces_.add(metadata.host).add(trace.begin_ns()).add(trace.end_ns());
   traces_.add(static_cast<int64_t>(trace.event_count())).row();
 }
 
 void Export::add_metadata(const Trace& trace) {
   const std::string& devices = trace.metadata().device_properties_json;
   if (!devices.empty()) {
-    metadata_.add(trace_id_).add("deviceProperties").add(std::string_view(devices)).row();
+    metadata_.add(trace_id_).add("deviceProperties").add(devices).row();
   }
   for_each_member(
       trace.metadata().top_level_json, [&](std::string_view key, std::string_view json) {
         const std::string name = decode_string(key);
         const bool is_text = !json.empty() && json.front() == '"';
         const std::string value = is_text ? decode_string(unquote(json)) : std::string(json);
-        metadata_.add(trace_id_).add(std::string_view(name)).add(std::string_view(value)).row();
+        metadata_.add(trace_id_).add(name).add(value).row();
         return true;
       });
 }
@@ -355,10 +355,9 @@ void Export::add_collectives(const Trace& trace, const CollectiveCalls& found) {
     return value >= 0 ? std::optional(value) : std::nullopt;
   };
   for (const CollectiveCall& call : found.calls) {
-    const std::string& group = found.groups[call.group].name;
     collectives_.add(id_of(call.slice)).add(trace_id_);
     collectives_.add(id_of(trace.slices().name[call.slice.value])).add(kind_name(call.kind));
-    collectives_.add(std::string_view(group));
+    collectives_.add(found.groups[call.group].name);
     collectives_.add(call.ranks > 0 ? std::optional(int64_t{call.ranks}) : std::nullopt);
     collectives_.add(call.seq).add(int64_t{call.seq_recorded}).add(positive(call.bytes));
     collectives_.add(positive(call.device)).add(trace.slices().begin_ns[call.slice.value]);
@@ -378,8 +377,8 @@ void Export::add_shapes(const Trace& trace, const OperatorShapes& shapes,
                         const DevicePeaks& peaks) {
   for (const OperatorShape& row : shapes.rows) {
     const RooflinePoint point = roofline_point(trace.strings(), row, peaks);
-    shapes_.add(trace_id_).add(id_of(row.name)).add(std::string_view(row.input_dims));
-    shapes_.add(std::string_view(row.input_types)).add(row.count).add(row.recomputed_count);
+    shapes_.add(trace_id_).add(id_of(row.name)).add(row.input_dims);
+    shapes_.add(row.input_types).add(row.count).add(row.recomputed_count);
     shapes_.add(row.work.flops).add(row.work.bytes).add(row.device_ns).add(row.host_ns);
     shapes_.add(point.tflops_per_s).add(point.gb_per_s).add(point.percent_of_peak);
     if (point.bound) {
@@ -399,8 +398,8 @@ void Export::add_modules(const Trace& trace, const DeviceWorkTable& device) {
     const std::string label = i == 0 ? "" : node.label(tree.nodes[node.parent]);
     modules_.add(first_module_ + static_cast<int64_t>(i)).add(trace_id_);
     modules_.add(i == 0 ? std::nullopt : std::optional(first_module_ + int64_t{node.parent}));
-    modules_.add(std::string_view(node.name)).add(std::string_view(label));
-    modules_.add(std::string_view(node.type));
+    modules_.add(node.name).add(label);
+    modules_.add(node.type);
     for (const ModuleWork& work : node.total) {
       modules_.add(work.calls).add(work.host_ns).add(work.device_ns);
     }

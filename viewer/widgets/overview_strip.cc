@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/models/format.h"
 #include "viewer/models/time_axis.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/popups.h"

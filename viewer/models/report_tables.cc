@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/format.h"
 #include "trace/analysis/run_tables.h"
 
 namespace redline::viewer {

@@ -19,7 +19,7 @@ from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
 from redline._optimizer_steps import parameters_of
-from redline._stand_in import known_to_torchscript, replace
+from redline._stand_in import replace
 
 CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
 
@@ -82,20 +82,20 @@ class AccumulationKnob:
         self.kept = None  # gradients as the last backward pass left them
 
     def install(self):
-        self._divide_the_loss()
+        replace(torch.autograd, "backward", self._backward)
         self._hold_back_steps()
         # Gradients of earlier batches must stay as they are until the step.
         for owner in (Optimizer, torch.nn.Module):
             self._not_within_a_step(owner, "zero_grad")
         for name in ("unscale_", "update"):
             self._not_within_a_step(GradScaler, name)
-        self._hold_back_scaled_steps()
+        replace(GradScaler, "step", self._scaled_step)
         for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
             for name in (name for name in CLIPPING if hasattr(owner, name)):
                 self._not_within_a_step(owner, name, instead=torch.tensor(0.0))
         for kind in vars(lr_scheduler).values():
-            if isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler):
-                self._schedule_once_a_step(kind)
+            if isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler) and "step" in vars(kind):
+                replace(kind, "step", self._schedule)
 
     def enter_model(self, module):
         self.model = weakref.ref(module)
@@ -110,32 +110,27 @@ class AccumulationKnob:
     def _within_a_step(self):
         return not self.given_up and 0 < self.done < self.batches
 
-    def _divide_the_loss(self):
-        original = torch.autograd.backward
-
-        @functools.wraps(original)
-        def backward(tensors, grad_tensors=None, *args, **kwargs):
-            if self.given_up or self.inside:
-                return original(tensors, grad_tensors, *args, **kwargs)
-            if self.done == 0:
-                self._call_late_schedulers()
-            elif not self._gradients_are_kept():
-                return original(tensors, grad_tensors, *args, **kwargs)
-            if not is_a_loss(tensors, grad_tensors):
-                self._give_up("the script gives backward() gradients")
-                return original(tensors, grad_tensors, *args, **kwargs)
-            self.done += 1
-            self.passes += 1
-            single = isinstance(tensors, torch.Tensor)
-            tensors = [tensor / self.batches for tensor in ([tensors] if single else tensors)]
-            self.inside = True
-            try:
-                return original(tensors, grad_tensors, *args, **kwargs)
-            finally:
-                self.inside = False
-                self.kept = Gradients(self._parameters(), values=not self.is_proven)
-
-        torch.autograd.backward = known_to_torchscript(backward, original)
+    def _backward(self, original, tensors, grad_tensors=None, *args, **kwargs):
+        """Divides the loss."""
+        if self.given_up or self.inside:
+            return original(tensors, grad_tensors, *args, **kwargs)
+        if self.done == 0:
+            self._call_late_schedulers()
+        elif not self._gradients_are_kept():
+            return original(tensors, grad_tensors, *args, **kwargs)
+        if not is_a_loss(tensors, grad_tensors):
+            self._give_up("the script gives backward() gradients")
+            return original(tensors, grad_tensors, *args, **kwargs)
+        self.done += 1
+        self.passes += 1
+        single = isinstance(tensors, torch.Tensor)
+        tensors = [tensor / self.batches for tensor in ([tensors] if single else tensors)]
+        self.inside = True
+        try:
+            return original(tensors, grad_tensors, *args, **kwargs)
+        finally:
+            self.inside = False
+            self.kept = Gradients(self._parameters(), values=not self.is_proven)
 
     def _parameters(self):
         if self.optimizer is not None and (optimizer := self.optimizer()) is not None:
@@ -168,16 +163,13 @@ class AccumulationKnob:
 
         Optimizer.profile_hook_step = staticmethod(add_hooks_and_hold_back)
 
-    def _hold_back_scaled_steps(self):
-        def step(original, scaler, optimizer, *args, **kwargs):
-            if not self._is_due(optimizer, (*args, *kwargs.values())):
-                return None
-            try:
-                return original(scaler, optimizer, *args, **kwargs)
-            finally:
-                self._begin_step()  # also if the scaler skips the optimizer's step
-
-        replace(GradScaler, "step", step)
+    def _scaled_step(self, original, scaler, optimizer, *args, **kwargs):
+        if not self._is_due(optimizer, (*args, *kwargs.values())):
+            return None
+        try:
+            return original(scaler, optimizer, *args, **kwargs)
+        finally:
+            self._begin_step()  # also if the scaler skips the optimizer's step
 
     def _is_due(self, optimizer, arguments):
         known = None if self.optimizer is None else self.optimizer()
@@ -213,37 +205,27 @@ class AccumulationKnob:
                 parameter.grad.mul_(self.batches)
 
     def _not_within_a_step(self, owner, name, instead=None):
-        original = getattr(owner, name)
-
-        @functools.wraps(original)
-        def wrapped(*args, **kwargs):
+        def unless_within(original, *args, **kwargs):
             return instead if self._within_a_step() else original(*args, **kwargs)
 
-        setattr(owner, name, wrapped)
+        replace(owner, name, unless_within)
 
-    def _schedule_once_a_step(self, kind):
-        original = vars(kind).get("step")
-        if original is None:
-            return
-
-        @functools.wraps(original)
-        def step(scheduler, *args, **kwargs):
-            is_made = hasattr(scheduler, "_last_lr")  # until it has that, its own __init__ calls
-            is_each_batch = self._note_call(scheduler) == 1
-            if not (is_made and self._within_a_step()):
-                for call in self.late.pop(id(scheduler), ()):
-                    is_each_batch or call()
-                return original(scheduler, *args, **kwargs)
-            calls = self.late.setdefault(id(scheduler), [])
-            if is_each_batch:
-                calls.clear()
-                if self.says_schedule:
-                    self.says_schedule = False
-                    self.owner.schedule_is_held_back()
-            calls.append(functools.partial(original, scheduler, *args, **kwargs))
-            return None
-
-        kind.step = step
+    def _schedule(self, original, scheduler, *args, **kwargs):
+        """The schedule goes on once a step."""
+        is_made = hasattr(scheduler, "_last_lr")  # until it has that, its own __init__ calls
+        is_each_batch = self._note_call(scheduler) == 1
+        if not (is_made and self._within_a_step()):
+            for call in self.late.pop(id(scheduler), ()):
+                is_each_batch or call()
+            return original(scheduler, *args, **kwargs)
+        calls = self.late.setdefault(id(scheduler), [])
+        if is_each_batch:
+            calls.clear()
+            if self.says_schedule:
+                self.says_schedule = False
+                self.owner.schedule_is_held_back()
+        calls.append(functools.partial(original, scheduler, *args, **kwargs))
+        return None
 
     def _note_call(self, scheduler):
         """Backward passes since its call before: one, if the script calls it after each batch."""

@@ -23,7 +23,7 @@ from redline._accumulation_knob import CLIPPING, is_a_loss
 from redline._data_parallel import watch_data_parallel
 from redline._optimizer_steps import parameters_of
 from redline._outermost import inside_a_model
-from redline._stand_in import known_to_torchscript, replace
+from redline._stand_in import replace
 
 TYPES = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -57,8 +57,9 @@ class AmpKnob:
 
     def install(self):
         self._override_autocast()
-        self._override_scaler()
-        self._wrap_backward()
+        replace(GradScaler, "__init__", self._make_scaler)
+        replace(GradScaler, "scale", self._scale)
+        replace(torch.autograd, "backward", self._backward)
         register_optimizer_step_pre_hook(self._before_step)
         if self.type is torch.float16:
             self.scaling = OwnScaling()
@@ -135,47 +136,30 @@ class AmpKnob:
         autocast.__enter__ = enter
         autocast.__exit__ = leave
 
-    def _override_scaler(self):
-        knob = self
-        original = GradScaler.__init__
+    def _make_scaler(self, original, scaler, *args, **kwargs):
+        wanted = self.type is torch.float16
+        if len(args) > ENABLED:
+            args = (*args[:ENABLED], wanted, *args[ENABLED + 1 :])
+        else:
+            kwargs["enabled"] = wanted
+        original(scaler, *args, **kwargs)
+        self.has_scaler = self.has_scaler or scaler.is_enabled()
+        if type(scaler).scale is not GradScaler.scale:  # ShardedGradScaler's
+            self.script_scales = self.has_scaler
 
-        @functools.wraps(original)
-        def init(scaler, *args, **kwargs):
-            wanted = knob.type is torch.float16
-            if len(args) > ENABLED:
-                args = (*args[:ENABLED], wanted, *args[ENABLED + 1 :])
+    def _scale(self, original, scaler, outputs):
+        if scaler.is_enabled() and not isinstance(scaler, _UnseenScaler):
+            self.script_scales = True
+        return original(scaler, outputs)
+
+    def _backward(self, original, tensors, grad_tensors=None, *args, **kwargs):
+        self.leave_region()
+        if self.scaling is not None and not self.script_scales:
+            if is_a_loss(tensors, grad_tensors):
+                tensors = self.scaling.scaled(tensors)
             else:
-                kwargs["enabled"] = wanted
-            original(scaler, *args, **kwargs)
-            knob.has_scaler = knob.has_scaler or scaler.is_enabled()
-            if type(scaler).scale is not scale_and_note:  # ShardedGradScaler's
-                knob.script_scales = knob.has_scaler
-
-        scale = GradScaler.scale
-
-        @functools.wraps(scale)
-        def scale_and_note(scaler, outputs):
-            if scaler.is_enabled() and not isinstance(scaler, _UnseenScaler):
-                knob.script_scales = True
-            return scale(scaler, outputs)
-
-        GradScaler.__init__ = init
-        GradScaler.scale = scale_and_note
-
-    def _wrap_backward(self):
-        original = torch.autograd.backward
-
-        @functools.wraps(original)
-        def backward(tensors, grad_tensors=None, *args, **kwargs):
-            self.leave_region()
-            if self.scaling is not None and not self.script_scales:
-                if is_a_loss(tensors, grad_tensors):
-                    tensors = self.scaling.scaled(tensors)
-                else:
-                    self._give_up("the script gives backward() gradients")
-            return original(tensors, grad_tensors, *args, **kwargs)
-
-        torch.autograd.backward = known_to_torchscript(backward, original)
+                self._give_up("the script gives backward() gradients")
+        return original(tensors, grad_tensors, *args, **kwargs)
 
 
 class OwnScaling:
@@ -238,10 +222,7 @@ class OwnScaling:
 
     def _unscale_before_clipping(self, owner, name, takes=lambda parameter: parameter):
         """`takes(parameter)` is what the function takes of a parameter."""
-        original = getattr(owner, name)
-
-        @functools.wraps(original)
-        def clip(*args, **kwargs):
+        def clip(original, *args, **kwargs):
             first = args[0] if args else kwargs.get("parameters", kwargs.get("tensors"))
             given = [first] if isinstance(first, torch.Tensor) else list(first)  # it may be read only once
             clipped = {id(parameter) for parameter in given if parameter is not None}
@@ -253,7 +234,7 @@ class OwnScaling:
                 return original(given, *args[1:], **kwargs)
             return original(**{name: given if value is first else value for name, value in kwargs.items()})
 
-        setattr(owner, name, clip)
+        replace(owner, name, clip)
 
 
 class _UnseenScaler(GradScaler):

@@ -7,7 +7,6 @@ and reports its steps, samples and failures there. A knob that cannot be applied
 
 import collections
 import contextlib
-import functools
 import json
 import os
 import sys
@@ -34,7 +33,7 @@ from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
 from redline._outermost import watch_models
 from redline._rank import is_launcher, rank_and_world_size
-from redline._stand_in import known_to_torchscript, replace
+from redline._stand_in import replace
 from redline._torch_settings import autocast_seen, note_autocast, watch_autocast
 from redline._training_signs import holds_parameter
 from redline._trial_report import TrialReporter
@@ -187,10 +186,7 @@ class Knobs:
             self.reporter.fail("invalid", "", f"--step-marker: {error}")
 
     def _watch_gradients(self):
-        backward, grad = torch.autograd.backward, torch.autograd.grad
-
-        @functools.wraps(backward)
-        def watched_backward(tensors, *args, **kwargs):
+        def watched_backward(backward, tensors, *args, **kwargs):
             if self.runs_backward:  # reentrant checkpointing runs one within another
                 return backward(tensors, *args, **kwargs)
             self.loader.begin_training()
@@ -203,8 +199,7 @@ class Knobs:
             self.reporter.backward_ended()
             return result
 
-        @functools.wraps(grad)
-        def watched_grad(outputs, inputs, *args, **kwargs):
+        def watched_grad(grad, outputs, inputs, *args, **kwargs):
             self.loader.begin_training()
             result = grad(outputs, inputs, *args, **kwargs)
             # In a script that also calls backward() this is a part of the loss, such as a gradient penalty.
@@ -212,8 +207,9 @@ class Knobs:
                 self.reporter.gradients_taken()
             return result
 
-        torch.autograd.backward = hide_from_compiler(known_to_torchscript(watched_backward, backward))
-        torch.autograd.grad = known_to_torchscript(watched_grad, grad)
+        replace(torch.autograd, "backward", watched_backward)
+        hide_from_compiler(torch.autograd.backward)
+        replace(torch.autograd, "grad", watched_grad)
 
     def _enter_model(self, module, args, kwargs):
         trains = torch.is_grad_enabled() and module.training

@@ -30,6 +30,7 @@ from redline._after_import import after_import
 from redline._batch_samples import BatchCounter, batch_size_of, shapes_text
 from redline._dispatched_batches import is_read_to_be_dispatched, watch_dispatchers
 from redline._knob_values import at_least, on_or_off
+from redline._stand_in import replace
 
 KNOBS = {
     "batch_size": at_least(1),
@@ -123,11 +124,14 @@ class LoaderKnobs:
         self._watch(DataLoader)
         # torchtitan and accelerate use it. It derives from DataLoader, but sets everything itself.
         after_import(STATEFUL, lambda module: self._watch(module.StatefulDataLoader))
-        self._count_batches()
+        replace(_BaseDataLoaderIter, "__init__", self._make_iterator)
+        replace(_BaseDataLoaderIter, "__next__", self._next_batch)
+        if self.reporter is not None:
+            replace(_BaseDataLoaderIter, "_next_index", _note_index)
+        watch_dispatchers()
 
     def _watch(self, kind):
-        make, original_iter = kind.__init__, kind.__iter__
-        self._makers[kind] = make
+        make = self._makers[kind] = kind.__init__
 
         @functools.wraps(make)
         def init(loader, *args, **kwargs):
@@ -146,14 +150,13 @@ class LoaderKnobs:
                 made = (kind, bound.args[1:], bound.kwargs)
                 loader._redline_use = _use(False, (_place_of_caller(), loader.batch_sampler, made))
 
-        @functools.wraps(original_iter)
-        def begin(loader):
-            if self._is_read_for_training(loader):
-                self._take_for_training(loader)
-            return original_iter(loader)
-
         kind.__init__ = init
-        kind.__iter__ = begin
+        replace(kind, "__iter__", self._begin_pass)
+
+    def _begin_pass(self, original, loader):
+        if self._is_read_for_training(loader):
+            self._take_for_training(loader)
+        return original(loader)
 
     def missing(self):
         """All knobs of this class if there was no training loader, so that none could be applied."""
@@ -246,65 +249,52 @@ class LoaderKnobs:
         if self.reporter is not None:  # reported now, because no step follows if the values take too much memory
             self.reporter.seen(self.effective)
 
-    def _count_batches(self):
-        original_init = _BaseDataLoaderIter.__init__
-        original_next = _BaseDataLoaderIter.__next__
-        original_index = _BaseDataLoaderIter._next_index
+    def _make_iterator(self, original, iterator, loader):
+        begin = time.monotonic_ns()
+        iterator._redline_counter = BatchCounter(loader)
+        original(iterator, loader)
+        use = iterator._redline_use = _use_of(loader)
+        if use.training:
+            use.knobs = _knobs_of(loader)
+        if is_read_to_be_dispatched():
+            return
+        if self.reporter is not None and use.training and (torch.is_grad_enabled() or not self.trains):
+            self.reporter.ask_for_batch(begin)
+            self.reporter.epoch = samples_an_epoch(loader)
 
-        @functools.wraps(original_init)
-        def init(iterator, loader):
-            begin = time.monotonic_ns()
-            iterator._redline_counter = BatchCounter(loader)
-            original_init(iterator, loader)
-            use = iterator._redline_use = _use_of(loader)
-            if use.training:
-                use.knobs = _knobs_of(loader)
-            if is_read_to_be_dispatched():
-                return
-            if self.reporter is not None and use.training and (torch.is_grad_enabled() or not self.trains):
-                self.reporter.ask_for_batch(begin)
-                self.reporter.epoch = samples_an_epoch(loader)
-
-        @functools.wraps(original_index)
-        def next_index(iterator):
-            index = original_index(iterator)
-            iterator._redline_counter.asked(iterator._sampler_iter, index)
-            return index
-
-        @functools.wraps(original_next)
-        def next_batch(iterator):
-            if is_read_to_be_dispatched():
-                return original_next(iterator)
-            # If no loader shuffles, any loader may be the one for training. A batch that is read
-            # without gradients is for evaluation, even if its loader shuffles.
-            training = iterator._redline_use.training
-            if self.trains:
-                training = torch.is_grad_enabled() and (training or self.shuffling_loaders == 0)
-            if self.reporter is not None:
-                self.reporter.next_batch_is_due()
-            begin = time.monotonic_ns()
-            batch = original_next(iterator)
-            waited_ns = time.monotonic_ns() - begin
-            if training:
-                self.last_read = iterator._redline_use
-            if self.reporter is None:
-                return batch
-            samples = iterator._redline_counter.samples_in(batch)
-            if training:
-                self.reporter.ask_for_batch(begin)
-                if samples is None:
-                    self.reporter.cannot_count(f"the DataLoader does not batch, and of {shapes_text(batch)} "
-                                               "any dimension may be the batch")
-                self.reporter.add_batch(samples or 0, waited_ns, iterator._redline_counter)
-            else:
-                self.reporter.evaluation.other_batch()
-            return batch
-
-        _BaseDataLoaderIter.__init__ = init
-        _BaseDataLoaderIter.__next__ = next_batch
+    def _next_batch(self, original, iterator):
+        if is_read_to_be_dispatched():
+            return original(iterator)
+        # If no loader shuffles, any loader may be the one for training. A batch that is read
+        # without gradients is for evaluation, even if its loader shuffles.
+        training = iterator._redline_use.training
+        if self.trains:
+            training = torch.is_grad_enabled() and (training or self.shuffling_loaders == 0)
         if self.reporter is not None:
-            _BaseDataLoaderIter._next_index = next_index
-        watch_dispatchers()
+            self.reporter.next_batch_is_due()
+        begin = time.monotonic_ns()
+        batch = original(iterator)
+        waited_ns = time.monotonic_ns() - begin
+        if training:
+            self.last_read = iterator._redline_use
+        if self.reporter is None:
+            return batch
+        samples = iterator._redline_counter.samples_in(batch)
+        if training:
+            self.reporter.ask_for_batch(begin)
+            if samples is None:
+                self.reporter.cannot_count(f"the DataLoader does not batch, and of {shapes_text(batch)} "
+                                           "any dimension may be the batch")
+            self.reporter.add_batch(samples or 0, waited_ns, iterator._redline_counter)
+        else:
+            self.reporter.evaluation.other_batch()
+        return batch
+
+
+def _note_index(original, iterator):
+    index = original(iterator)
+    iterator._redline_counter.asked(iterator._sampler_iter, index)
+    return index
 
 
 def _knobs_of(loader):

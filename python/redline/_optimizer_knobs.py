@@ -29,7 +29,7 @@ class OptimizerKnobs:
         if self.implementation != "default":
             self._suit_scaler()
         for owner in (Optimizer, torch.nn.Module):
-            self._override_zero_grad(owner)
+            replace(owner, "zero_grad", self._zero_grad)
 
     def say_what_was_met(self):
         """Asked in the first step: one of several optimizers may have the choice that others lack."""
@@ -73,17 +73,11 @@ class OptimizerKnobs:
 
         replace(GradScaler, "step", step)
 
-    def _override_zero_grad(self, owner):
-        original = owner.zero_grad
-
-        @functools.wraps(original)
-        def zero_grad(of, set_to_none=True):
-            if self.zero_grad is not None:
-                set_to_none = self.zero_grad == "none"
-            self.effective.setdefault("zero_grad", "none" if set_to_none else "zero")
-            return original(of, set_to_none=set_to_none)
-
-        owner.zero_grad = zero_grad
+    def _zero_grad(self, original, owner, set_to_none=True):
+        if self.zero_grad is not None:
+            set_to_none = self.zero_grad == "none"
+        self.effective.setdefault("zero_grad", "none" if set_to_none else "zero")
+        return original(owner, set_to_none=set_to_none)
 
 
 def _keep_choice(choice, optimizer, checkpoint):

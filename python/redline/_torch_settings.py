@@ -8,6 +8,8 @@ import torch
 from torch.amp.autocast_mode import autocast
 from torch.nn.parameter import is_lazy
 
+from redline._stand_in import replace
+
 _autocast = {}  # the type that autocast was seen to use on each kind of device
 _autocast_without_gradients = {}  # the same where it began without: in an evaluation, or in a job of inference
 _parameters = {}  # of the model that was seen first: how many numbers of each type
@@ -40,15 +42,12 @@ def autocast_seen(device, infers):
 def watch_autocast():
     """Notes autocast where it begins, too: accelerate and transformers put it into the model's forward, so it is off
     when the model is called."""
-    enter = autocast.__enter__
-
-    @functools.wraps(enter)
-    def watched(region):
-        entered = enter(region)
+    def enter(original, region):
+        entered = original(region)
         note_autocast(_autocast if torch.is_grad_enabled() else _autocast_without_gradients)
         return entered
 
-    autocast.__enter__ = watched
+    replace(autocast, "__enter__", enter)
 
 
 def torch_settings():

@@ -434,9 +434,7 @@ class TrialReporter:
     def watch_exceptions(self):
         """Reports the exception that ends this process, then calls the excepthook that was set before. That of a process
         which multiprocessing started reaches no excepthook; it counts if the process trains."""
-        before = sys.excepthook
-
-        def excepthook(error_type, error, traceback):
+        def excepthook(before, error_type, error, traceback):
             try:
                 self._report_exception(error_type, error)
             finally:
@@ -450,7 +448,7 @@ class TrialReporter:
                     self._report_exception(type(error), error)
                 raise
 
-        sys.excepthook = excepthook
+        replace(sys, "excepthook", excepthook)
         replace(BaseProcess, "run", run_watched)
 
     def _report_exception(self, error_type, error):

@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import pytest
+import step_logs
 from knob_runs import run_with_knobs
 
 # A shell that starts the tests in the background ignores SIGINT, and the programs that they start would inherit this.
@@ -106,6 +107,17 @@ def with_knobs(python, tmp_path):
         return run_with_knobs(python, startup, tmp_path, knobs, command, trial, check)
 
     return run_script
+
+
+@pytest.fixture
+def log_of(run, program, python, tmp_path):
+    """log_of(*words): the process of that job in Python under `redline run --log`, and its step log."""
+
+    def run_job(*words, **options):
+        done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", python, *words], **options)
+        return done, step_logs.read(tmp_path / "logs" / "rank0.steps.redline")
+
+    return run_job
 
 
 def kill_group(process):

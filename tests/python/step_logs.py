@@ -2,6 +2,7 @@
 
 import dataclasses
 import struct
+import time
 import zlib
 
 PARTS = ("data_wait", "forward", "backward", "optimizer", "communication_wait", "evaluation", "checkpoint",
@@ -114,3 +115,10 @@ def _take_steps(log, numbers):
         step["step"], step["begin"] = number + step["step_gap"], end + step["begin_gap"]
         number, end = step["step"] + step["steps"], step["begin"] + step["length"]
         log.steps.append(step)
+
+
+def wait_for_steps(process, path, is_enough):
+    """Waits until the log of the running process has steps of which `is_enough` is true."""
+    while not path.exists() or not is_enough(read(path).steps):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)

@@ -1,0 +1,163 @@
+"""What a script may do under the step log's hooks, and that it notices none of them."""
+
+HOOKED_CALLS = """
+import inspect, pickle, sys, torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Linear(2, 2)))
+
+    def forward(self, inputs):
+        return nn.Module.__call__(self.layers, inputs)
+
+hook, seen = nn.Module.__call__.__code__, []
+
+def see(frame, event, argument):
+    if event == "call" and frame.f_code is hook:
+        seen.append(type(frame.f_locals["arguments"][0]).__name__)
+
+model, inputs = Model(), torch.ones(1, 2)
+sys.setprofile(see)
+outputs = model(inputs)
+sys.setprofile(None)
+assert torch.equal(pickle.loads(pickle.dumps(model))(inputs), outputs)
+print(seen, nn.Module.__call__.__name__, inspect.signature(nn.Module.__call__))
+compiled = torch.compile(model, backend="eager", fullgraph=True)  # it traces through the hook
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    compiled(inputs).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_calls_within_a_model_pass_the_hook_by(log_of):
+    done, log = log_of("-c", HOOKED_CALLS)
+    assert done.returncode == 0, done.stderr
+    # Only the call that the script itself makes is one that the interpreter hands to the Python that stands in.
+    assert done.stdout == "['Sequential'] _wrapped_call_impl (self, *args, **kwargs)\n"
+    assert len(log.steps) == 3
+    assert all(step["forward"] > 0 for step in log.steps)
+
+
+def test_a_distributed_checkpoint_is_one_checkpoint(log_of, tmp_path):
+    script = """
+import sys, torch, torch.distributed.checkpoint as dcp
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(2):
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    dcp.save(model.state_dict(), checkpoint_id=f"{sys.argv[1]}/step{step}")
+"""
+    _, log = log_of("-c", script, tmp_path)
+    assert [text for kind, text in log.marks if kind == "checkpoint"] == [f"{tmp_path}/step0", f"{tmp_path}/step1"]
+    assert log.steps[1]["checkpoint"] > 0
+
+
+def test_safetensors_are_checkpoints_whoever_imports_them(log_of, tmp_path):
+    (tmp_path / "safetensors").mkdir()  # in place of the library, whose own file formats do not matter here
+    (tmp_path / "safetensors" / "__init__.py").touch()
+    (tmp_path / "safetensors" / "torch.py").write_text("def save_file(tensors, filename): return filename\n")
+    script = """
+import torch
+from safetensors.torch import save_file
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+model(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+print(save_file(model.state_dict(), "model.safetensors"), save_file.__module__)
+"""
+    done, log = log_of("-c", script, environment={"PYTHONPATH": str(tmp_path)})
+    assert done.stdout == "model.safetensors safetensors.torch\n"
+    assert ("checkpoint", "model.safetensors") in log.marks
+
+
+ODD_OBJECTS = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Odd(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, inputs, raised=None):
+        if raised is not None:
+            raise raised
+        return self.layer(inputs)
+
+    @property
+    def training(self):  # nobody but Redline asks this model
+        raise RuntimeError("no mode")
+
+    @training.setter
+    def training(self, mode):
+        pass
+
+class Uncounted(list):
+    def __len__(self):
+        raise RuntimeError("no length")
+
+def batches():
+    yield from ([Uncounted([0]), Uncounted([1])])
+
+class Optimizer(torch.optim.SGD):
+    def step(self, closure=None, *, raised=None):
+        if raised is not None:
+            raise raised
+        return super().step(closure)
+
+def outcome(action):
+    try:
+        return action()
+    except BaseException as error:
+        return error
+
+model = Odd()
+optimizer = Optimizer(model.parameters(), 0.1)
+wrong = KeyError("mine")
+for batch in DataLoader(torch.ones(2, 2), batch_sampler=list(batches())):
+    model(batch).sum().backward()
+    assert optimizer.step() is None
+assert outcome(lambda: model(batch, raised=wrong)) is wrong
+assert outcome(lambda: optimizer.step(raised=wrong)) is wrong
+stop = KeyboardInterrupt()
+assert outcome(lambda: model(batch, raised=stop)) is stop
+assert "does not require grad" in str(outcome(lambda: torch.autograd.backward(torch.ones(1))))
+assert isinstance(outcome(lambda: next(iter(DataLoader([])))), StopIteration)
+assert isinstance(outcome(nn.Module.__call__), TypeError) and isinstance(outcome(torch.autograd.backward), TypeError)
+for _ in range(2):
+    torch.autograd.backward(model(torch.ones(1, 2)).sum())
+    optimizer.step()
+print("as ever")
+"""
+
+
+def test_odd_objects_and_errors_of_the_script_are_as_without_a_log(log_of):
+    done, log = log_of("-c", ODD_OBJECTS)
+    assert (done.returncode, done.stdout) == (0, "as ever\n"), done.stderr
+    assert len(log.steps) == 4
+    assert all(step["optimizer"] > 0 and step["backward"] > 0 for step in log.steps)
+
+
+PINNED = """
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.ones(8, 2), batch_size=4, pin_memory=True):
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_warning_of_the_loader_names_the_line_that_it_names_without_a_log(log_of, run, python):
+    without_gpu = {"CUDA_VISIBLE_DEVICES": ""}
+    alone = run([python, "-c", PINNED], environment=without_gpu)
+    done, log = log_of("-c", PINNED, environment=without_gpu)
+    assert "'pin_memory' argument is set as true" in alone.stderr
+    assert done.returncode == 0 and done.stderr.startswith(alone.stderr), done.stderr
+    assert [step["samples"] for step in log.steps] == [4, 4]

@@ -13,6 +13,7 @@ from multiprocessing.process import BaseProcess
 import torch
 
 from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
+from redline._device_memory import DeviceMemory
 from redline._evaluation_time import EvaluationTime
 from redline._hang_table import STACKS_SIGNAL
 from redline._memory_errors import outcome_of
@@ -29,7 +30,6 @@ SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 SECONDS_BETWEEN_CHECKS = 0.5  # the checks of device memory and of the loss are rare, because each may wait for the GPU
 SECONDS_WITHOUT_STEP = 5.0
 NAN_CHECKS = 2  # so many NaN losses in a row are a failure; a single one may come from a GradScaler finding its scale
-THRASHING_CHECKS = 2
 EMPTY_STEPS = 3  # the first marked steps may be empty, because the script warms something up
 
 
@@ -86,14 +86,7 @@ class TrialReporter:
         self.last_check = 0.0
         self.loss = None
         self.nan_checks = 0
-        self.thrashing_checks = 0
-        self.retries = 0
-        self.memory = None  # peak use of the fullest GPU, in bytes
-        self.resting = None  # what tensors hold there between steps, at least
-        self.capacity = None  # of the fullest GPU, in bytes
-        self.fullest = None  # its number
-        self.devices = 0
-        self.capacities = {}  # by device
+        self.memory = DeviceMemory()
         self.epoch = None  # samples that this rank takes in an epoch
         self.is_countable = True
         self.is_first_step = True  # of those whose samples cannot be counted
@@ -300,7 +293,8 @@ class TrialReporter:
         now = time.monotonic()
         if now - self.last_check >= SECONDS_BETWEEN_CHECKS:
             self.last_check = now
-            self._check_memory()
+            if why := self.memory.thrashing():
+                self.fail("thrash", "", why)
             self._check_loss()
         if now - self.last_line >= SECONDS_BETWEEN_LINES:
             self.last_line = now
@@ -326,10 +320,7 @@ class TrialReporter:
         self._send_totals(self.step_ns, self.steps, self.samples)
 
     def _send_totals(self, t, steps, samples):
-        fields = {}
-        if self.memory is not None:
-            fields = {"memory": self.memory, "resting": self.resting, "capacity": self.capacity,
-                      "device": self.fullest, "devices": self.devices}
+        fields = self.memory.fields()
         data_wait_ns, evaluation_ns = self.times_at_step
         if self.loader_batches:
             fields["wait"] = data_wait_ns
@@ -353,35 +344,6 @@ class TrialReporter:
             samples=samples,
             **fields,
         )
-
-    def _check_memory(self):
-        if not torch.cuda.is_initialized():  # is_available() would end CUDA in forked children
-            return
-        stats = self._memory_of_devices()
-        peaks = {device: each.get("reserved_bytes.all.peak", 0) for device, each in stats.items()}
-        fullest = max(stats, key=lambda device: peaks[device] / max(1, self.capacities[device]))
-        resting = stats[fullest].get("allocated_bytes.all.current", 0)
-        is_first = self.resting is None or fullest != self.fullest
-        self.resting = resting if is_first else min(self.resting, resting)
-        self.fullest, self.memory, self.capacity = fullest, peaks[fullest], self.capacities[fullest]
-        self.devices = len(stats)
-        retries = sum(each.get("num_alloc_retries", 0) for each in stats.values())
-        self.thrashing_checks = self.thrashing_checks + 1 if retries > self.retries else 0
-        self.retries = retries
-        if self.thrashing_checks >= THRASHING_CHECKS:
-            self.fail("thrash", "", f"the allocator flushed its cache {retries} times")
-
-    def _memory_of_devices(self):
-        """The allocator's figures for each GPU on which it holds memory, because a model may be spread over several
-        GPUs; for the current GPU if there is none. No other GPU is asked for its capacity, because the question would
-        make a CUDA context there."""
-        stats = {device: torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())}
-        used = [device for device, each in stats.items() if each.get("reserved_bytes.all.peak", 0) > 0]
-        used = used or [torch.cuda.current_device()]
-        for device in used:
-            if device not in self.capacities:
-                self.capacities[device] = torch.cuda.mem_get_info(device)[1]
-        return {device: stats[device] for device in used}
 
     def _check_loss(self):
         loss, self.loss = self.loss, None
@@ -434,6 +396,7 @@ class TrialReporter:
     def watch_exceptions(self):
         """Reports the exception that ends this process, then calls the excepthook that was set before. That of a process
         which multiprocessing started reaches no excepthook; it counts if the process trains."""
+
         def excepthook(before, error_type, error, traceback):
             try:
                 self._report_exception(error_type, error)

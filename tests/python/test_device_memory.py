@@ -5,9 +5,9 @@ import json
 GIB = 1 << 30
 REPORT = """
 import json, sys, torch
-from redline._trial_report import TrialReporter
+from redline._device_memory import DeviceMemory
 
-def report(reserved, capacity, allocated=None):
+def report(reserved, capacity, allocated=None, retries=None):
     asked = []
 
     def mem_get_info(device=None):
@@ -16,29 +16,26 @@ def report(reserved, capacity, allocated=None):
 
     torch.cuda.device_count = lambda: len(reserved)
     torch.cuda.mem_get_info = mem_get_info
-    held = allocated or [[0] * len(reserved)]
-    reporter = TrialReporter(sys.argv[1])
-    for check in held:
+    held = allocated or [[0] * len(reserved)] * len(retries or [0])
+    memory, said = DeviceMemory(), []
+    for check, count in zip(held, retries or [0] * len(held), strict=True):
         torch.cuda.memory_stats = lambda device: {
-            "reserved_bytes.all.peak": reserved[device], "num_alloc_retries": 0,
+            "reserved_bytes.all.peak": reserved[device], "num_alloc_retries": count,
             "allocated_bytes.all.current": check[device]}
-        reporter._check_memory()
-    sent = []
-    reporter.channel.send = lambda kind, **fields: sent.append(fields)
-    reporter._send_totals(1, 1, 1)
-    return [*sent, asked]
+        said.append(memory.thrashing())
+    return [memory.fields(), said if retries else asked]
 
 torch.cuda.is_available = torch.cuda.is_initialized = lambda: True
 torch.cuda.current_device = lambda: 0
-print(json.dumps([report(*case) for case in json.loads(sys.argv[2])]))
+print(json.dumps([report(*case) for case in json.loads(sys.argv[1])]))
 """
 
 
-def test_the_fullest_gpu_of_those_in_use_counts(run, python, repo_root, tmp_path):
+def test_the_fullest_gpu_of_those_in_use_counts(run, python, repo_root):
     """Each case has the bytes that the process's allocator holds of each GPU, and what each GPU has."""
     cases = [[[10 * GIB, 30 * GIB, 0, 20 * GIB], [80 * GIB, 80 * GIB, 80 * GIB, 24 * GIB]],
              [[0, 5 * GIB], [80 * GIB, 80 * GIB]], [[0, 0], [80 * GIB, 80 * GIB]]]
-    done = run([python, "-c", REPORT, tmp_path / "reports", json.dumps(cases)],
+    done = run([python, "-c", REPORT, json.dumps(cases)],
                environment={"PYTHONPATH": str(repo_root / "python")})
     assert done.returncode == 0, done.stderr
     (spread, asked), (second, _), (empty, asked_first) = json.loads(done.stdout)
@@ -50,14 +47,24 @@ def test_the_fullest_gpu_of_those_in_use_counts(run, python, repo_root, tmp_path
     assert asked_first == [0]
 
 
-def test_what_is_held_between_steps_is_the_least_that_a_check_saw(run, python, repo_root, tmp_path):
+def test_what_is_held_between_steps_is_the_least_that_a_check_saw(run, python, repo_root):
     """On the fullest GPU alone."""
     cases = [[[10 * GIB, 30 * GIB], [80 * GIB, 80 * GIB], [[GIB, 9 * GIB], [0, 3 * GIB], [0, 5 * GIB]]]]
-    done = run([python, "-c", REPORT, tmp_path / "reports", json.dumps(cases)],
+    done = run([python, "-c", REPORT, json.dumps(cases)],
                environment={"PYTHONPATH": str(repo_root / "python")})
     assert done.returncode == 0, done.stderr
     ((sent, _),) = json.loads(done.stdout)
     assert (sent["device"], sent["memory"], sent["resting"]) == (1, 30 * GIB, 3 * GIB)
+
+
+def test_an_allocator_that_flushes_from_check_to_check_thrashes(run, python, repo_root):
+    """By its count of retries, which it never sets back. Once may be a warm-up."""
+    cases = [[[GIB], [2 * GIB], None, retries] for retries in ([0, 7, 7, 8], [0, 7, 8, 9])]
+    done = run([python, "-c", REPORT, json.dumps(cases)], environment={"PYTHONPATH": str(repo_root / "python")})
+    assert done.returncode == 0, done.stderr
+    (_, now_and_then), (_, each_time) = json.loads(done.stdout)
+    assert now_and_then == [None] * 4
+    assert each_time == [None, None, *(f"the allocator flushed its cache {count} times" for count in (8, 9))]
 
 
 LIMIT = """

@@ -1,17 +1,15 @@
 #include "tuner/trial/slurm.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <thread>
 
+#include "machine/launch/command.h"
 #include "machine/launch/srun.h"
 
 namespace redline::tuner {
@@ -21,21 +19,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kJobPoll{100};
 constexpr std::chrono::minutes kJobPatience{1};
+constexpr std::chrono::seconds kAnswerWithin{30};
 
-/// Runs a Slurm command and returns what it prints. Its words need no quotes for the shell.
-std::string output_of(const std::string& command) {
-  struct Close {
-    void operator()(FILE* pipe) const { pclose(pipe); }
-  };
-  const std::unique_ptr<FILE, Close> pipe(popen((command + " 2>/dev/null").c_str(), "re"));
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (pipe) {
-    const size_t count = fread(buffer.data(), 1, buffer.size(), pipe.get());
-    if (count == 0) break;
-    text.append(buffer.data(), count);
-  }
-  return text;
+/// What a Slurm command prints; "" if it fails.
+std::string output_of(const std::vector<std::string>& command) {
+  return launch::command_output(command, kAnswerWithin).value_or("");
 }
 
 struct Listed {
@@ -45,8 +33,8 @@ struct Listed {
 
 /// The steps and jobs that wait or run. `whose` is an option of squeue.
 std::vector<Listed> listed(const std::string& whose) {
-  std::istringstream lines(output_of("squeue -h --steps " + whose + " -o '%i %j'") +
-                           output_of("squeue -h " + whose + " -o '%i %j'"));
+  std::istringstream lines(output_of({"squeue", "-h", "--steps", whose, "-o", "%i %j"}) +
+                           output_of({"squeue", "-h", whose, "-o", "%i %j"}));
   std::vector<Listed> result;
   for (Listed entry; lines >> entry.id && std::getline(lines >> std::ws, entry.name);) {
     result.push_back(entry);
@@ -68,10 +56,10 @@ bool end(const std::function<std::vector<std::string>()>& ids, std::chrono::nano
       if (!known) asked.push_back(id);
       // A job that still waits for its nodes cannot be sent a signal, only be cancelled.
       if (elapsed > grace) {
-        (void)output_of("scancel --signal=KILL " + id);
-        if (known && elapsed > 2 * grace) (void)output_of("scancel " + id);
+        (void)output_of({"scancel", "--signal=KILL", id});
+        if (known && elapsed > 2 * grace) (void)output_of({"scancel", id});
       } else if (!known) {
-        (void)output_of("scancel --signal=TERM " + id);
+        (void)output_of({"scancel", "--signal=TERM", id});
       }
     }
     std::this_thread::sleep_for(kJobPoll);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "tuner/search/history.h"
 #include "tuner/study/claims.h"
 #include "tuner/study/database.h"
@@ -88,26 +89,11 @@ class Study {
   [[nodiscard]] std::string trials_directory() const;
 
  private:
-  /// The kernel releases the lock however the process ends.
-  class FileLock {
-   public:
-    explicit FileLock(int descriptor) : descriptor_(descriptor) {}
-    FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-    FileLock(const FileLock&) = delete;
-    FileLock& operator=(FileLock&&) = delete;
-    FileLock& operator=(const FileLock&) = delete;
-    ~FileLock();
-    /// Allows others to open the file, too.
-    [[nodiscard]] bool share() const;
-
-   private:
-    int descriptor_;
-  };
-
-  Study(FileLock lock, Database database, std::string path)
+  Study(FileDescriptor lock, Database database, std::string path)
       : lock_(std::move(lock)), database_(std::move(database)), path_(std::move(path)) {}
   /// Sets `alone` if nobody else has the file open; then nobody can open it until share().
-  [[nodiscard]] static Result<FileLock> lock(const std::string& path, bool resume, bool& alone);
+  [[nodiscard]] static Result<FileDescriptor> lock(const std::string& path, bool resume,
+                                                   bool& alone);
   [[nodiscard]] Result<void> share(const StudyIdentity& identity);
   [[nodiscard]] Result<void> prepare(const StudyIdentity& identity, bool resume);
   [[nodiscard]] Result<void> free_orphans(const Transaction& transaction);
@@ -122,9 +108,9 @@ class Study {
   [[nodiscard]] Result<void> check_identity(const StudyIdentity& identity) const;
   [[nodiscard]] Result<int64_t> count(const std::string& condition) const;
 
-  // Must be closed after the database, because closing any descriptor of a file drops SQLite's own
-  // locks on it.
-  FileLock lock_;
+  // The kernel releases the lock (flock) however the process ends. Must be closed after the
+  // database, because closing any descriptor of a file drops SQLite's own locks on it.
+  FileDescriptor lock_;
   Database database_;
   std::string path_;
   Claims claims_;

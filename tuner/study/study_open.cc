@@ -41,21 +41,14 @@ CREATE TABLE trials (
 
 }  // namespace
 
-Study::FileLock::~FileLock() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-bool Study::FileLock::share() const { return flock(descriptor_, LOCK_SH) == 0; }
-
-Result<Study::FileLock> Study::lock(const std::string& path, bool resume, bool& alone) {
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor < 0) {
+Result<FileDescriptor> Study::lock(const std::string& path, bool resume, bool& alone) {
+  FileDescriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (lock.get() < 0) {
     return tl::unexpected(fmt::format("{}: {}. Give --study a file in a folder that can be written",
                                       path, std::strerror(errno)));
   }
-  FileLock lock(descriptor);
-  alone = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
-  if (alone || (resume && lock.share())) return lock;
+  alone = flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+  if (alone || (resume && flock(lock.get(), LOCK_SH) == 0)) return lock;
   return tl::unexpected(
       fmt::format("{}: another autotune is using it. --resume shares its search; --study takes "
                   "another file",
@@ -64,7 +57,7 @@ Result<Study::FileLock> Study::lock(const std::string& path, bool resume, bool& 
 
 Result<Study> Study::open(const std::string& path, const StudyIdentity& identity, bool resume) {
   bool alone = false;
-  Result<FileLock> file_lock = lock(path, resume, alone);
+  Result<FileDescriptor> file_lock = lock(path, resume, alone);
   if (!file_lock) return tl::unexpected(file_lock.error());
   Result<Database> database = Database::open(path);
   if (!database) {
@@ -81,7 +74,7 @@ Result<Study> Study::open(const std::string& path, const StudyIdentity& identity
 /// Changes the exclusive lock into a shared one. In between somebody else may have had the file
 /// alone for a moment, so the identity is checked again.
 Result<void> Study::share(const StudyIdentity& identity) {
-  if (!lock_.share()) return tl::unexpected(std::string(std::strerror(errno)));
+  if (flock(lock_.get(), LOCK_SH) != 0) return tl::unexpected(std::string(std::strerror(errno)));
   bool empty = false;
   if (auto known = check_version(empty); !known) return known;
   return check_identity(identity);
@@ -93,7 +86,7 @@ Result<Study> Study::open_to_read(const std::string& path) {
   }
   Result<Database> database = Database::open_to_read(path);
   if (!database) return tl::unexpected(fmt::format("{}: {}", path, database.error()));
-  Study study(FileLock(-1), *std::move(database), path);
+  Study study(FileDescriptor(-1), *std::move(database), path);
   bool empty = false;
   if (auto known = study.check_version(empty); !known) {
     return tl::unexpected(fmt::format("{}: {}", path, known.error()));

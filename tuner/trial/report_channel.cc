@@ -119,10 +119,6 @@ tl::expected<ReportChannel, std::string> ReportChannel::create(const std::string
   return channel;
 }
 
-ReportChannel::Source::~Source() {
-  if (file >= 0) close(file);
-}
-
 std::vector<Report> ReportChannel::read() {
   std::error_code ignored;
   if (!folder_.empty()) {
@@ -142,7 +138,7 @@ void ReportChannel::read(Source& source, std::vector<Report>& reports) {
   char buffer[65536];
   ssize_t count = 0;
   std::string& rest = source.rest;
-  while ((count = ::read(source.file, buffer, sizeof buffer)) > 0) {
+  while ((count = ::read(source.file.get(), buffer, sizeof buffer)) > 0) {
     rest.append(buffer, static_cast<size_t>(count));
     size_t begin = 0;
     for (size_t end; (end = rest.find('\n', begin)) != std::string::npos; begin = end + 1) {

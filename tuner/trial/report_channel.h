@@ -15,6 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/file.h"
+
 namespace redline::tuner {
 
 /// What a rank has done so far. The counts are totals, so that a line that is lost to a full pipe
@@ -115,12 +117,7 @@ class ReportChannel {
  private:
   struct Source {
     explicit Source(int descriptor) : file(descriptor) {}
-    Source(const Source&) = delete;
-    Source& operator=(const Source&) = delete;
-    Source(Source&&) = delete;
-    Source& operator=(Source&&) = delete;
-    ~Source();
-    int file;
+    FileDescriptor file;
     std::string rest;
   };
 

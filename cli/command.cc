@@ -45,6 +45,28 @@ CLI::Validator with_unit(ToNumber to_number) {
 
 }  // namespace
 
+void say(const std::string& line) { std::fprintf(stderr, "redline: %s\n", line.c_str()); }
+
+int fail(const std::string& message) {
+  say(message);
+  return kFailed;
+}
+
+int usage(const std::string& message) {
+  say(message);
+  return kUsage;
+}
+
+TextStyle text_style(const std::string& output) {
+  TextStyle style = style_of(STDOUT_FILENO);
+  if (!output.empty()) style.colour = false;
+  return style;
+}
+
+void add_output_option(CLI::App& command, std::string& output) {
+  command.add_option("-o,--output", output, "File to write instead of standard output");
+}
+
 int write_output(const std::string& content, const std::string& path, const std::string& option) {
   const std::string remedy = option.empty() ? "" : ". Choose another file with " + option + " FILE";
   if (!path.empty()) {

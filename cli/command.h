@@ -13,6 +13,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/terminal.h"
 #include "machine/launch/environment.h"
 #include "trace/analysis/device_peaks.h"
 #include "trace/read/recordings.h"
@@ -51,6 +52,8 @@ void say(const std::string& line);
 
 /// Writes "redline: MESSAGE" to stderr and gives kFailed, for `status = fail("…")`.
 [[nodiscard]] int fail(const std::string& message);
+/// The same with kUsage.
+[[nodiscard]] int usage(const std::string& message);
 
 /// Says which recordings in the folders of `paths` are older than the files `read`
 /// (notes_on_left_out), and which files could not be read.
@@ -66,6 +69,11 @@ void say_left_out(const std::vector<std::string>& paths, const std::vector<std::
 /// of `option` if another file can be given with it.
 [[nodiscard]] int write_output(const std::string& content, const std::string& path,
                                const std::string& option = "");
+
+/// -o, for a command that else writes to standard output.
+void add_output_option(CLI::App& command, std::string& output);
+/// Of text that goes to `output`, or to standard output if that is empty.
+[[nodiscard]] TextStyle text_style(const std::string& output);
 
 /// True after SIGINT, SIGTERM or SIGHUP. Long work checks it, so that nothing is left half done.
 /// The first call installs the handlers. A second signal ends the program at once.

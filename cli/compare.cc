@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "base/file.h"
@@ -28,8 +27,8 @@ std::string render(const trace::RunDiff& diff, const std::string& format) {
   return trace::run_diff_text(diff, style_of(STDOUT_FILENO));
 }
 
-int interrupted(const char* what) {
-  std::fprintf(stderr, "redline: interrupted: %s\n", what);
+int interrupted(const std::string& what) {
+  say("interrupted: " + what);
   return kInterrupted;
 }
 
@@ -50,8 +49,7 @@ int compare_commands(CompareOptions options) {
   }
   if (answer->is_interrupted) return interrupted("these are the runs so far");
   if (!answer->no_windows.empty()) {
-    std::fprintf(stderr, "redline: which operator changed is not known: %s\n",
-                 answer->no_windows.c_str());
+    say("which operator changed is not known: " + answer->no_windows);
   }
   return status_of(answer->diff->gate.outcome(), options.gate);
 }

@@ -1,6 +1,4 @@
 // redline diff BEFORE AFTER: says what became faster or slower.
-#include <unistd.h>
-
 #include <memory>
 
 #include "base/format.h"
@@ -90,8 +88,7 @@ Result<DiffResult> diff_of(const DiffOptions& options) {
 }
 
 std::string text_of(const DiffResult& result, const DiffOptions& options) {
-  TextStyle style = style_of(STDOUT_FILENO);
-  if (!options.output.empty()) style.colour = false;
+  const TextStyle style = text_style(options.output);
   const trace::TextScope scope{options.all ? trace::TextScope::kAll : options.top};
   if (!result.windows) return trace::run_diff_text(*result.runs, style);
   const std::string windows =
@@ -105,8 +102,7 @@ std::string text_of(const DiffResult& result, const DiffOptions& options) {
 
 int diff(const DiffOptions& options) {
   if (options.tree && options.format != "text" && options.format != "json") {
-    say("--tree: " + options.format + " has no place for it. Use --format text or json");
-    return kUsage;
+    return usage("--tree: " + options.format + " has no place for it. Use --format text or json");
   }
   if (would_overwrite_input(options.output, {options.before, options.after})) return kFailed;
   const auto result = diff_of(options);
@@ -148,7 +144,7 @@ void add_diff(CLI::App& app, int& status) {
   command->add_option("--format", options->format, "text, json, markdown or benchmark-action")
       ->check(CLI::IsMember({"text", "json", "markdown", "benchmark-action"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write instead of standard output");
+  add_output_option(*command, options->output);
   command->add_option("--top", options->top, "Rows of each table")
       ->check(above_zero)
       ->capture_default_str();

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "base/format.h"
@@ -50,8 +49,8 @@ int write_bundle(const Question& question, const doctor::Facts& facts,
       status != kDone) {
     return status;
   }
-  fmt::print(stderr, "redline: {}: {} for a bug report; look into it before you send it\n",
-             question.bundle, format_plural(files.size(), "file"));
+  say(fmt::format("{}: {} for a bug report; look into it before you send it", question.bundle,
+                  format_plural(files.size(), "file")));
   return kDone;
 }
 

@@ -1,20 +1,10 @@
 #include <malloc.h>
 
-#include <cstdio>
-
 #include "base/help_formatter.h"
 #include "base/usage_problem.h"
 #include "cli/command.h"
 
 namespace redline::cli {
-
-void say(const std::string& line) { std::fprintf(stderr, "redline: %s\n", line.c_str()); }
-
-int fail(const std::string& message) {
-  say(message);
-  return kFailed;
-}
-
 namespace {
 
 constexpr AddCommand kCommands[] = {
@@ -44,8 +34,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    say(usage_problem(app, error));
-    return kUsage;
+    return usage(usage_problem(app, error));
   }
   return status;
 }

@@ -22,11 +22,6 @@ struct RecordOptions {
   std::vector<std::string> command;
 };
 
-int usage(const std::string& message) {
-  say(message);
-  return kUsage;
-}
-
 int record(RecordOptions& options) {
   profiler::RecordRequest& request = options.request;
   if (!request.options.record_cpu && !request.options.record_gpu)

@@ -1,6 +1,5 @@
 // redline report PATH…: says what holds a training run back.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -72,8 +71,7 @@ std::string render(const trace::Report& report, const trace::Summaries& summarie
   if (options.format == "summary") return trace::run_figures_json(*report.run);
   if (options.format == "json") return trace::report_json(report);
   if (options.format == "html") return trace::report_html(report, traces_of(report, summaries));
-  TextStyle style = style_of(STDOUT_FILENO);
-  if (!options.output.empty()) style.colour = false;
+  const TextStyle style = text_style(options.output);
   return trace::report_text(report, style, {options.all ? trace::TextScope::kAll : options.top});
 }
 
@@ -188,7 +186,7 @@ void add_report(CLI::App& app, int& status) {
                    "flat JSON")
       ->check(CLI::IsMember({"text", "json", "html", "summary"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write instead of standard output");
+  add_output_option(*command, options->output);
   command->add_option("--top", options->top, "Rows of each table in the text report")
       ->check(above_zero)
       ->capture_default_str();

@@ -78,7 +78,7 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
   }
   if (const auto added = environment.add_python_startup(); !added) return fail(added.error());
   environment.set("REDLINE_KNOBS", tuner::knobs_json(knobs, filled));
-  std::fprintf(stderr, "redline: %s (%s)\n", summary(knobs).c_str(), file.c_str());
+  say(fmt::format("{} ({})", summary(knobs), file));
   return 0;
 }
 
@@ -89,19 +89,17 @@ void tell_of_logs(const std::string& folder, const std::vector<std::string>& bef
     return std::find(before.begin(), before.end(), path) != before.end();
   });
   if (logs.empty()) {
-    std::fprintf(stderr,
-                 "redline: no step log: no process of the command made a training step where "
-                 "Redline could see it (a step has backward() or an optimizer of torch.optim; "
-                 "python -I, -E and -S hide it, and so do an emptied environment and "
-                 "PYTHONPATH=src without :$PYTHONPATH)\n");
+    say("no step log: no process of the command made a training step where Redline could see it "
+        "(a step has backward() or an optimizer of torch.optim; python -I, -E and -S hide it, and "
+        "so do an emptied environment and PYTHONPATH=src without :$PYTHONPATH)");
     return;
   }
   if (const auto run = trace::read_run(logs, /*has_ended=*/true); run && *run) {
     const TextStyle style = style_of(STDERR_FILENO);
     std::fputs(trace::run_summary(**run, style).c_str(), stderr);
   }
-  std::fprintf(stderr, "redline: step log of %s: redline report %s says more\n",
-               format_plural(logs.size(), "rank").c_str(), folder.c_str());
+  say(fmt::format("step log of {}: redline report {} says more", format_plural(logs.size(), "rank"),
+                  folder));
 }
 
 /// Lets the ranks wait for requests of windows. Not 0: the exit status of an error.
@@ -154,8 +152,8 @@ int run(const RunOptions& options) {
   }
   if (!options.log.empty()) tell_of_logs(options.log, logs);
   if (window_count > 0) {
-    std::fprintf(stderr, "redline: %s with operators in %s/windows\n",
-                 format_plural(window_count, "window").c_str(), options.log.c_str());
+    say(fmt::format("{} with operators in {}/windows", format_plural(window_count, "window"),
+                    options.log));
   }
   return was_ended ? watch::kHung : *status;
 }
@@ -203,11 +201,9 @@ void add_run(CLI::App& app, int& status) {
       "  redline record -o after -- redline run --config best.json -- python train.py");
   command->callback([options, &status] {
     if (!options->every.empty() && options->log.empty()) {
-      std::fprintf(stderr, "redline: --every needs --log DIR, where its windows go\n");
-      status = kUsage;
+      status = usage("--every needs --log DIR, where its windows go");
     } else if (options->config.empty() && options->log.empty()) {
-      std::fprintf(stderr, "redline: run needs --config FILE, --log DIR or both\n");
-      status = kUsage;
+      status = usage("run needs --config FILE, --log DIR or both");
     } else {
       status = run(*options);
     }

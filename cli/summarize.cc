@@ -27,8 +27,7 @@ bool read_part(const std::string& text, trace::SummarizeOptions& how) {
 
 int summarize(SummarizeCommand command) {
   if (!read_part(command.part, command.how)) {
-    say("--part: '" + command.part + "' is no part. Give 2/4 for the second of four");
-    return kUsage;
+    return usage("--part: '" + command.part + "' is no part. Give 2/4 for the second of four");
   }
   if (would_overwrite_input(command.output, command.paths)) return kFailed;
   command.how.cancel = &interrupt_flag();
@@ -59,7 +58,7 @@ void add_summarize(CLI::App& app, int& status) {
   command
       ->add_option("PATH", options->paths, "Trace files, folders of ranks, or files of summaries")
       ->required();
-  command->add_option("-o,--output", options->output, "File to write instead of standard output");
+  add_output_option(*command, options->output);
   command
       ->add_option("--part", options->part,
                    "Only a part of the files, so that several machines share the work: 2/4 is the "

@@ -1,4 +1,6 @@
 // redline trigger PID|all: asks running recorded jobs for one more capture.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -41,12 +43,9 @@ int trigger(const TriggerOptions& options) {
     if (!problem.empty()) return fail("-o: " + problem);
   }
   size_t written = 0;
-  const auto say = [&](const launch::TriggerReport& report) {
-    if (!report.progress.empty()) {
-      std::fprintf(stderr, "redline: process %d: %s\n", report.process, report.progress.c_str());
-    }
-    if (!report.error.empty()) {
-      std::fprintf(stderr, "redline: process %d: %s\n", report.process, report.error.c_str());
+  const auto tell = [&](const launch::TriggerReport& report) {
+    for (const std::string& line : {report.progress, report.error}) {
+      if (!line.empty()) say(fmt::format("process {}: {}", report.process, line));
     }
     if (report.path.empty()) return;
     ++written;
@@ -54,7 +53,7 @@ int trigger(const TriggerOptions& options) {
     std::fflush(stdout);
   };
   const auto& interrupted = interrupt_flag();
-  launch::trigger(*processes, request, say, interrupted);
+  launch::trigger(*processes, request, tell, interrupted);
   if (interrupted) return fail("interrupted: captures that have begun will still be written");
   return written == processes->size() ? kDone : kFailed;
 }

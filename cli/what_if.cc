@@ -1,6 +1,4 @@
 // redline what-if PATH…: says how long a step would take if something were otherwise.
-#include <unistd.h>
-
 #include <memory>
 
 #include "cli/command.h"
@@ -25,10 +23,7 @@ int what_if(const WhatIfOptions& options) {
   std::vector<trace::WhatIfKnob> knobs;
   for (const std::string& text : options.knobs) {
     auto knob = trace::read_what_if_knob(text);
-    if (!knob) {
-      say("--knob: " + knob.error());
-      return kUsage;
-    }
+    if (!knob) return usage("--knob: " + knob.error());
     knobs.push_back(std::move(*knob));
   }
   const auto paths = trace::trace_paths_of(options.paths);
@@ -48,8 +43,7 @@ int what_if(const WhatIfOptions& options) {
   if (options.format == "json") {
     return write_output(trace::what_if_json(title, knobs, *prediction), options.output, "-o");
   }
-  TextStyle style = style_of(STDOUT_FILENO);
-  if (!options.output.empty()) style.colour = false;
+  const TextStyle style = text_style(options.output);
   return write_output(trace::what_if_text(title, knobs, *prediction, style), options.output, "-o");
 }
 
@@ -70,7 +64,7 @@ void add_what_if(CLI::App& app, int& status) {
   command->add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write instead of standard output");
+  add_output_option(*command, options->output);
   add_peak_options(*command, options->peaks);
   command->footer(
       "The recording is replayed with the change: what waited for it comes earlier, and what\n"

@@ -14,8 +14,13 @@
 
 namespace redline::tuner {
 
-/// The exit status after a command line that autotune does not understand.
+// Exit statuses; kUsage is that of a command line that autotune does not understand.
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+
+/// Writes "autotune: MESSAGE" to stderr and gives `status`, for `return complain("…")`.
+int complain(const std::string& message, int status = kFailed);
 
 struct Options : StudyTerms {
   std::vector<std::string> knobs;

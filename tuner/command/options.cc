@@ -104,8 +104,7 @@ constexpr const char* kExamples =
 int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = usage_problem(app, error);
   if (text.starts_with("--knob: ")) text.erase(0, 8);
-  put(stderr, fmt::format("autotune: {}\n", text));
-  return kUsage;
+  return complain(text, kUsage);
 }
 
 /// Refuses what no process of PyTorch fits into, such as a number whose unit was forgotten.
@@ -215,6 +214,11 @@ void settle(Options& options) {
 }
 
 }  // namespace
+
+int complain(const std::string& message, int status) {
+  put(stderr, fmt::format("autotune: {}\n", message));
+  return status;
+}
 
 bool same_file(const std::string& one, const std::string& other) {
   std::error_code ignored;

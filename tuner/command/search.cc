@@ -26,9 +26,6 @@
 namespace redline::tuner {
 namespace {
 
-constexpr int kDone = 0;
-constexpr int kFailed = 1;
-
 std::atomic<StopRequest> stop_request{StopRequest::kNone};
 static_assert(std::atomic<StopRequest>::is_always_lock_free, "written by a signal handler");
 
@@ -46,11 +43,6 @@ void catch_signals() {
   // trial behind. A handler, unlike SIG_IGN, is not inherited by the trial.
   action.sa_handler = [](int) {};
   sigaction(SIGPIPE, &action, nullptr);
-}
-
-int fail(const std::string& message, int status = kFailed) {
-  put(stderr, fmt::format("autotune: {}\n", message));
-  return status;
 }
 
 std::string why_nothing_worked(const History& history, bool is_stopped) {
@@ -110,9 +102,9 @@ class Screen final : public Observer {
   /// Shows what the study has found, and writes its page. Returns the exit status.
   int end(const Result<StudyEnd>& ended, const Share& share) {
     live_.clear();
-    if (!ended) return fail(ended.error());
+    if (!ended) return complain(ended.error());
     const Space& space = table_.space();
-    if (!space.unread.empty()) return fail(space.unread.front());
+    if (!space.unread.empty()) return complain(space.unread.front());
     const bool stopped = *ended == StudyEnd::kStopped;
     std::optional<Best> best = find_best(history_);
     const std::string profile_error = stopped ? "" : add_profile(best, share);
@@ -125,12 +117,13 @@ class Screen final : public Observer {
     }
     if (options_.json) put(stdout, tune_json(history_, best, options_, stopped));
     if (std::ferror(stdout)) {
-      return fail("stdout: the output could not be written; the study and best.json are complete");
+      return complain(
+          "stdout: the output could not be written; the study and best.json are complete");
     }
-    if (!write_error_.empty()) return fail(write_error_);
-    if (!page) return fail(page.error());
-    if (!profile_error.empty()) return fail(profile_error);
-    return best ? kDone : fail(why_nothing_worked(history_, stopped));
+    if (!write_error_.empty()) return complain(write_error_);
+    if (!page) return complain(page.error());
+    if (!profile_error.empty()) return complain(profile_error);
+    return best ? kDone : complain(why_nothing_worked(history_, stopped));
   }
 
  private:
@@ -201,12 +194,12 @@ void end_steps_left(const Options& options, const Study& study) {
     left.ended = left.ended && here.ended;
   }
   if (left.count == 0) return;
-  put(stderr,
-      fmt::format("autotune: {}: {} of an earlier run {} still there, and {}\n", options.study,
-                  format_plural(left.count, "job step"), left.count == 1 ? "was" : "were",
-                  left.ended ? "ended"
-                             : "Slurm lists some of them a minute after it was told to end them; "
-                               "what they hold comes free with the allocation's end"));
+  complain(fmt::format("{}: {} of an earlier run {} still there, and {}", options.study,
+                       format_plural(left.count, "job step"), left.count == 1 ? "was" : "were",
+                       left.ended
+                           ? "ended"
+                           : "Slurm lists some of them a minute after it was told to end them; "
+                             "what they hold comes free with the allocation's end"));
 }
 
 /// Whether the search goes on with the trials of the same command that a file holds. The user is
@@ -241,7 +234,7 @@ Options with_own_study(Options options, const StudyIdentity& identity) {
   const Answer answer = ask_to_go_on(own, options);
   if (answer == Answer::kAnew) own = Study::own_path(options.study, identity, true);
   if (answer == Answer::kGoOn) options.resume = true;
-  if (own != options.study) put(stderr, fmt::format("autotune: the study is {}\n", own));
+  if (own != options.study) complain("the study is " + own);
   options.study = own;
   return options;
 }
@@ -267,10 +260,10 @@ std::string why_not_to(const Options& options) {
 /// Says why no search can be made as it was asked for, if so, and gives the exit status.
 std::optional<int> refusal_of(const Options& options) {
   if (const std::string why = why_no_energy(options); !why.empty()) {
-    return fail("--objective energy: " + why, kUsage);
+    return complain("--objective energy: " + why, kUsage);
   }
   if (options.slurm && options.parallel > 1) {
-    return fail(
+    return complain(
         "--parallel: Slurm shares out its nodes itself. Start an autotune --resume in each "
         "allocation; they share the study",
         kUsage);
@@ -302,22 +295,17 @@ StudyIdentity identity_of(const Options& options, const Space& space,
 
 /// Opens the study and tells the user what it holds of others and of earlier runs.
 Result<Study> open_study(const Options& options, const StudyIdentity& identity) {
-  if (const auto warning = foreign_writer(options.study)) {
-    put(stderr, fmt::format("autotune: {}\n", *warning));
-  }
+  if (const auto warning = foreign_writer(options.study)) complain(*warning);
   Result<Study> study = Study::open(options.study, identity, options.resume);
   if (!study) return study;
   if (study->joined()) {
-    put(stderr,
-        fmt::format(
-            "autotune: {}: another autotune is using it; both search together. Give each GPUs "
-            "or cores of its own (CUDA_VISIBLE_DEVICES, taskset)\n",
-            options.study));
+    complain(options.study +
+             ": another autotune is using it; both search together. Give each GPUs or cores of "
+             "its own (CUDA_VISIBLE_DEVICES, taskset)");
   }
   if (options.slurm && !study->joined()) end_steps_left(options, *study);
   if (study->dropped_failures() > 0) {
-    put(stderr,
-        fmt::format("autotune: {}: no trial in it succeeded; started over\n", options.study));
+    complain(options.study + ": no trial in it succeeded; started over");
   }
   return study;
 }
@@ -328,29 +316,29 @@ int run_search_command(const Options& given) {
   Options options = given;
   if (const auto refusal = refusal_of(options)) return *refusal;
   const auto shares = split_into_shares(detect_devices(), options.parallel);
-  if (!shares) return fail(shares.error(), kUsage);
+  if (!shares) return complain(shares.error(), kUsage);
   const Machine machine = machine_of(shares->front(), detect_machine());
   auto space = make_space(options.knobs, options.command, machine, options.global_batch);
-  if (!space) return fail(space.error(), kUsage);
+  if (!space) return complain(space.error(), kUsage);
   if (!options.from_trace.empty()) {
     const auto advised = advised_knobs(options.from_trace);
-    if (!advised) return fail(advised.error());
+    if (!advised) return complain(advised.error());
     put_advised_first(*space, *advised, options.knobs.empty(), machine);
   }
   const auto strategy = make_strategy(options.strategy, *space, settings_of(options, machine));
   if (options.dry_run) {
     put(stdout, dry_run_text(options, *space, *strategy, machine, *shares));
-    return std::ferror(stdout) ? fail("stdout: the output could not be written") : kDone;
+    return std::ferror(stdout) ? complain("stdout: the output could not be written") : kDone;
   }
 
   const StudyIdentity identity = identity_of(options, *space, *shares);
   options = with_own_study(std::move(options), identity);
-  if (const std::string why = why_not_to(options); !why.empty()) return fail(why, kUsage);
+  if (const std::string why = why_not_to(options); !why.empty()) return complain(why, kUsage);
   catch_signals();
   Result<Study> study = open_study(options, identity);
-  if (!study) return fail(study.error());
+  if (!study) return complain(study.error());
   Result<std::vector<FinishedTrial>> finished = study->finished();
-  if (!finished) return fail(options.study + ": " + finished.error());
+  if (!finished) return complain(options.study + ": " + finished.error());
 
   History history(*space, options.objective);
   const Plan plan(*space, *strategy, options.budget);
@@ -374,7 +362,7 @@ int run_search_command(const Options& given) {
                                             .shares = *shares});
   options.machine = machine;
   if (ended && *ended == StudyEnd::kFinished) options.why_ended = plan.why_ended(history);
-  if (auto kept = study->keep_why_ended(options.why_ended); !kept) return fail(kept.error());
+  if (auto kept = study->keep_why_ended(options.why_ended); !kept) return complain(kept.error());
   return screen.end(ended, shares->front());
 }
 

@@ -77,26 +77,18 @@ Result<std::string> applied(const StudyContent& study, const Request& request) {
 }
 
 int finish(const Result<std::string>& text, const std::string& path) {
-  if (text && !path.empty()) {
+  if (!text) return complain(text.error());
+  if (!path.empty()) {
     const auto written = write_atomically(path, *text);
-    if (written) return 0;
-    put(stderr, fmt::format("autotune: {}\n", written.error()));
-    return 1;
-  }
-  if (!text) {
-    put(stderr, fmt::format("autotune: {}\n", text.error()));
-    return 1;
+    return written ? kDone : complain(written.error());
   }
   put(stdout, *text);
-  if (!std::ferror(stdout)) return 0;
-  put(stderr, "autotune: stdout: the output could not be written\n");
-  return 1;
+  return std::ferror(stdout) ? complain("stdout: the output could not be written") : kDone;
 }
 
 int run(const std::string& command, const Request& request) {
   if (same_file(request.output, request.study)) {
-    put(stderr, fmt::format("autotune: -o {} is the study. Choose another file\n", request.output));
-    return kUsage;
+    return complain(fmt::format("-o {} is the study. Choose another file", request.output), kUsage);
   }
   const Result<StudyContent> study = read_study(request.study);
   if (!study) return finish(tl::unexpected(study.error()), "");
@@ -111,8 +103,7 @@ const std::vector<std::string> kWords = {"show", "export", "apply"};
 std::optional<int> complain_of_slip(int argc, char** argv) {
   const std::string meant = argc > 2 ? did_you_mean(argv[1], kWords) : "";
   if (meant.empty() || !std::string_view(argv[argc - 1]).ends_with(".db")) return std::nullopt;
-  put(stderr, fmt::format("autotune: no such command: {}{} See autotune --help\n", argv[1], meant));
-  return kUsage;
+  return complain(fmt::format("no such command: {}{} See autotune --help", argv[1], meant), kUsage);
 }
 
 }  // namespace
@@ -149,8 +140,7 @@ std::optional<int> run_study_command(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    put(stderr, fmt::format("autotune: {}\n", usage_problem(app, error)));
-    return kUsage;
+    return complain(usage_problem(app, error), kUsage);
   }
   if (apply->parsed()) request.output = config;
   return run(std::string(word), request);

@@ -87,6 +87,14 @@ std::vector<Config> History::configs() const {
   return result;
 }
 
+std::vector<Config> History::configs_that_ran() const {
+  std::vector<Config> result = configs();
+  std::erase_if(result, [&](const Config& config) {
+    return !std::ranges::all_of(runs_of(config), [](const auto* run) { return run->ok(); });
+  });
+  return result;
+}
+
 const FinishedTrial* History::crash_to_retry() const {
   for (auto trial = trials_.begin(); trial != trials_.end(); ++trial) {
     if (!may_be_chance(*trial)) continue;

@@ -20,11 +20,7 @@ Outlook::Outlook(const Space& space, const SearchSettings& settings, const Histo
 
 void Outlook::find_best() {
   double best = -HUGE_VAL;
-  for (const Config& config : history_.configs()) {
-    const auto runs = history_.runs_of(config);
-    if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) {
-      continue;
-    }
+  for (const Config& config : history_.configs_that_ran()) {
     const double rate = mean_of(model_.log_rates(model_.place(config)));
     if (rate <= best) continue;
     best = rate;

@@ -43,12 +43,10 @@ struct Ranked {
 
 std::vector<Ranked> by_first_rate(const History& history) {
   std::vector<Ranked> ranked;
-  for (const Config& config : history.configs()) {
-    const auto runs = history.runs_of(config);
-    // A configuration that ran once and later ran out of memory is too close to the limit for a
-    // long job.
-    if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) continue;
-    ranked.push_back({config, runs.front()->score().samples_per_s});
+  // A configuration that ran once and later ran out of memory is too close to the limit for a long
+  // job.
+  for (const Config& config : history.configs_that_ran()) {
+    ranked.push_back({config, history.runs_of(config).front()->score().samples_per_s});
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const Ranked& a, const Ranked& b) { return a.first_rate > b.first_rate; });

@@ -67,15 +67,10 @@ bool Runnable::fits_host(const Config& config, double batch) const {
   for (const FinishedTrial& trial : history_.trials()) {
     if (trial.result.outcome != Outcome::kShmFull && !trial.result.not_started) continue;
     const auto then = batches_in_flight(history_, trial.config);
-    const double its_batch = batch_of(trial.config);
+    const double its_batch = batch_of(history_.effective(trial.config));
     if (then && *waiting * batch >= *then * its_batch && batch >= its_batch) return false;
   }
   return true;
-}
-
-double Runnable::batch_of(const Config& config) const {
-  const auto batch = number_of(history_.effective(config), "batch_size");
-  return std::max(1.0, static_cast<double>(batch.value_or(1)));
 }
 
 }  // namespace redline::tuner

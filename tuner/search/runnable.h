@@ -28,7 +28,6 @@ class Runnable {
  private:
   [[nodiscard]] double find_affordable(const SearchSettings& settings) const;
   void count_failed_values();
-  [[nodiscard]] double batch_of(const Config& config) const;
 
   const Space& space_;
   const History& history_;

@@ -51,16 +51,7 @@ constexpr Prior kReducedOnCpu = {0.0, 0.4};
 constexpr Prior kReducedOther = {0.0, 0.2};  ///< of one reduced precision compared with another
 constexpr double kAdvised = 0.1;
 
-std::string text_in(const Config& all, const std::string& knob) {
-  const auto found = all.find(knob);
-  return found == all.end() ? "" : found->second;
-}
-
 bool is_reduced(const std::string& amp) { return amp == "bf16" || amp == "fp16"; }
-
-double by_size(const Knob& knob, double value) {
-  return std::log2(std::max(value + (knob.low > 0 ? 0 : 1), 0.5));
-}
 
 /// The rates of those runs that gave one.
 std::vector<double> rates_of(const std::vector<const FinishedTrial*>& runs) {
@@ -154,10 +145,10 @@ void StepModel::add_choice(const Knob& knob) {
 void StepModel::add_number(const Knob& knob) {
   KnobTerms& terms = terms_.back();
   const Config all = history_.effective(history_.trials().front().config);
-  const double from = by_size(knob, static_cast<double>(knob.low));
-  const double to = by_size(knob, static_cast<double>(knob.high));
+  const double from = knob.by_size(static_cast<double>(knob.low));
+  const double to = knob.by_size(static_cast<double>(knob.high));
   terms.span = std::max(to - from, 1.0);
-  terms.reference = by_size(knob, double(number_of(all, knob.name).value_or(knob.low)));
+  terms.reference = knob.by_size(double(number_of(all, knob.name).value_or(knob.low)));
   terms.first = priors_.size();
   const double wide = std::clamp(0.12 * terms.span, 0.15, 1.0);
   priors_.push_back({0.0, wide});
@@ -168,26 +159,26 @@ Place StepModel::place(const Config& config) const {
   const Config all = history_.effective(config);
   const Config reference = history_.effective(history_.trials().front().config);
   Place place;
-  place.batch = std::max(1.0, double(number_of(all, "batch_size").value_or(1)));
+  place.batch = batch_of(all);
   place.workers = number_of(all, "num_workers");
-  place.reduced = is_reduced(text_in(all, "amp"));
-  if (layout_with_amp_ && place.reduced && text_in(all, "channels_last") == "on") {
+  place.reduced = is_reduced(value_of(all, "amp"));
+  if (layout_with_amp_ && place.reduced && value_of(all, "channels_last") == "on") {
     place.factors.emplace_back(*layout_with_amp_, 1);
   }
   for (size_t i = 0; i < space_.knobs.size(); ++i) {
     const Knob& knob = space_.knobs[i];
     const KnobTerms& terms = terms_[i];
     if (terms.first == 0) continue;
-    const std::string value = text_in(all, knob.name);
+    const std::string value = value_of(all, knob.name);
     if (knob.is_numeric()) {
       const auto number = number_of(all, knob.name);
       if (!number) continue;
-      const double away = (by_size(knob, double(*number)) - terms.reference) / terms.span;
+      const double away = (knob.by_size(double(*number)) - terms.reference) / terms.span;
       place.factors.emplace_back(terms.first, away);
       place.factors.emplace_back(terms.first + 1, away * away);
       continue;
     }
-    if (knob.name == "amp" ? !is_reduced(value) : value == text_in(reference, knob.name)) continue;
+    if (knob.name == "amp" ? !is_reduced(value) : value == value_of(reference, knob.name)) continue;
     if (terms.reduced != 0) place.factors.emplace_back(terms.reduced, 1);
     const auto at = std::find(knob.values.begin(), knob.values.end(), value);
     if (at != knob.values.end()) {

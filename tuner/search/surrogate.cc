@@ -19,11 +19,9 @@ Point point_of(const Space& space, const History& history, const Config& config)
   const Config all = history.effective(config);
   Point point;
   for (const Knob& knob : space.knobs) {
-    const auto found = all.find(knob.name);
-    const std::string text = found == all.end() ? "" : found->second;
+    const std::string text = value_of(all, knob.name);
     if (const auto number = parse_integer(text); number && knob.is_numeric()) {
-      point.push_back(
-          std::log2(std::max(static_cast<double>(*number + (knob.low > 0 ? 0 : 1)), 0.5)));
+      point.push_back(knob.by_size(static_cast<double>(*number)));
     } else {
       const auto place = std::find(knob.values.begin(), knob.values.end(), text);
       point.push_back(static_cast<double>(place - knob.values.begin()));
@@ -183,9 +181,7 @@ std::vector<std::string> near_values(const Knob& knob, const Config& config) {
 
 std::vector<Config> fastest(const RateModel& model, const History& history) {
   std::vector<std::pair<double, Config>> ranked;
-  for (const Config& config : history.configs()) {
-    const auto runs = history.runs_of(config);
-    if (!std::all_of(runs.begin(), runs.end(), [](const auto* run) { return run->ok(); })) continue;
+  for (const Config& config : history.configs_that_ran()) {
     ranked.emplace_back(model.log_rate(config), config);
   }
   std::stable_sort(ranked.begin(), ranked.end(),

@@ -17,10 +17,6 @@ constexpr Prior kPerStep = {0.1, 0.2};
 constexpr Prior kPerSample = {0.0, 0.2};
 constexpr Prior kValue = {0.0, 0.2};  ///< of one value of a knob
 
-double batch_of(const Config& effective) {
-  return std::max(1.0, static_cast<double>(number_of(effective, "batch_size").value_or(1)));
-}
-
 /// A trial that ended early tells nothing about one that does not.
 bool ran_whole(const FinishedTrial& trial) {
   return trial.ok() && trial.score().samples_per_s > 0 && trial.result.message.empty();

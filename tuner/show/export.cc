@@ -85,8 +85,7 @@ std::string study_csv(const History& history, const Space& space) {
     const Config all = history.effective(trial.config);
     text += std::to_string(trial.id);
     for (const Knob& knob : space.knobs) {
-      const auto found = all.find(knob.name);
-      text += "," + (found == all.end() ? "" : csv_field(found->second));
+      text += "," + csv_field(value_of(all, knob.name));
     }
     text += fmt::format(",{}", to_string(result.outcome));
     text += result.throughput ? fmt::format(",{},{},{}", result.throughput->samples_per_s,

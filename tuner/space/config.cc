@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -25,6 +26,15 @@ std::string text_of(const json& value) {
 std::optional<int64_t> number_of(const Config& config, const std::string& knob) {
   const auto found = config.find(knob);
   return found == config.end() ? std::nullopt : parse_integer(found->second);
+}
+
+std::string value_of(const Config& config, const std::string& knob) {
+  const auto found = config.find(knob);
+  return found == config.end() ? "" : found->second;
+}
+
+double batch_of(const Config& effective) {
+  return std::max(1.0, static_cast<double>(number_of(effective, "batch_size").value_or(1)));
 }
 
 std::string config_text(const Config& config, const std::string& separator) {

@@ -24,6 +24,11 @@ using Config = std::map<std::string, std::string>;
 /// The value of a knob that is a whole number; nullopt if it is none, or absent.
 [[nodiscard]] std::optional<int64_t> number_of(const Config& config, const std::string& knob);
 
+/// The value of a knob; empty if it is absent.
+[[nodiscard]] std::string value_of(const Config& config, const std::string& knob);
+/// The samples of a step, of a configuration with the script's own values; 1 if nothing says.
+[[nodiscard]] double batch_of(const Config& effective);
+
 /// "batch_size 256 · amp bf16", with `separator` between the knobs.
 [[nodiscard]] std::string config_text(const Config& config, const std::string& separator);
 

@@ -124,6 +124,10 @@ int64_t Knob::at_most(double value) const {
   return best;
 }
 
+double Knob::by_size(double value) const {
+  return std::log2(std::max(value + (low > 0 ? 0 : 1), 0.5));
+}
+
 std::string Knob::text() const {
   return is_range() ? fmt::format("{}..{}", low, high) : join(values);
 }

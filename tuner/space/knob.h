@@ -33,6 +33,8 @@ struct Knob {
   [[nodiscard]] int64_t nearest(double value) const;
   /// nearest() among the allowed integers that are not above `value`; `low` if all are above it.
   [[nodiscard]] int64_t at_most(double value) const;
+  /// Where a number lies on the scale on which models see it, of powers of two.
+  [[nodiscard]] double by_size(double value) const;
   /// As users write it: "1..4096" or "off,bf16".
   [[nodiscard]] std::string text() const;
 };

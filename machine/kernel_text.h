@@ -47,6 +47,14 @@ inline std::string_view value_of(std::string_view text, std::string_view key) {
   return {};
 }
 
+/// Whether a mask of /proc/PID/status (proc 5), such as "SigCgt:", has the signal `number`.
+[[nodiscard]] inline bool has_signal(std::string_view status, std::string_view mask, int number) {
+  const std::string_view word = value_of(status, mask);
+  uint64_t signals = 0;
+  std::from_chars(word.data(), word.data() + word.size(), signals, 16);
+  return (signals >> (number - 1) & 1) != 0;
+}
+
 /// The value behind `key`, which the kernel gives in KiB, in bytes.
 [[nodiscard]] inline std::optional<int64_t> kibibytes_of(std::string_view text,
                                                          std::string_view key) {

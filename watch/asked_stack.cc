@@ -21,13 +21,6 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kPoll = std::chrono::milliseconds(50);
 
-// A process without a handler would die of the signal.
-bool handles(int64_t process, int signal) {
-  const std::string status = read_file(fmt::format("/proc/{}/status", process));
-  const std::string mask(machine::value_of(status, "SigCgt:"));
-  return !mask.empty() && (std::stoull(mask, nullptr, 16) >> (signal - 1) & 1) != 0;
-}
-
 // `  File "/home/me/train.py", line 31 in sync`
 bool read_frame(const std::string& line, AskedFrame& frame) {
   constexpr std::string_view kFile = "  File \"", kLine = "\", line ", kIn = " in ";
@@ -73,7 +66,9 @@ std::vector<AskedFrame> frames_of_dump(const std::string& dump, int64_t ident) {
 
 std::vector<AskedFrame> ask_stack(const trace::HangTable& table) {
   const trace::StackAnswer& answer = table.answer;
-  if (answer.signal <= 0 || !handles(table.process, answer.signal)) return {};
+  const std::string status = read_file(fmt::format("/proc/{}/status", table.process));
+  // A process without a handler would die of the signal.
+  if (answer.signal <= 0 || !machine::has_signal(status, "SigCgt:", answer.signal)) return {};
   const std::string path = fmt::format("/proc/{}/fd/{}", table.process, answer.file);
   const size_t old_size = read_file(path).size();
   if (syscall(SYS_tgkill, table.process, answer.thread, answer.signal) != 0) return {};

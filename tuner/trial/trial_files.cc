@@ -16,6 +16,7 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "base/text_search.h"
+#include "machine/kernel_text.h"
 #include "machine/launch/output_tail.h"
 
 namespace redline::tuner {
@@ -49,19 +50,10 @@ std::string status_of(pid_t process) {
   return read_file("/proc/" + std::to_string(process) + "/status");
 }
 
-/// Whether the signal is in a mask of /proc/PID/status.
-bool has_signal(const std::string& status, std::string_view mask_name, int number) {
-  const size_t at = status.find(mask_name);
-  if (at == std::string::npos) return false;
-  const unsigned long long mask =
-      std::strtoull(status.c_str() + at + mask_name.size(), nullptr, 16);
-  return (mask >> (number - 1) & 1) != 0;
-}
-
 /// Whether faulthandler has written the whole dump. Its signal is blocked as long as it writes.
 bool has_answered(const fs::path& file, pid_t process, int number) {
   return contains(read_file(file), "Current thread") &&
-         !has_signal(status_of(process), "SigBlk:", number);
+         !machine::has_signal(status_of(process), "SigBlk:", number);
 }
 
 /// Whether all processes that were asked and have a file of their own have answered. A forked
@@ -210,15 +202,11 @@ tl::expected<uint64_t, std::string> last_size(const std::string& text, const std
   return tl::unexpected(std::string("no line on stdout has what --memory-metric takes"));
 }
 
-bool catches(const std::string& status, int number) {
-  return has_signal(status, "SigCgt:", number);
-}
-
 std::string hang_stacks(const std::vector<pid_t>& processes, const std::string& directory) {
   const int number = SIGRTMIN + kAskedBy;
   std::vector<pid_t> asked;
   for (const pid_t pid : processes) {
-    const bool answers = catches(status_of(pid), number);
+    const bool answers = machine::has_signal(status_of(pid), "SigCgt:", number);
     if (answers && kill(pid, number) == 0) asked.push_back(pid);
   }
   const auto files = stack_files(directory);

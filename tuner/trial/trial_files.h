@@ -34,7 +34,4 @@ namespace redline::tuner {
 [[nodiscard]] std::string hang_stacks(const std::vector<pid_t>& processes,
                                       const std::string& directory);
 
-/// Whether the mask of caught signals, "SigCgt:\t…" of /proc/PID/status (proc 5), has `number`.
-[[nodiscard]] bool catches(const std::string& status, int number);
-
 }  // namespace redline::tuner

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "machine/kernel_text.h"
 #include "tuner/trial/trial_start.h"
 
 namespace redline::tuner {
@@ -81,10 +82,10 @@ TEST(Metric, AMemoryIsReadWithItsUnit) {
 }
 
 TEST(HangStacks, OnlyWhoCatchesTheSignalIsAsked) {
-  EXPECT_TRUE(catches("SigIgn:\t0\nSigCgt:\t0000000000000005\n", 1));
-  EXPECT_FALSE(catches("SigCgt:\t0000000000000005\n", 2));
-  EXPECT_TRUE(catches("SigCgt:\t0000400000000000\n", 47));
-  EXPECT_FALSE(catches("", 1));
+  EXPECT_TRUE(machine::has_signal("SigIgn:\t0\nSigCgt:\t0000000000000005\n", "SigCgt:", 1));
+  EXPECT_FALSE(machine::has_signal("SigCgt:\t0000000000000005\n", "SigCgt:", 2));
+  EXPECT_TRUE(machine::has_signal("SigCgt:\t0000400000000000\n", "SigCgt:", 47));
+  EXPECT_FALSE(machine::has_signal("", "SigCgt:", 1));
   EXPECT_EQ(hang_stacks({getpid()}, "/tmp"), "") << "and this process lives on";
 }
 

@@ -1,8 +1,6 @@
 #include "profiler/session/recorder.h"
 
 #include <pthread.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,9 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/launched_rank.h"
 #include "base/quiet_thread.h"
-#include "machine/resources.h"
 #include "profiler/cupti/cupti_source.h"
 #include "profiler/log/per_thread.h"
 #include "profiler/session/step_log.h"
@@ -24,25 +20,9 @@ namespace {
 // Shorter than 20 ms, after which the writer thread looks whether memory gets scarce.
 constexpr auto kWaitForWriter = std::chrono::milliseconds(5);
 constexpr int kMostWaits = 200;
-// At the end of the process, the recorder waits so long for a thread that waits for GPUs: 4 s.
-constexpr auto kLookAtEnd = std::chrono::milliseconds(10);
-constexpr int kMostLooksAtEnd = 400;
 
 REDLINE_THREAD_LOCAL ThreadLog* t_log = nullptr;
 pthread_key_t g_log_key;
-
-std::string random_trace_id() {
-  // std::random_device would need arc4random, which glibc has only since 2022.
-  uint8_t bytes[16] = {};
-  static_cast<void>(getrandom(bytes, sizeof(bytes), 0));
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string id;
-  for (const uint8_t byte : bytes) {
-    id += kHex[byte / 16];
-    id += kHex[byte % 16];
-  }
-  return id;
-}
 
 /// The folder in which the trace grows while it is recorded.
 std::string folder_of(const Options& options) {
@@ -54,32 +34,6 @@ std::string folder_of(const Options& options) {
 
 Result misuse(const char* what) { return tl::unexpected(std::string(what)); }
 
-void put(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
-  const auto known = std::ranges::find(entries, entry.first, &trace::Entry::first);
-  if (known != entries.end()) {
-    known->second = entry.second;
-  } else {
-    entries.push_back(entry);
-  }
-}
-
-/// Does put(), but for our own key it replaces only an entry with the same member. Each such entry
-/// is an object with one member, so the facts of several sources stay beside each other.
-void join(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
-  if (entry.first != kOwnEntry) return put(entries, entry);
-  const auto member = [](const trace::Entry& each) {
-    return std::string_view(each.second).substr(0, each.second.find(':'));
-  };
-  const auto known = std::ranges::find_if(entries, [&](const trace::Entry& each) {
-    return each.first == kOwnEntry && member(each) == member(entry);
-  });
-  if (known != entries.end()) {
-    known->second = entry.second;
-  } else {
-    entries.push_back(entry);
-  }
-}
-
 }  // namespace
 
 Result make_directory(const std::string& directory) {
@@ -87,11 +41,6 @@ Result make_directory(const std::string& directory) {
   std::filesystem::create_directories(directory, failure);
   if (failure) return tl::unexpected("cannot create " + directory + ": " + failure.message());
   return {};
-}
-
-std::string default_trace_name() {
-  return machine::host_name() + "_" + std::to_string(getpid()) + "." +
-         std::to_string(read_clocks().realtime_ns) + ".pt.trace.json.gz";
 }
 
 [[gnu::hot]] Recorder& Recorder::instance() {
@@ -186,26 +135,6 @@ Result Recorder::begin_warmup(Session& session) {
   return {};
 }
 
-std::vector<trace::Entry> Recorder::header(const Session& session) const {
-  std::vector<trace::Entry> entries = {{"trace_id", trace::json_string(random_trace_id())}};
-  for_each_option<RecorderOptions>([&](const OptionRow& row, auto member) {
-    if constexpr (std::is_same_v<decltype(member), bool RecorderOptions::*>) {
-      const bool is_asked_for = session.options.*member && !(kRecorderDefaults.*member);
-      if (is_asked_for) entries.emplace_back(row.key, "1");
-    }
-  });
-  // What torch says of a process group replaces this.
-  if (const auto own = launched_rank()) {
-    entries.emplace_back("distributedInfo",
-                         "{\"rank\": " + std::to_string(own->rank) +
-                             ", \"world_size\": " + std::to_string(own->world_size) + "}");
-  }
-  for (const auto& entry : metadata_) put(entries, entry);
-  put(entries, {"host_name", trace::json_string(machine::host_name())});
-  put(entries, {"run", run_metadata()});
-  return entries;
-}
-
 Result Recorder::start(Owner owner) {
   if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
@@ -271,24 +200,6 @@ void Recorder::end_window(Session& session, int64_t end_ns) {
   session.saved = false;
 }
 
-std::vector<trace::Entry> Recorder::last_words(Session& session) {
-  // GPUs are known only at the end, because the job may begin to use them within the window.
-  std::vector<trace::Entry> entries = {{"deviceProperties", "[]"}};
-  for (const auto& entry : session.new_metadata) put(entries, entry);
-  {
-    const std::lock_guard lock(source_entries_mutex_);
-    for (const auto& entry : source_entries_) join(entries, entry);
-  }
-  entries.emplace_back(kOwnEntry, clock_members(session.clock_at_begin, read_clocks()));
-  if (const uint64_t slow = session.flight ? steps_.slow_steps_not_told() : 0; slow > 0) {
-    entries.emplace_back(kOwnEntry, "{\"slow_steps_not_written\": " + std::to_string(slow) + "}");
-  }
-  if (!session.reason.empty()) {
-    entries.emplace_back(kOwnEntry, "{\"reason\": " + trace::json_string(session.reason) + "}");
-  }
-  return entries;
-}
-
 Result Recorder::discard(Owner owner) {
   if (auto alive = check_alive(); !alive) return alive;
   const std::lock_guard lock(mutex_);
@@ -347,30 +258,6 @@ tl::expected<std::string, std::string> Recorder::save_in(const std::string& dire
   return path;
 }
 
-Result Recorder::add_metadata(const std::string& key, const std::string& json) {
-  if (auto alive = check_alive(); !alive) return alive;
-  static constexpr std::string_view kOwn[] = {"traceEvents", "traceName", "schemaVersion",
-                                              "displayTimeUnit", "baseTimeNanoseconds"};
-  if (std::ranges::find(kOwn, key) != std::end(kOwn)) {
-    return tl::unexpected("metadata " + key + ": the trace has this key already");
-  }
-  if (!is_json(json)) return tl::unexpected("metadata " + key + ": not a JSON value");
-  const bool is_own = key == kOwnEntry;  // goes to the window that is recorded, not to all
-  const char* const kNobodyRecords = "metadata redline: no window is being recorded";
-  if (is_own && !recording()) return misuse(kNobodyRecords);  // without waiting for an export
-  const std::lock_guard lock(mutex_);
-  if (is_own && !is_json_object(json)) return misuse("metadata redline: not a JSON object");
-  if (!is_own) put(metadata_, {key, json});
-  bool is_recorded = false;
-  for (Session& each : sessions_) {
-    if (each.state != State::kRecording) continue;
-    put(each.new_metadata, {key, json});
-    is_recorded = true;
-  }
-  if (is_own && !is_recorded) return misuse(kNobodyRecords);
-  return {};
-}
-
 Window::Counts Recorder::counts() {
   if (is_child_) return {};
   const std::lock_guard lock(mutex_);
@@ -395,13 +282,6 @@ void Recorder::add_source(Source* source) {
   for (const Session& each : sessions_) {
     if (each.is_live()) source->enable(each.options);
   }
-}
-
-void Recorder::add_source_entry(const std::string& key, const std::string& json) {
-  // Allowed while the process ends, because only then does a source know its totals.
-  if (is_child_ || !is_json(json) || (key == kOwnEntry && !is_json_object(json))) return;
-  const std::lock_guard lock(source_entries_mutex_);
-  join(source_entries_, {key, json});
 }
 
 void Recorder::enable_sources(const RecorderLock&, const RecorderOptions& options) {
@@ -483,55 +363,6 @@ void Recorder::give_up_gpu(const char* tool) noexcept {
   if (is_child_) return;
   const std::lock_guard lock(mutex_);
   gpu_.give_up(tool);
-}
-
-/// Locks the mutex. Another thread may hold it because it ends a window and waits for GPUs. It is
-/// told to hurry; if it still waits 4 s later, this gives false and does not lock.
-bool Recorder::lock_unless_gpus_hang() {
-  gpu_.hurry();
-  for (int looks = 0; !mutex_.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
-    if (looks == kMostLooksAtEnd) return false;
-    std::this_thread::sleep_for(kLookAtEnd);
-  }
-  return true;
-}
-
-void Recorder::write_at_end(Session& session) {
-  if (session.window && session.options.only_with_work) {
-    session.window->wait();
-    if (session.window->has_only_samples()) return;
-  }
-  // Nobody is left to hear of an error. If writing fails, a .partial file stays.
-  const std::string folder = session.options.directory.empty() ? "." : session.options.directory;
-  static_cast<void>(write_window(session, folder + "/" + default_trace_name()));
-}
-
-/// Leaves the sources enabled, because LibTorch may be half destroyed by now.
-void Recorder::finish(const std::string& reason) {
-  if (is_child_) return;
-  const int64_t end_ns = monotonic_ns();
-  want_no_more_records();
-  if (reason.empty()) {
-    mutex_.lock();
-  } else if (pace_.lift(); !lock_unless_gpus_hang()) {
-    return;  // a process that is told to end must not wait for ever; a .partial file stays
-  }
-  const RecorderLock lock(mutex_, std::adopt_lock);
-  is_over_ = true;
-  gpu_sampler_.disable();  // before the process unloads NVML
-  gpu_.let_go();
-  if (reason.empty()) write_slow_step_of(session(lock, Owner::kProgram));
-  for (Session& each : sessions_) {
-    const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();
-    if (!reason.empty()) each.reason = reason;
-    if (each.state == State::kRecording && is_wanted) end_window(each, end_ns);
-    if (each.state == State::kStopped && !each.saved && is_wanted) {
-      write_at_end(each);
-    }
-    each.window.reset();
-    each.flight.reset();
-    each.state = State::kIdle;
-  }
 }
 
 }  // namespace redline::profiler

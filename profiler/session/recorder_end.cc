@@ -1,0 +1,67 @@
+// The recorder at the end of its process.
+#include <chrono>
+#include <thread>
+
+#include "base/clock.h"
+#include "profiler/cupti/cupti_source.h"
+#include "profiler/session/recorder.h"
+
+namespace redline::profiler {
+namespace {
+
+// At the end of the process, the recorder waits so long for a thread that waits for GPUs: 4 s.
+constexpr auto kLookAtEnd = std::chrono::milliseconds(10);
+constexpr int kMostLooksAtEnd = 400;
+
+}  // namespace
+
+/// Locks the mutex. Another thread may hold it because it ends a window and waits for GPUs. It is
+/// told to hurry; if it still waits 4 s later, this gives false and does not lock.
+bool Recorder::lock_unless_gpus_hang() {
+  gpu_.hurry();
+  for (int looks = 0; !mutex_.try_lock(); looks = gpu_.waits_for_gpus() ? looks + 1 : 0) {
+    if (looks == kMostLooksAtEnd) return false;
+    std::this_thread::sleep_for(kLookAtEnd);
+  }
+  return true;
+}
+
+void Recorder::write_at_end(Session& session) {
+  if (session.window && session.options.only_with_work) {
+    session.window->wait();
+    if (session.window->has_only_samples()) return;
+  }
+  // Nobody is left to hear of an error. If writing fails, a .partial file stays.
+  const std::string folder = session.options.directory.empty() ? "." : session.options.directory;
+  static_cast<void>(write_window(session, folder + "/" + default_trace_name()));
+}
+
+/// Leaves the sources enabled, because LibTorch may be half destroyed by now.
+void Recorder::finish(const std::string& reason) {
+  if (is_child_) return;
+  const int64_t end_ns = monotonic_ns();
+  want_no_more_records();
+  if (reason.empty()) {
+    mutex_.lock();
+  } else if (pace_.lift(); !lock_unless_gpus_hang()) {
+    return;  // a process that is told to end must not wait for ever; a .partial file stays
+  }
+  const RecorderLock lock(mutex_, std::adopt_lock);
+  is_over_ = true;
+  gpu_sampler_.disable();  // before the process unloads NVML
+  gpu_.let_go();
+  if (reason.empty()) write_slow_step_of(session(lock, Owner::kProgram));
+  for (Session& each : sessions_) {
+    const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();
+    if (!reason.empty()) each.reason = reason;
+    if (each.state == State::kRecording && is_wanted) end_window(each, end_ns);
+    if (each.state == State::kStopped && !each.saved && is_wanted) {
+      write_at_end(each);
+    }
+    each.window.reset();
+    each.flight.reset();
+    each.state = State::kIdle;
+  }
+}
+
+}  // namespace redline::profiler

@@ -7,7 +7,6 @@
 #include <memory>
 #include <sstream>
 
-#include "base/clock.h"
 #include "base/format.h"
 #include "cli/command.h"
 #include "machine/launch/srun.h"
@@ -42,7 +41,7 @@ void print_timings(const trace::Report& report, const trace::Summaries& summarie
   line("load", summaries.read_seconds);
   line("all analyses", summaries.analyze_seconds);
   std::vector<std::pair<std::string_view, double>> sums;  // over all ranks, in order
-  const auto add = [&](const AnalysisTime& time) {
+  const auto add = [&](const trace::AnalysisTime& time) {
     const auto known =
         std::ranges::find(sums, time.name, &std::pair<std::string_view, double>::first);
     if (known == sums.end()) {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "machine/launch/command.h"
 #include "machine/launch/process_tree.h"
@@ -72,8 +73,8 @@ tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::ato
     notes.emplace(run.folder);
     environment.set("REDLINE_NOTES", notes->path());
   }
-  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  const std::string mark = "compare-" + std::to_string(getpid()) + "-" + std::to_string(now);
+  const std::string mark =
+      "compare-" + std::to_string(getpid()) + "-" + std::to_string(monotonic_ns());
   environment.set(launch::kMarkVariable, mark);
   const std::vector<std::string> before = files_of(run);
   launch::TrackedOptions options;

@@ -3,15 +3,15 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <string>
+
+#include "base/clock.h"
 
 namespace redline::launch {
 
 /// No two are equal, and that of a later command comes later in the alphabet.
 [[nodiscard]] inline std::string new_run_name() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::to_string(std::chrono::nanoseconds(now).count()) + "." + std::to_string(getpid());
+  return std::to_string(unix_ns()) + "." + std::to_string(getpid());
 }
 
 }  // namespace redline::launch

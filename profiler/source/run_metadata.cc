@@ -59,15 +59,9 @@ OrderedJson machine_json(const std::string& root) {
   return json;
 }
 
-int64_t realtime_ns() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-}
-
 /// Of the time when this library was loaded, as new_run_name() of profiler/request. What a process
 /// forks or spawns soon after belongs to the same job, which readers see by the times.
-const std::string kOwnRecording = std::to_string(realtime_ns()) + "." + std::to_string(getpid());
+const std::string kOwnRecording = std::to_string(unix_ns()) + "." + std::to_string(getpid());
 
 std::string json_of(const ClockPair& pair) {
   return "{\"realtime_ns\": " + std::to_string(pair.realtime_ns) +
@@ -119,7 +113,7 @@ ClockPair read_clocks() {
   int64_t best_width = std::numeric_limits<int64_t>::max();
   for (int i = 0; i < 8; ++i) {
     const int64_t before = monotonic_ns();
-    const int64_t unix_now = realtime_ns();
+    const int64_t unix_now = unix_ns();
     const int64_t after = monotonic_ns();
     if (after - before >= best_width) continue;
     best_width = after - before;

@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/clock.h"
 #include "base/free_memory.h"
+#include "trace/analysis/stop_watch.h"
 #include "trace/model/category.h"
 
 namespace redline::trace {

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/statistics.h"
 #include "trace/analysis/breakdown.h"
 #include "trace/analysis/communication.h"
@@ -27,6 +26,7 @@
 #include "trace/analysis/operator_shapes.h"
 #include "trace/analysis/step_phases.h"
 #include "trace/analysis/steps.h"
+#include "trace/analysis/stop_watch.h"
 #include "trace/analysis/streams.h"
 #include "trace/analysis/tables.h"
 #include "trace/model/model.h"

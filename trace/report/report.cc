@@ -6,9 +6,9 @@
 #include <numeric>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/sample_shares.h"
 #include "trace/analysis/run_tables.h"
+#include "trace/analysis/stop_watch.h"
 
 namespace redline::trace {
 namespace {

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "machine/resources.h"
@@ -79,12 +78,6 @@ auto read_logs(const std::vector<std::string>& paths, Keep keep) {
   return result;
 }
 
-int64_t clock_ns(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
-
 bool may_live_here(const StepLog& log) {
   return !log.ended && log.process > 0 && log.host == machine::host_name();
 }
@@ -98,9 +91,9 @@ bool is_gone(const StepLog& log) {
 // one has been started anew.
 int64_t clock_shift(const StepLog& log) {
   if (!may_live_here(log) || is_gone(log)) return 0;
-  const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+  const int64_t now_ns = monotonic_ns();
   if (log.last_sign_ns - log.clock_offset_ns > now_ns) return 0;
-  return clock_ns(CLOCK_REALTIME) - now_ns - log.clock_offset_ns;
+  return unix_ns() - now_ns - log.clock_offset_ns;
 }
 
 std::optional<RankRun> summary_of(const StepLog& log) {
@@ -142,10 +135,8 @@ tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<st
   if (read.logs.empty() && !read.errors.empty()) {
     return tl::unexpected(ReadError{read.errors.front()});
   }
-  auto now = std::chrono::system_clock::now();
-  if (has_ended) now += std::chrono::hours(1);  // nothing will be heard of them until then
-  const int64_t now_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+  int64_t now_ns = unix_ns();
+  if (has_ended) now_ns += 3'600'000'000'000;  // nothing will be heard of them until then
   auto verdict = judge_run(std::move(read.logs), now_ns);
   if (verdict) verdict->unreadable_logs = std::move(read.errors);
   return verdict;

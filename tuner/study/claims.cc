@@ -4,17 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <sstream>
 
+#include "base/clock.h"
 #include "machine/launch/process_tree.h"
 
 namespace redline::tuner {
 namespace {
-
-/// CLOCK_MONOTONIC, which is the same for all processes of the machine; all that share the file are
-/// on it.
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 /// The pid namespace, which tells process ids of different containers apart.
 uint64_t pid_namespace() {
@@ -46,7 +42,7 @@ Result<void> Claims::add(const Transaction& transaction, int64_t trial) const {
       .prepare("INSERT INTO claims VALUES (?, ?, ?)")
       .bind(1, trial)
       .bind(2, claimer_)
-      .bind(3, now_ns())
+      .bind(3, monotonic_ns())
       .run();
 }
 
@@ -62,7 +58,7 @@ Result<void> Claims::remove(const Transaction& transaction, int64_t trial) const
 
 Result<void> Claims::beat(const Database& database) const {
   return database.prepare("UPDATE claims SET heartbeat_ns=? WHERE claimer=?")
-      .bind(1, now_ns())
+      .bind(1, monotonic_ns())
       .bind(2, claimer_)
       .run();
 }
@@ -76,7 +72,8 @@ Result<std::vector<int64_t>> Claims::orphans(const Transaction& transaction) con
     if (!*more) return trials;
     const std::string claimer = row.text(1);
     if (claimer == claimer_) continue;
-    if (is_gone(claimer) || now_ns() - row.integer(2) > kDeadAfterNs) {
+    // All that share the file are on one machine, and so on one clock.
+    if (is_gone(claimer) || monotonic_ns() - row.integer(2) > kDeadAfterNs) {
       trials.push_back(row.integer(0));
     }
   }

@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace redline::tuner {
 
@@ -23,11 +24,7 @@ constexpr size_t kLongestLine = 64 * 1024;
 /// How far this machine's time of day is ahead of its CLOCK_MONOTONIC. With the same difference of
 /// another machine, a time of its CLOCK_MONOTONIC can be converted to this machine's, as exactly as
 /// their times of day agree.
-int64_t own_clock_ns() {
-  const auto realtime = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::nanoseconds(realtime).count() -
-         std::chrono::steady_clock::now().time_since_epoch().count();
-}
+int64_t own_clock_ns() { return unix_ns() - monotonic_ns(); }
 
 std::string knob_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();

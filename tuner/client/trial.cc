@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/integer.h"
 #include "base/json_values.h"
 #include "base/launched_rank.h"
@@ -33,8 +33,6 @@ void log_step(int64_t samples) {
   if (log != nullptr) log(samples);
 }
 
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
 }  // namespace
 
 Trial Trial::from_environment() {
@@ -51,30 +49,16 @@ Trial Trial::from_environment() {
     }
   }
   if (const char* path = ::secure_getenv("REDLINE_TRIAL")) {
-    trial.descriptor_ = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    trial.pipe_.descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     (void)trial.send(Json{{"type", "begin"}, {"rank", trial.rank_}}.dump());
   }
   return trial;
 }
 
-Trial::Trial(Trial&& other) noexcept
-    : knobs_(std::move(other.knobs_)),
-      seen_(std::move(other.seen_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      rank_(other.rank_),
-      world_size_(other.world_size_),
-      steps_(other.steps_),
-      steps_sent_(other.steps_sent_),
-      samples_(other.samples_),
-      last_step_ns_(other.last_step_ns_),
-      last_sent_ns_(other.last_sent_ns_),
-      peak_bytes_(other.peak_bytes_),
-      capacity_bytes_(other.capacity_bytes_) {}
-
 Trial::~Trial() {
-  if (descriptor_ < 0) return;
+  if (pipe_.descriptor < 0) return;
   if (steps_ > steps_sent_) send_step(last_step_ns_);
-  close(descriptor_);
+  close(pipe_.descriptor);
 }
 
 const std::string* Trial::find(std::string_view name) const {
@@ -111,8 +95,8 @@ void Trial::step(int64_t samples) {
   log_step(samples);
   ++steps_;
   samples_ += samples;
-  last_step_ns_ = now_ns();
-  if (descriptor_ < 0 || last_step_ns_ - last_sent_ns_ < kBetweenLines_ns) return;
+  last_step_ns_ = monotonic_ns();
+  if (pipe_.descriptor < 0 || last_step_ns_ - last_sent_ns_ < kBetweenLines_ns) return;
   if (steps_ == 1) {
     send_seen();
     send_unused();
@@ -152,7 +136,7 @@ void Trial::send_step(int64_t now) {
 }
 
 void Trial::fail(const char* kind, const std::string& message) {
-  if (descriptor_ < 0) return;
+  if (pipe_.descriptor < 0) return;
   if (steps_ == 0 && !seen_.empty()) send_seen();  // tells the search which batch was too large
   const Json line = {{"type", "failure"},
                      {"rank", rank_},
@@ -160,7 +144,7 @@ void Trial::fail(const char* kind, const std::string& message) {
                      {"error", ""},
                      {"message", message.substr(0, kLongestMessage)}};
   const std::string text = json_text(line);
-  pollfd pipe{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+  pollfd pipe{.fd = pipe_.descriptor, .events = POLLOUT, .revents = 0};
   if (!send(text) && poll(&pipe, 1, kPatience_ms) > 0) (void)send(text);
 }
 
@@ -170,7 +154,7 @@ bool Trial::send(std::string line) const {
   line += '\n';
   ssize_t written = 0;
   do {
-    written = write(descriptor_, line.data(), line.size());
+    written = write(pipe_.descriptor, line.data(), line.size());
   } while (written < 0 && errno == EINTR);
   return written == static_cast<ssize_t>(line.size());
 }

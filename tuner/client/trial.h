@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace redline {
 
@@ -24,14 +25,14 @@ class Trial {
   /// knob is set.
   [[nodiscard]] static Trial from_environment();
 
-  Trial(Trial&& other) noexcept;
+  Trial(Trial&& other) noexcept = default;
   Trial& operator=(Trial&&) = delete;
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
   ~Trial();
 
   /// Whether autotune measures this process.
-  [[nodiscard]] bool is_measured() const { return descriptor_ >= 0; }
+  [[nodiscard]] bool is_measured() const { return pipe_.descriptor >= 0; }
 
   /// A knob's value, or `otherwise` if the knob is not set or its value is not of this type (no
   /// whole number, neither "on" nor "off"). autotune shows `otherwise` as the program's default. A
@@ -57,6 +58,13 @@ class Trial {
   void fail(const char* kind, const std::string& message);
 
  private:
+  /// To autotune. Only one object has it.
+  struct Pipe {
+    int descriptor = -1;
+    Pipe() = default;
+    Pipe(Pipe&& other) noexcept : descriptor(std::exchange(other.descriptor, -1)) {}
+  };
+
   Trial() = default;
   [[nodiscard]] int64_t integer_knob(std::string_view name, int64_t otherwise);
   [[nodiscard]] const std::string* find(std::string_view name) const;
@@ -69,7 +77,7 @@ class Trial {
 
   std::map<std::string, std::string, std::less<>> knobs_;
   std::map<std::string, std::string, std::less<>> seen_;
-  int descriptor_ = -1;
+  Pipe pipe_;
   int64_t rank_ = 0;
   int64_t world_size_ = 1;
   int64_t steps_ = 0;

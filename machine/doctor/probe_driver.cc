@@ -1,7 +1,5 @@
 #include <dlfcn.h>
 
-#include <array>
-
 #include "machine/doctor/nvidia.h"
 #include "machine/doctor/probe.h"
 #include "machine/nvml/nvml_library.h"
@@ -9,9 +7,6 @@
 namespace redline::doctor {
 
 namespace {
-
-using Text = std::array<char, 128>;
-constexpr auto kTextSize = static_cast<unsigned int>(Text{}.size());
 
 std::optional<Pcie> pcie_of(const nvml::Library& library, nvmlDevice_t device) {
   unsigned int generation = 0;
@@ -74,13 +69,12 @@ std::vector<GpuPair> pairs_of(const nvml::Library& library,
 GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device, int index) {
   GpuFacts gpu;
   gpu.index = index;
-  Text text{};
-  if (REDLINE_NVML(library, nvmlDeviceGetName, device, text.data(), kTextSize) == nvml::kSuccess) {
-    gpu.name = text.data();
-  }
-  if (REDLINE_NVML(library, nvmlDeviceGetUUID, device, text.data(), kTextSize) == nvml::kSuccess) {
-    gpu.uuid = text.data();
-  }
+  gpu.name = nvml::text_from([&](char* text, unsigned size) {
+    return REDLINE_NVML(library, nvmlDeviceGetName, device, text, size);
+  });
+  gpu.uuid = nvml::text_from([&](char* text, unsigned size) {
+    return REDLINE_NVML(library, nvmlDeviceGetUUID, device, text, size);
+  });
   nvmlMemory_t memory{};
   if (REDLINE_NVML(library, nvmlDeviceGetMemoryInfo, device, &memory) == nvml::kSuccess) {
     gpu.memory_bytes = static_cast<int64_t>(memory.total);
@@ -96,10 +90,9 @@ GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device, int index) 
 
 Driver read_driver(const nvml::Library& library) {
   Driver driver;
-  Text text{};
-  if (REDLINE_NVML(library, nvmlSystemGetDriverVersion, text.data(), kTextSize) == nvml::kSuccess) {
-    driver.version = text.data();
-  }
+  driver.version = nvml::text_from([&](char* text, unsigned size) {
+    return REDLINE_NVML(library, nvmlSystemGetDriverVersion, text, size);
+  });
   int number = 0;
   if (REDLINE_NVML(library, nvmlSystemGetCudaDriverVersion_v2, &number) == nvml::kSuccess) {
     driver.cuda = CudaVersion::from_number(number);

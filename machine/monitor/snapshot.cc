@@ -3,11 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cstdlib>
 #include <utility>
 
+#include "base/clock.h"
 #include "machine/host_reading.h"
 #include "machine/nvml/xid_watch.h"
 #include "machine/resources.h"
@@ -63,9 +62,6 @@ HostState describe_host(const Sight& before, const Sight& now, double seconds) {
   return host;
 }
 
-using Text = std::array<char, 128>;
-constexpr auto kTextSize = static_cast<unsigned int>(Text{}.size());
-
 }  // namespace
 
 struct Watcher::State {
@@ -89,11 +85,9 @@ struct Watcher::State {
       driver_error = library.error_text(status);
       return;
     }
-    Text text{};
-    if (REDLINE_NVML(library, nvmlSystemGetDriverVersion, text.data(), kTextSize) ==
-        nvml::kSuccess) {
-      driver = text.data();
-    }
+    driver = nvml::text_from([&](char* text, unsigned size) {
+      return REDLINE_NVML(library, nvmlSystemGetDriverVersion, text, size);
+    });
     xid_watch.emplace(library);
     unsigned int count = 0;
     static_cast<void>(REDLINE_NVML(library, nvmlDeviceGetCount_v2, &count));
@@ -106,15 +100,12 @@ struct Watcher::State {
     const int status = REDLINE_NVML(library, nvmlDeviceGetHandleByIndex_v2, index, &device.handle);
     if (status == nvml::kSuccess) {
       device.reader.emplace(library, device.handle);
-      Text text{};
-      if (REDLINE_NVML(library, nvmlDeviceGetName, device.handle, text.data(), kTextSize) ==
-          nvml::kSuccess) {
-        device.gpu.name = text.data();
-      }
-      if (REDLINE_NVML(library, nvmlDeviceGetUUID, device.handle, text.data(), kTextSize) ==
-          nvml::kSuccess) {
-        device.gpu.uuid = text.data();
-      }
+      device.gpu.name = nvml::text_from([&](char* text, unsigned size) {
+        return REDLINE_NVML(library, nvmlDeviceGetName, device.handle, text, size);
+      });
+      device.gpu.uuid = nvml::text_from([&](char* text, unsigned size) {
+        return REDLINE_NVML(library, nvmlDeviceGetUUID, device.handle, text, size);
+      });
       static_cast<void>(xid_watch->add(device.handle));
     }
     device.gpu.now.is_lost = status == nvml::kGpuIsLost;
@@ -151,12 +142,9 @@ Watcher::Watcher() : state_(std::make_unique<State>()) {}
 Watcher::~Watcher() = default;
 
 Snapshot Watcher::look() {
-  using std::chrono::system_clock;
   State& state = *state_;
   Snapshot snapshot;
-  snapshot.time_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(system_clock::now().time_since_epoch())
-          .count();
+  snapshot.time_ns = unix_ns();
   const Sight before = std::exchange(state.sight, state.look_at_host());
   snapshot.interval_ns = state.sight.host.time_ns - before.host.time_ns;
   snapshot.host =

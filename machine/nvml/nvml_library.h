@@ -41,6 +41,13 @@ class Library {
   void* handle_;
 };
 
+/// What `ask(buffer, its size)` writes; empty if it fails.
+template <typename Ask>
+[[nodiscard]] std::string text_from(Ask ask) {
+  char text[128] = "";
+  return ask(text, static_cast<unsigned>(sizeof text)) == kSuccess ? text : "";
+}
+
 }  // namespace redline::nvml
 
 // The declared function gives only its type; the one that is called comes from the library.

@@ -101,9 +101,7 @@ std::vector<std::string> troubles_of(const GpuState& gpu) {
   const nvml::GpuReading& now = gpu.now;
   if (now.throttle_reasons) {
     const auto names = nvml::throttle_names(*now.throttle_reasons);
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "slowed by " : ", ") + name;
-    if (!text.empty()) troubles.push_back(text);
+    if (!names.empty()) troubles.push_back("slowed by " + joined(names, ", "));
   }
   if (now.ecc_uncorrected.value_or(0) > 0) {
     troubles.push_back(fmt::format("{} uncorrected ECC errors", *now.ecc_uncorrected));
@@ -122,10 +120,7 @@ std::vector<std::string> troubles_of(const GpuState& gpu) {
 }
 
 void put_troubles(TextCanvas& canvas, const GpuState& gpu) {
-  std::string line;
-  for (const std::string& trouble : troubles_of(gpu)) {
-    line += (line.empty() ? "" : " · ") + trouble;
-  }
+  const std::string line = joined(troubles_of(gpu), " · ");
   if (line.empty()) return;
   const Hue hue =
       gpu.xids.empty() && gpu.now.ecc_uncorrected.value_or(0) == 0 ? Hue::kYellow : Hue::kRed;

@@ -115,14 +115,12 @@ std::string limit_sentence(const StepParts& parts, bool memory_is_near) {
   return text;
 }
 
-/// A line from the largest batch that fits to the smallest that does not.
-std::string frontier_line(const Axes& axes, const Frontier& frontier, const char* colour) {
-  const std::optional<double> batch = frontier.middle();
-  if (!batch) return "";
+/// A line over the whole height.
+std::string upright(const Axes& axes, double batch, const char* colour) {
   return fmt::format(
       "<line class=frontier x1={0:.1f} x2={0:.1f} y1={1} y2={2} "
       "style=\"stroke:var({3})\" />",
-      axes.x(*batch), kTop, kChartHeight - kBottom, colour);
+      axes.x(batch), kTop, kChartHeight - kBottom, colour);
 }
 
 /// What the model of the search says of the best configuration with other batch sizes.
@@ -176,10 +174,7 @@ void draw_roofs(const BatchModel& model, const Axes& axes, std::string& svg, std
                                                      format_number(model.here.loader)));
   }
   if (model.full > 0) {
-    svg += fmt::format(
-        "<line class=frontier x1={0:.1f} x2={0:.1f} y1={1} y2={2} style=\"stroke:var(--memcpy)\" "
-        "/>",
-        axes.x(model.full), kTop, kChartHeight - kBottom);
+    svg += upright(axes, model.full, "--memcpy");
     legend += legend_key("--memcpy", "memory is full");
   }
 }
@@ -204,16 +199,16 @@ std::string batch_chart_svg(const History& history) {
   for (const BatchSeries& series : all) {
     const char* colour = kColours[index++ % kColours.size()];
     std::string line;
-    std::string shapes = frontier_line(axes, series.frontier, colour);
+    // Between the largest batch that fits and the smallest that does not.
+    const std::optional<double> limit = series.frontier.middle();
+    std::string shapes = limit ? upright(axes, *limit, colour) : "";
     for (const TrialMark& mark : series.marks) {
       if (mark.is_best) line += fmt::format("{:.1f},{:.1f} ", axes.x(mark.x), axes.y(*mark.rate));
       shapes += shape(axes, mark, colour);
     }
     svg +=
         fmt::format("<polyline points=\"{}\" style=\"stroke:var({})\" />{}", line, colour, shapes);
-    legend +=
-        fmt::format("<span class=key><i class=swatch style=\"background:var({})\"></i>{}</span>",
-                    colour, escape(series.name));
+    legend += legend_key(colour, series.name);
   }
   return svg + "</svg><p class=legend>" + legend + "</p>";
 }

@@ -22,6 +22,8 @@ struct CudaVersion {
   [[nodiscard]] static CudaVersion from_number(int number) {
     return {number / 1000, number % 1000 / 10};
   }
+  /// "13.0.2" -> 13.0
+  [[nodiscard]] static std::optional<CudaVersion> from_text(const std::string& text);
 };
 
 struct Pcie {

@@ -11,15 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "13.0.2" -> 13.0
-std::optional<CudaVersion> parse_version(const std::string& text) {
-  CudaVersion version;
-  char dot = 0;
-  std::istringstream stream(text);
-  if (!(stream >> version.major >> dot >> version.minor) || dot != '.') return std::nullopt;
-  return version;
-}
-
 /// The version of a component in the toolkit's version.json: {"cuda": {"version": "13.0.2"}, …}.
 std::string component_version(const Sources& sources, const fs::path& folder,
                               const char* component) {
@@ -79,12 +70,20 @@ std::vector<fs::path> torch_library_folders(const fs::path& torch) {
 
 }  // namespace
 
+std::optional<CudaVersion> CudaVersion::from_text(const std::string& text) {
+  CudaVersion version;
+  char dot = 0;
+  std::istringstream stream(text);
+  if (!(stream >> version.major >> dot >> version.minor) || dot != '.') return std::nullopt;
+  return version;
+}
+
 std::optional<Toolkit> probe_toolkit(const Sources& sources) {
   for (const fs::path& folder : toolkit_folders(sources)) {
     Toolkit toolkit;
     toolkit.folder = folder;
     toolkit.compiler = fs::exists(sources.root / folder.relative_path() / "bin/nvcc");
-    toolkit.version = parse_version(component_version(sources, folder, "cuda"));
+    toolkit.version = CudaVersion::from_text(component_version(sources, folder, "cuda"));
     if (!toolkit.version) toolkit.version = header_version(sources, folder);
     if (toolkit.version || toolkit.compiler) return toolkit;
   }

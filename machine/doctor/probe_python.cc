@@ -1,5 +1,3 @@
-#include <sstream>
-
 #include "base/json_values.h"
 #include "machine/doctor/probe.h"
 #include "machine/launch/command.h"
@@ -64,10 +62,7 @@ std::string cudnn_version(int number) {
 Torch parse_torch(const nlohmann::json& answer) {
   Torch torch;
   torch.version = text_in(answer, "version");
-  std::istringstream cuda(text_in(answer, "cuda"));
-  char dot = 0;
-  CudaVersion version;
-  if (cuda >> version.major >> dot >> version.minor) torch.cuda = version;
+  torch.cuda = CudaVersion::from_text(text_in(answer, "cuda"));
   if (answer["cudnn"].is_number_integer()) torch.cudnn = cudnn_version(answer["cudnn"]);
   torch.nccl = text_in(answer, "nccl");
   torch.architectures = answer["architectures"].get<std::vector<std::string>>();

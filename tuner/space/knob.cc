@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/printable.h"
+#include "base/terminal.h"
 #include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
@@ -24,10 +25,6 @@ std::vector<std::string> split(std::string_view text, char separator) {
     begin = end + 1;
   }
   return parts;
-}
-
-std::string join(const std::vector<std::string>& parts) {
-  return fmt::format("{}", fmt::join(parts, ","));
 }
 
 bool is_name(std::string_view text) {
@@ -69,10 +66,12 @@ std::string reason_not_for_hook(const Knob& knob, const HookKnob& hook) {
     }
     return {};
   }
-  if (knob.is_range()) return fmt::format("{} takes {}, not a range", knob.name, join(hook.values));
+  if (knob.is_range())
+    return fmt::format("{} takes {}, not a range", knob.name, joined(hook.values, ","));
   for (const std::string& value : knob.values) {
     if (std::find(hook.values.begin(), hook.values.end(), value) == hook.values.end()) {
-      return fmt::format("{} cannot be '{}' (it takes {})", knob.name, value, join(hook.values));
+      return fmt::format("{} cannot be '{}' (it takes {})", knob.name, value,
+                         joined(hook.values, ","));
     }
   }
   return {};
@@ -129,7 +128,7 @@ double Knob::by_size(double value) const {
 }
 
 std::string Knob::text() const {
-  return is_range() ? fmt::format("{}..{}", low, high) : join(values);
+  return is_range() ? fmt::format("{}..{}", low, high) : joined(values, ",");
 }
 
 tl::expected<Knob, std::string> parse_knob(const std::string& text) {

@@ -202,9 +202,12 @@ std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus) {
     if (!count || !times) return std::nullopt;
     return static_cast<int>(*count * *times);
   }
-  const bool python = !command.empty() &&
-                      std::filesystem::path(command[0]).filename().string().starts_with("python");
-  return python ? std::optional(1) : std::nullopt;
+  return is_python(command) ? std::optional(1) : std::nullopt;
+}
+
+bool is_python(const std::vector<std::string>& command) {
+  return !command.empty() &&
+         std::filesystem::path(command[0]).filename().string().starts_with("python");
 }
 
 }  // namespace redline::tuner

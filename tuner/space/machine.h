@@ -49,5 +49,7 @@ struct Devices {
 /// "gpu" and "auto" mean `gpus`. A plain Python script is one rank. nullopt for other commands, or
 /// if a count is a word that only the launcher understands.
 [[nodiscard]] std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus);
+/// Whether its first word is a Python.
+[[nodiscard]] bool is_python(const std::vector<std::string>& command);
 
 }  // namespace redline::tuner

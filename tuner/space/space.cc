@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/json_values.h"
@@ -54,11 +53,6 @@ bool keep_what_matters(Knob& knob, const Machine& machine, bool has_one_rank,
     left_out.push_back("amp fp16 left out: no GPU here");
   }
   return !knob.values.empty() || knob.is_range();
-}
-
-bool is_python(const std::vector<std::string>& command) {
-  return !command.empty() &&
-         std::filesystem::path(command[0]).filename().string().starts_with("python");
 }
 
 std::string nothing_sets(const std::string& text, const std::string& name) {

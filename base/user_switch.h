@@ -1,15 +1,22 @@
-// Environment variables by which users switch something on or off.
+// Environment variables of users. A set-uid program takes none from its user.
 #pragma once
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace redline {
 
-/// Whether the user has set `variable` to `value`. A set-uid program takes no switch from its user.
+/// Whether the user has set `variable` to `value`.
 [[nodiscard]] inline bool is_set_to(const char* variable, std::string_view value) {
   const char* text = ::secure_getenv(variable);
   return text != nullptr && text == value;
+}
+
+/// Its value; empty if it is not set.
+[[nodiscard]] inline std::string user_variable(const char* variable) {
+  const char* text = ::secure_getenv(variable);
+  return text != nullptr ? text : "";
 }
 
 /// Whether CUPTI shall end after each window (docs/gpu.md).

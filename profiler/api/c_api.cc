@@ -24,20 +24,19 @@ struct LastError {
   char text[1024] = "";
 };
 
+/// As much of the text as has room.
+void copy_text(std::string_view text, char* out, uint64_t out_size) {
+  if (out == nullptr || out_size == 0) return;
+  const size_t size = std::min<size_t>(text.size(), out_size - 1);
+  std::memcpy(out, text.data(), size);
+  out[size] = '\0';
+}
+
 int failure(std::string_view why) {
   LastError* const error = PerThread<LastError>::get();
   if (error == nullptr) return -1;
-  const size_t size = std::min(why.size(), sizeof(error->text) - 1);
-  std::memcpy(error->text, why.data(), size);
-  error->text[size] = '\0';
+  copy_text(why, error->text, sizeof(error->text));
   return -1;
-}
-
-void copy_path(const std::string& path, char* out, uint64_t out_size) {
-  if (out == nullptr || out_size == 0) return;
-  const size_t size = std::min<size_t>(path.size(), out_size - 1);
-  std::memcpy(out, path.data(), size);
-  out[size] = '\0';
 }
 
 /// Lets no exception cross the C boundary. Only a lack of memory can throw one.
@@ -79,7 +78,7 @@ bool is_log_part(int part) { return part >= 0 && part < static_cast<int>(trace::
 
 }  // namespace redline::profiler
 
-using redline::profiler::copy_path;
+using redline::profiler::copy_text;
 using redline::profiler::end_logged_step;
 using redline::profiler::failure;
 using redline::profiler::guarded;
@@ -147,7 +146,7 @@ int redline_export_to_directory(const char* directory, char* path_out, uint64_t 
   return guarded([&](Recorder& recorder) -> Result {
     const auto path = recorder.save_in(directory);
     if (!path) return tl::unexpected(path.error());
-    copy_path(*path, path_out, path_out_size);
+    copy_text(*path, path_out, path_out_size);
     return {};
   });
 }
@@ -161,7 +160,7 @@ int redline_write_ring(const char* reason, char* path_out, uint64_t path_out_siz
   return guarded([&](Recorder& recorder) -> Result {
     const auto path = recorder.write_ring(reason != nullptr ? reason : "");
     if (!path) return tl::unexpected(path.error());
-    copy_path(*path, path_out, path_out_size);
+    copy_text(*path, path_out, path_out_size);
     return {};
   });
 }

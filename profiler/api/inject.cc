@@ -25,6 +25,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/user_switch.h"
 #include "profiler/c_api.h"
 #include "profiler/redline.h"
 #include "profiler/request/options.h"
@@ -56,19 +57,14 @@ void record_by_marker(const std::string& name) {
   step_marker().watch(name, [] { profiler->step(); });
 }
 
-bool is_requested() {
-  const char* request = ::secure_getenv("REDLINE_RECORD");
-  return request != nullptr && *request != '\0';
-}
-
 /// Recording has begun, when the library was loaded or when CUDA started.
 bool g_is_begun = false;
 
 Result record_process() {
   RecordRequest unasked;
   unasked.options.directory = std::filesystem::absolute("traces");
-  const auto request = is_requested() ? record_request_from_environment()
-                                      : tl::expected<RecordRequest, std::string>(unasked);
+  const auto request = recording_requested() ? record_request_from_environment()
+                                             : tl::expected<RecordRequest, std::string>(unasked);
   if (!request) return tl::unexpected(request.error());
   if (is_excluded(*request)) return {};
   g_is_begun = true;
@@ -97,21 +93,18 @@ void try_to_record_process() noexcept {
   }
 }
 
-bool tells_of_collectives() {
-  const char* tables = ::secure_getenv("REDLINE_HANG_TABLES");
-  return tables != nullptr && *tables != '\0';
-}
-
 __attribute__((constructor)) void on_load() {
   if (is_python() || !has_torch()) return;
-  if (is_requested()) try_to_record_process();
-  if (tells_of_collectives()) static_cast<void>(attach_torch());  // without it, the job goes on
+  if (recording_requested()) try_to_record_process();
+  if (!user_variable("REDLINE_HANG_TABLES").empty()) {
+    static_cast<void>(attach_torch());  // without it, the job goes on
+  }
 }
 
 /// Runs within the first cuInit() of the process.
 void on_cuda() noexcept {
   see_cuda_start();
-  if (is_requested() && is_python() && has_torch()) return;
+  if (recording_requested() && is_python() && has_torch()) return;
   if (!g_is_begun) try_to_record_process();
   // Registered now, so that it runs before CUDA's own exit handlers, while CUPTI can still hand
   // over its records.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/json_values.h"
+#include "base/user_switch.h"
 #include "profiler/source/run_metadata.h"
 
 namespace redline::nccl {
@@ -41,8 +42,7 @@ std::string group_name_of(const Communicator& communicator) {
 }  // namespace
 
 bool EnteredList::is_wanted() {
-  const char* wanted = ::secure_getenv("REDLINE_HANG_TABLES");
-  if (wanted == nullptr || *wanted == '\0') return false;
+  if (user_variable("REDLINE_HANG_TABLES").empty()) return false;
   for (const char* other : {"Py_IsInitialized", "_ZN4c10d20dump_nccl_trace_jsonB5cxx11Ebb"}) {
     if (dlsym(RTLD_DEFAULT, other) != nullptr) return false;
   }

@@ -7,6 +7,7 @@
 
 #include "base/json_values.h"
 #include "base/launched_rank.h"
+#include "base/user_switch.h"
 
 namespace redline::profiler {
 namespace {
@@ -118,10 +119,8 @@ std::string to_json(const RecordRequest& request) {
 }
 
 tl::expected<RecordRequest, std::string> record_request_from_environment() {
-  const char* json = ::secure_getenv("REDLINE_RECORD");
-  if (json == nullptr || *json == '\0') {
-    return tl::unexpected(std::string("REDLINE_RECORD is not set"));
-  }
+  const std::string json = user_variable("REDLINE_RECORD");
+  if (json.empty()) return tl::unexpected(std::string("REDLINE_RECORD is not set"));
   auto request = parse_record_request(json);
   if (!request) return tl::unexpected("REDLINE_RECORD: " + request.error());
   return request;

@@ -14,6 +14,7 @@
 #include "base/json_values.h"
 #include "base/quiet_thread.h"
 #include "base/statistics.h"
+#include "base/user_switch.h"
 #include "machine/resources.h"
 #include "machine/thread_times.h"
 #include "machine/thread_wait.h"
@@ -45,18 +46,13 @@ constexpr const char* kUnreadKeys[] = {"op_id",        "output_dtypes",
 constexpr double kBusyShare = 0.01;
 constexpr int64_t kStarved_ns = kOneSecond_ns;
 
-std::string variable(const char* name) {
-  const char* value = ::secure_getenv(name);
-  return value != nullptr ? value : "";
-}
-
 bool is_python() { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr; }
 
 std::string job_name() {
-  if (const std::string job = variable("SLURM_JOB_ID"); !job.empty()) {
-    return "slurm " + job + "." + variable("SLURM_STEP_ID");
+  if (const std::string job = user_variable("SLURM_JOB_ID"); !job.empty()) {
+    return "slurm " + job + "." + user_variable("SLURM_STEP_ID");
   }
-  const std::string address = variable("MASTER_ADDR"), port = variable("MASTER_PORT");
+  const std::string address = user_variable("MASTER_ADDR"), port = user_variable("MASTER_PORT");
   return address.empty() || port.empty() ? "" : address + ":" + port;
 }
 
@@ -112,11 +108,11 @@ HangReport& HangReport::instance() {
 HangReport::HangReport()
     : process_(getpid()),
       rank_(launched_rank().value_or(JobRank{})),
-      folder_(variable("REDLINE_LOG")),
-      run_(variable("REDLINE_LOG_RUN")) {}
+      folder_(user_variable("REDLINE_LOG")),
+      run_(user_variable("REDLINE_LOG_RUN")) {}
 
 void HangReport::add(EnteredCollectives* source) {
-  if (variable("REDLINE_HANG_TABLES").empty() || folder_.empty() || is_python()) return;
+  if (user_variable("REDLINE_HANG_TABLES").empty() || folder_.empty() || is_python()) return;
   const std::lock_guard lock(mutex_);
   sources_.push_back(source);
   if (thread_) return;
@@ -236,7 +232,7 @@ json HangReport::owner(const Progress& now) const {
              {"written_ns", written_ns},
              {"step_began_ns", written_ns - now.open_ns},
              {"usual_step_ns", usual_step_ns()},
-             {"met", !variable("REDLINE_HANG_MEET").empty()},
+             {"met", !user_variable("REDLINE_HANG_MEET").empty()},
              {"sealed_ns", written_ns}};
   if (now.step) table["step"] = *now.step;
   return table;

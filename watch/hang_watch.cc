@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json_values.h"
 #include "base/printable.h"
@@ -14,14 +15,11 @@
 #include "machine/launch/process_tree.h"
 #include "machine/oom_kills.h"
 #include "machine/resources.h"
-#include "machine/thread_times.h"
-#include "machine/thread_wait.h"
 #include "profiler/request/logged_jobs.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/trigger.h"
 #include "trace/read/step_log_reader.h"
 #include "trace/report/hang_words.h"
-#include "watch/program_stack.h"
 
 namespace redline::watch {
 namespace {
@@ -34,14 +32,8 @@ constexpr auto kLookInterval = std::chrono::milliseconds(500);
 constexpr int64_t kFreshNs = 5'000'000'000;  // a rank writes its table each second
 constexpr int64_t kLeftNs = 60'000'000'000;  // a table that is older belongs to no job that runs
 constexpr int64_t kUsualSteps = 3;
-constexpr int64_t kStarvedNs = 1'000'000'000;  // _STARVED_SECONDS of _hang_table.py
-constexpr double kSureSeconds = 3;             // a job that was stopped and goes on needs a moment
+constexpr double kSureSeconds = 3;  // a job that was stopped and goes on needs a moment
 constexpr auto kGrace = std::chrono::seconds(10);  // in which ranks write what they recorded
-constexpr int kMostQuestions = 3;                  // to a program in C++: where it is
-
-int64_t unix_now_ns() {
-  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 void say(const std::string& line) {
   static_cast<void>(write_all(STDERR_FILENO, "redline: " + line + "\n"));
@@ -115,7 +107,7 @@ HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnH
     // Ranks of another launcher of this job may have been there first.
     const auto table = trace::parse_hang_table(read_file(path));
     const bool is_of_a_living_rank =
-        table && table->written_ns > unix_now_ns() - kLeftNs &&
+        table && table->written_ns > unix_ns() - kLeftNs &&
         (table->host != host_ || state_of(*table) != ThreadState::kGone);
     if (!is_of_a_living_rank) std::filesystem::remove(path, ignored);
   }
@@ -141,14 +133,6 @@ bool HangWatch::finish() {
   return has_ended_job_;
 }
 
-std::string HangWatch::path_of(int rank) const {
-  return folder_ + "/rank" + std::to_string(rank) + trace::kHangTableSuffix;
-}
-
-std::string HangWatch::seen_path_of(int rank) const {
-  return folder_ + "/rank" + std::to_string(rank) + ".seen" + trace::kHangTableSuffix;
-}
-
 void HangWatch::watch() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kLookInterval, [this] { return is_over_.load(); })) {
@@ -163,7 +147,7 @@ void HangWatch::watch() {
 
 void HangWatch::look() {
   auto tables = trace::read_hang_tables(folder_, run_);
-  const int64_t now_ns = unix_now_ns();
+  const int64_t now_ns = unix_ns();
   add_processes(tables);
   MetVerdict verdict;
   if (!meeting_) {
@@ -294,7 +278,7 @@ void HangWatch::add_processes(std::vector<HangTable>& tables) {
   }
   if (std::ssize(tables) >= world_size) return;
   for (const auto& [rank, process] : rank_processes(run_)) processes_[rank] = process;
-  const int64_t now_ns = unix_now_ns();
+  const int64_t now_ns = unix_ns();
   const std::vector<HangTable> told = tables;
   for (const auto& [rank, process] : processes_) {
     const auto has_rank = [rank = rank](const HangTable& table) { return table.rank == rank; };
@@ -319,68 +303,13 @@ bool HangWatch::killed_for_memory(int rank) {
   return ended_[rank] = machine::oom_kills() > oom_kills_before_;
 }
 
-void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>& tables,
-                           int64_t now_ns) {
-  int64_t latest_step = 0;
-  for (const HangTable& table : tables) {
-    latest_step = std::max(latest_step, table.step.value_or(0));
-  }
-  for (HangTable& table : tables) {
-    const bool is_asked = std::ranges::find(ranks, table.rank) != ranks.end();
-    if (!is_asked || table.thread == 0 || table.host != host_ || !is_silent(table, now_ns))
-      continue;
-    table.state =
-        trace::thread_state_of(machine::thread_wait(std::to_string(table.process), table.thread));
-    const auto times = machine::thread_times(std::to_string(table.process), table.thread);
-    const int64_t core_ns = times ? times->run_ns : 0;
-    Silent& silent = silent_[table.rank];
-    if (silent.written_ns != table.written_ns) {
-      silent = {table.written_ns, core_ns, ask_stack(table)};
-    }
-    // What its last table says may be of an earlier step.
-    if (table.step.value_or(0) < latest_step) table.phase.clear();
-    // On a crowded machine its other threads may only lack a core.
-    table.is_moving = table.state == ThreadState::kRuns && core_ns - silent.core_ns < kStarvedNs;
-    if (silent.frames.empty()) continue;
-    table.stack.clear();
-    for (const AskedFrame& frame : silent.frames) {
-      if (!frame.is_library()) table.stack.push_back(frame.text());
-    }
-    table.inner = silent.frames.front().is_library() ? silent.frames.front().text() : "";
-  }
-}
-
-// A program in C++ does not say where it is. Each rank of this machine that takes part in a hang is
-// asked until it answers, but not for ever, because it is stopped for each question.
-void HangWatch::ask_programs(const Hang& hang, std::vector<HangTable>& tables) {
-  if (hang.kind == trace::HangKind::kSlow) return;
-  const auto place = std::tuple(hang.group, hang.sequence, hang.step);
-  if (std::exchange(asked_place_, place) != place) asked_programs_.clear();
-  const auto takes_part = [&](int rank) {
-    return std::ranges::find(hang.ranks, rank) != hang.ranks.end() ||
-           std::ranges::find(hang.waiting_ranks, rank) != hang.waiting_ranks.end();
-  };
-  for (HangTable& table : tables) {
-    const bool can_be_asked = table.is_of_program() && table.host == host_ && table.is_overdue &&
-                              table.state != ThreadState::kGone && takes_part(table.rank);
-    int& questions = asked_programs_[table.rank];
-    if (!can_be_asked || questions == kMostQuestions) continue;
-    ++questions;
-    table.stack =
-        program_stack(static_cast<pid_t>(table.process), static_cast<pid_t>(table.thread));
-    if (table.stack.empty()) continue;
-    questions = kMostQuestions;
-    write_seen(table.rank, seen_text(table, table.written_ns));
-  }
-}
-
 // Ranks that an exception ended have left their last words, which tell who was the first.
 void HangWatch::tell_of_failure() {
   auto tables = trace::read_hang_tables(folder_, run_);
   add_processes(tables);
   if (meeting_) {
     if (!meeting_->try_to_listen()) {  // the last that others hear of these ranks
-      static_cast<void>(ask_others(tables, unix_now_ns()));
+      static_cast<void>(ask_others(tables, unix_ns()));
       return;
     }
     add_met(tables);
@@ -389,10 +318,10 @@ void HangWatch::tell_of_failure() {
   const auto hang = trace::find_hang(tables);
   const auto failed = [](const HangTable& table) { return !table.error.empty(); };
   if (hang && hang->has_failed) {
-    tell(*hang, tables, unix_now_ns());
+    tell(*hang, tables, unix_ns());
   } else if (std::ranges::any_of(tables, failed)) {
     // A rank that was killed left no word, and a report would wait for it like the others did.
-    write_all_seen(tables, unix_now_ns());
+    write_all_seen(tables, unix_ns());
   }
 }
 
@@ -417,35 +346,9 @@ void HangWatch::tell(const Hang& hang, const std::vector<HangTable>& tables, int
   say_verdict(hang, now_ns);
 }
 
-// The rank's table with what it cannot write itself, so that other launchers know it, and a report
-// says the same later.
-std::string HangWatch::seen_text(const HangTable& table, int64_t written_ns) const {
-  using nlohmann::json;
-  const std::string own = read_file(path_of(table.rank));
-  json object = json::parse(own.substr(0, own.find('\n')), nullptr, false);
-  if (!object.is_object()) {
-    object = {{"schema", "redline.hang/1"},     {"run", table.run},   {"rank", table.rank},
-              {"world_size", table.world_size}, {"host", table.host}, {"process", table.process}};
-  }
-  object["written_ns"] = written_ns;
-  object.erase("sealed_ns");
-  object["state"] = trace::thread_state_name(table.state);
-  object["stack"] = table.stack;
-  object["inner"] = table.inner;
-  object["phase"] = table.phase;
-  object["moving"] = table.is_moving;
-  object["memory_error"] = table.memory_error;
-  return json_text(object);
-}
-
-void HangWatch::write_seen(int rank, const std::string& text) {
-  const std::string path = seen_path_of(rank);
-  if (write_file(path, text + "\n")) seen_paths_.push_back(path);
-}
-
 void HangWatch::write_traces(const Hang& hang, const std::vector<HangTable>& tables) {
   const auto since = std::filesystem::file_time_type::clock::now() -
-                     std::chrono::nanoseconds(unix_now_ns() - hang.since_ns);
+                     std::chrono::nanoseconds(unix_ns() - hang.since_ns);
   const auto has_written = [&](const HangTable& table) {
     const std::string name = host_ + "_" + std::to_string(table.process) + ".";
     for (const std::string& path : launch::list_traces(folder_).whole) {
@@ -473,13 +376,6 @@ void HangWatch::write_traces(const Hang& hang, const std::vector<HangTable>& tab
         if (!report.error.empty()) say(report.error);
       },
       is_over_);
-}
-
-void HangWatch::remove_seen() {
-  std::error_code ignored;
-  for (const std::string& path : seen_paths_) std::filesystem::remove(path, ignored);
-  seen_paths_.clear();
-  asked_programs_.clear();
 }
 
 }  // namespace redline::watch

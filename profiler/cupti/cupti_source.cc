@@ -1,8 +1,6 @@
 #include "profiler/cupti/cupti_source.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string_view>
@@ -14,7 +12,6 @@
 #include "profiler/cupti/activity_text.h"
 #include "profiler/cupti/stream_names.h"
 #include "profiler/source/gpu_work.h"
-#include "trace/emit/text_buffer.h"
 
 namespace redline::cupti {
 namespace {
@@ -23,8 +20,6 @@ constexpr size_t kFlushIntervalMs = 500;
 constexpr size_t kMostFlushIntervalMs = 60'000;
 constexpr int kLookForCudaMs = 50;  // a process takes longer from cuInit() to its first kernel
 constexpr int kTryAgainMs = 5000;
-constexpr int kMostPollMs = 50;
-constexpr auto kMostWaitAtEnd = std::chrono::seconds(2);
 // A surge is this many records of which more than half have no times. A forced flush brings a few
 // such records early; these are far fewer.
 constexpr uint64_t kSurge = 2000;
@@ -343,28 +338,6 @@ void CuptiSource::look_for_surge() {
   static_cast<void>(library_->enable(Kind::kConcurrentKernel));
 }
 
-void CuptiSource::stop_thread() {
-  shared_state().ids = nullptr;
-  is_closing_ = true;
-  shared_state().pool.wake();
-  is_over_.acquire();
-  thread_->join();
-  thread_.reset();
-}
-
-void CuptiSource::hurry() noexcept {
-  is_hurried_ = true;
-  shared_state().pool.wake();
-}
-
-void CuptiSource::flush_before_exit() noexcept {
-  if (!is_on_) return;
-  wants_flush_ = true;
-  shared_state().pool.wake();
-  // GPU work that never ends must not keep the process from ending.
-  static_cast<void>(is_flushed_.try_acquire_for(kMostWaitAtEnd));
-}
-
 void CuptiSource::deliver_for_ring() noexcept {
   if (!is_on_) return;
   try {
@@ -373,170 +346,6 @@ void CuptiSource::deliver_for_ring() noexcept {
   } catch (const std::exception&) {
     // No memory: the trace lacks these.
   }
-}
-
-void CuptiSource::let_go() noexcept {
-  if (!thread_) return;
-  shared_state().ids = nullptr;
-  is_closing_ = true;
-  shared_state().pool.wake();
-  // The thread may hang in CUPTI, which waits for a thread that has crashed. If it gets free later,
-  // it uses the reader once more: the reader is then not destroyed.
-  const bool is_over = is_over_.try_acquire_for(kMostWaitAtEnd);
-  is_over ? thread_->join() : thread_->detach();
-  thread_.reset();
-  if (!is_on_.exchange(false)) return;
-  try {
-    if (is_over) reader_->add_last();
-    reader_->finish();
-    stream_names().deliver_all();
-    add_entries();
-  } catch (const std::exception&) {
-    // No memory: the trace ends a little earlier.
-  }
-  if (!is_over) static_cast<void>(reader_.release());
-  reader_.reset();
-}
-
-void CuptiSource::give_up(const std::string& tool) noexcept {
-  if (!is_on_) return;
-  try {
-    const std::lock_guard lock(collecting_);
-    if (!off_after_.empty()) return;
-    off_after_ = tool + " began to record, and CUPTI serves one tool at a time";
-    shared_state().ids = nullptr;
-    switch_off_and_collect();
-    if (library_) subscription_.release(*library_);
-    add_known_entries();
-    warn(kGivenUp, "no GPU activity in the rest of this trace: " + off_after_);
-  } catch (const std::exception&) {
-    // No memory: the window lacks GPU work, which its counts tell.
-  }
-}
-
-void CuptiSource::switch_off_and_collect() {
-  // Work that was launched before belongs to the window. Later launches are not recorded.
-  disable_kinds();
-  // On a quiet thread, because collect_rest() may write to disk, where a limit raises SIGXFSZ.
-  const auto rest = [this] { collect_rest(); };
-  if (!run_quietly(rest)) rest();
-}
-
-void CuptiSource::end() {
-  if (off_after_.empty()) switch_off_and_collect();
-  reader_->finish();
-  stream_names().deliver_all();
-  add_entries();
-  const GraphLaunches& graphs = reader_->activities().graph_launches();
-  if (graphs.without_work() > 0) {
-    warn(kGraphs, "CUPTI gave no GPU work for " + std::to_string(graphs.without_work()) + " of " +
-                      std::to_string(graphs.count()) +
-                      " launches of CUDA graphs: docs/gpu.md says what helps");
-  }
-  if (!has_system_thread_ids_) {
-    warn(kThreadIds, "CUPTI does not tell which threads call CUDA: calls have rows of their own");
-  }
-  if (failed_flush_ == kSuccess) return;
-  warn(kFlush, "CUPTI did not hand over all its records: " + explain(*library_, failed_flush_));
-}
-
-/// Waits until CUPTI has given back all buffers, which it does when all work in them is over.
-void CuptiSource::wait_for_gpu() {
-  BufferPool& pool = shared_state().pool;
-  const auto deadline = std::chrono::steady_clock::now() + most_wait_;
-  for (int pause_ms = 1; library_->flush_all(0) == kSuccess && pool.out() > out_before_;
-       pause_ms = std::min(2 * pause_ms, kMostPollMs)) {
-    if (is_hurried_ || std::chrono::steady_clock::now() >= deadline) return;
-    if (pool.has_filled()) reader_->add_filled(false);
-    pool.wait(pause_ms);
-  }
-}
-
-void CuptiSource::collect_rest() noexcept {
-  try {
-    waits_for_gpus_ = true;
-    wait_for_gpu();
-    collect(0);
-    collect(kFlushForced);
-  } catch (const std::exception&) {
-    // No memory: the trace ends a little earlier.
-  }
-  waits_for_gpus_ = false;
-}
-
-std::string CuptiSource::counts_json(bool is_over) const {
-  const BufferPool& pool = shared_state().pool;
-  std::string json = "{\"dropped\": " + std::to_string(dropped_);
-  const auto add = [&json](const char* name, uint64_t number) {
-    json += std::string(", \"") + name + "\": " + std::to_string(number);
-  };
-  add("buffers_refused", pool.refused() - refused_before_);
-  add("foreign_buffers", pool.foreign() - foreign_before_);
-  add("incomplete", reader_->progress().incomplete);
-  add("incomplete_surges", surges_);
-  if (is_over) {
-    const Activities& activities = reader_->activities();
-    const ActivityCounts& counts = activities.counts();
-    add("records", counts.decoded.records);
-    add("unknown", counts.decoded.unknown);
-    add("truncated", counts.decoded.truncated);
-    add("other_clock", counts.other_clock);
-    add("without_call", counts.without_call);
-    add("begun_before_call", counts.begun_before_call);
-    add("graph_launches", activities.graph_launches().count());
-    add("graph_launches_without_work", activities.graph_launches().without_work());
-    add("spooled_bytes", reader_->spooled_bytes());
-    json += ", \"streams\": " + activities.streams_json();
-  }
-  const auto add_text = [&json](const char* name, const std::string& text) {
-    if (!text.empty()) json += std::string(", \"") + name + "\": " + trace::json_string(text);
-  };
-  add_text("off_before", off_before_);
-  add_text("off_after", off_after_);
-  add_text("failed_flush", failed_flush_ != kSuccess ? explain(*library_, failed_flush_) : "");
-  if (!has_system_thread_ids_) json += R"(, "thread_ids": "not the system's")";
-  return json + "}";
-}
-
-void CuptiSource::add_entries() {
-  profiler::add_entry("redline", "{\"gpu\": " + counts_json(true) + "}");
-  add_device_entries(devices_);
-}
-
-/// A flight recorder's traces are written while we go on, also when the GPU or the driver hangs. So
-/// they have what was known at the last flush, without what is right only at the end.
-void CuptiSource::add_known_entries() {
-  if (!has_ring_) return;
-  profiler::add_entry("redline", "{\"gpu\": " + counts_json(false) + "}");
-  if (are_devices_told_ || DeviceTable::count() == 0) return;
-  are_devices_told_ = true;
-  DeviceTable devices;
-  add_device_entries(devices);
-}
-
-void CuptiSource::add_device_entries(DeviceTable& devices) {
-  profiler::add_entry("deviceProperties", devices.to_json());
-  profiler::add_entry("cupti_version", std::to_string(library_->version));
-  if (const auto version = cuda_runtime_version()) {
-    profiler::add_entry("cuda_runtime_version", std::to_string(*version));
-  }
-  if (const auto version = cuda_driver_version()) {
-    profiler::add_entry("cuda_driver_version", std::to_string(*version));
-  }
-}
-
-void CuptiSource::say_off(const std::string& why) {
-  profiler::add_entry("redline", "{\"gpu\": {\"off\": " + trace::json_string(why) + "}}");
-}
-
-void CuptiSource::refuse(const std::string& why) {
-  say_off(why);
-  warn(kOff, "no GPU activity in the trace: " + why);
-}
-
-void CuptiSource::warn(Topic topic, const std::string& why) {
-  if ((said_ & topic) == 0) std::fprintf(stderr, "redline: %s\n", why.c_str());
-  said_ |= topic;
 }
 
 }  // namespace redline::cupti

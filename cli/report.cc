@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/clock.h"
 #include "base/format.h"
 #include "cli/command.h"
 #include "machine/launch/srun.h"

@@ -163,8 +163,8 @@ class Build:
         words = [str(source) if word == unit.source else word for word in unit.words]
         words[words.index("-o") + 1] = str(output)
         at = words.index("-c")
-        # -O0 compiles fastest; a warning is no reason to leave a mutant out.
-        words[at:at] = ["-O0", "-w", *more]
+        # -O2 compiles slowly, and what -O0 makes runs slowly; a warning is no reason to leave a mutant out.
+        words[at:at] = ["-O1", "-w", *more]
         return subprocess.run(words, cwd=unit.directory, capture_output=True).returncode == 0
 
     def _beside_what_it_needs(self, folder):
@@ -200,15 +200,23 @@ class Build:
         return made
 
     def failing_test(self, program, path, timeout, source=None):
-        """The first test that fails, "crash" or "timeout"; "" if all pass. Tests in a source's folder go first."""
-        near = self._suites_in(os.path.dirname(source)) if source else ""
-        filters = [near, f"-{near}"] if near else ["*"]
+        """The first test that fails, "crash" or "timeout"; "" if all pass. The nearest tests to a source go first."""
+        filters, before = [], []
+        for near in self._suites_near(source) if source else []:
+            filters.append(f"{near}-{':'.join(before)}")
+            before.append(near)
+        filters.append(f"-{':'.join(before)}" if before else "*")
         return next(filter(None, (self._failing(program, path, timeout, each) for each in filters)), "")
 
-    def _suites_in(self, folder):
-        texts = [test.read_text() for test in pathlib.Path(folder).glob("*_test.cc")]
-        suites = {suite for text in texts for suite in re.findall(r"^TEST(?:_[FP])?\((\w+),", text, re.M)}
-        return ":".join(sorted(f"{suite}.*:*/{suite}.*" for suite in suites))
+    @staticmethod
+    def _suites_near(source):
+        """Filters for the tests of a source file's own x_test.cc, then for those of its folder."""
+        name = pathlib.Path(source)
+        for tests in ([name.with_name(f"{name.stem}_test.cc")], sorted(name.parent.glob("*_test.cc"))):
+            texts = [test.read_text() for test in tests if test.exists()]
+            suites = {suite for text in texts for suite in re.findall(r"^TEST(?:_[FP])?\((\w+),", text, re.M)}
+            if suites:
+                yield ":".join(sorted(f"{suite}.*:*/{suite}.*" for suite in suites))
 
     @staticmethod
     def _failing(program, path, timeout, tests):

@@ -127,7 +127,7 @@ void StepModel::add_choice(const Knob& knob) {
   for (const Usual& usual : kUsual) {
     if (usual.knob == knob.name) prior = usual.factor;
   }
-  if (!settings_.machine.gpu && prior.mean != 0) prior = {prior.mean / 2, prior.deviation};
+  if (!settings_.machine.gpu) prior.mean /= 2;
   if (knob.name == "amp") {
     terms.reduced = priors_.size();
     priors_.push_back(settings_.machine.gpu ? kReducedOnGpu : kReducedOnCpu);

@@ -27,7 +27,7 @@ std::optional<int64_t> won_by(const Activity& activity, const Change& change) {
     after_ns += static_cast<double>(lengths_ns[i]);
   }
   if (before_ns <= 0) return std::nullopt;
-  const double share = std::clamp(1 - after_ns / before_ns, 0.0, 1.0);
+  const double share = std::max(0.0, 1 - after_ns / before_ns);
   return std::llround(static_cast<double>(activity.steps_ns()) * share);
 }
 

@@ -79,6 +79,7 @@ TEST(GpuSharing, TwoRanksOnTheFirstOfTwoGpusHaveForgottenToChoose) {
             "sees 2 GPUs, so give each its own: "
             "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before the first use of CUDA");
   EXPECT_EQ(finding->estimated_speedup, std::nullopt);
+  EXPECT_FALSE(finding->events.empty());
   EXPECT_EQ(find(report, "low_gpu_utilization"), nullptr);
   EXPECT_THAT(header_of(report), Not(HasSubstr("2 x H100")));
 }
@@ -110,6 +111,7 @@ TEST(GpuSharing, AContextWhereARankComputesNothingIsStray) {
   ASSERT_NE(find(two, "stray_context"), nullptr);
   EXPECT_EQ(find(two, "stray_context")->headline, "Rank 1 has a context on rank 0's GPU");
   EXPECT_EQ(find(two, "stray_context")->trace, 1);
+  EXPECT_FALSE(find(two, "stray_context")->events.empty());
   EXPECT_EQ(find(two, "gpu_shared"), nullptr);
   const Report three = report_of({first, second, third}, {0, 1, 2});
   ASSERT_NE(find(three, "stray_context"), nullptr);

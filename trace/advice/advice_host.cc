@@ -262,8 +262,8 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   finding.headline = fmt::format("Threads that launch kernels lose the CPU: {}{}",
                                  format_ns(part.per_step_ns), activity.a_step());
   const bool has_workers = !activity.lacks_dataloader();
-  finding.detail = fmt::format("{} launches took over {} with the GPU idle: {}OMP_NUM_THREADS",
-                               format_count(count), format_ns(kStalledLaunchNs),
+  finding.detail = fmt::format("{} took over {} with the GPU idle: {}OMP_NUM_THREADS",
+                               format_plural(count, "launch call"), format_ns(kStalledLaunchNs),
                                has_workers ? "fewer DataLoader workers, or " : "a smaller ");
   finding.evidence.emplace_back("launches", static_cast<double>(count));
   finding.events = longest(trace, stalled);

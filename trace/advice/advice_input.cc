@@ -31,7 +31,7 @@ std::optional<double> mean_busy_share(const Trace& trace, std::string_view track
     count += counter.value.size();
   }
   if (count == 0) return std::nullopt;
-  return sum / 100 / static_cast<double>(count);
+  return sum / (100 * static_cast<double>(count));
 }
 
 /// Explains the wait for a loader that has workers: how busy they are decides what helps.
@@ -155,9 +155,8 @@ std::optional<Finding> pageable_copies(const Activity& activity) {
   finding.headline = fmt::format("Pageable host-to-device copies: {}{}",
                                  format_ns(part.per_step_ns), activity.a_step());
   finding.detail = fmt::format(
-      "the host waits for each of {} copies, {} of copying{}: {} and non_blocking=True copy beside "
-      "kernels",
-      format_count(copies.size()), format_ns(copy_ns), activity.a_step(),
+      "the host waits for each, {} of copying{}: {} and non_blocking=True copy beside kernels",
+      format_ns(copy_ns), activity.a_step(),
       is_of_loader ? "pin_memory=True" : "tensor.pin_memory()");
   finding.evidence.emplace_back("copy_ns", static_cast<double>(copy_ns));
   finding.evidence.emplace_back("copies", static_cast<double>(copies.size()));

@@ -14,6 +14,7 @@
 
 #include "tests/parsed_trace.h"
 #include "tests/random_job.h"
+#include "tests/repeated_steps.h"
 #include "trace/analysis/replay.h"
 #include "trace/report/diff.h"
 #include "trace/report/report.h"
@@ -160,6 +161,46 @@ TEST(Properties, WhereAllTakesThreeTimesAsLongSoDoesEachPart) {
       }
     }
   }
+}
+
+/// Whether a figure of a trace's report is a sum over all that was recorded, and not a mean.
+bool is_total(std::string_view part, const std::string& path) {
+  if (part == "steps" || part == "step_breakdown_ns" || part == "phases") return false;
+  return path.find("/mix_ns/") != std::string::npos ||
+         (ends_with_one_of(path, {"_ns", "/count", "/calls", "bytes", "/flops"}) &&
+          !ends_with_one_of(path, {"mean_ns", "min_ns", "max_ns"}));
+}
+
+TEST(Properties, OfThreeTimesAsManyStepsTotalsAreThriceAndMeansTheSame) {
+  int compared = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::string longer = repeated(RandomRank(seed).json(), 3);
+    if (longer.empty()) continue;
+    const json once = figures_of(seed)["traces"][0];
+    const json thrice = json::parse(report_json(make_report({parsed(longer)})))["traces"][0];
+    // A last step that was cut off does not count, unless more come after it.
+    if (thrice["steps"]["count"] != 3 * once["steps"]["count"].get<int>()) continue;
+    for (const char* part : {"steps", "step_breakdown_ns", "phases", "gpus", "kernels", "operators",
+                             "collectives", "copies", "modules"}) {
+      const json was = once[part].flatten(), is = thrice[part].flatten();
+      for (const auto& [path, value] : was.items()) {
+        SCOPED_TRACE(fmt::format("seed {}, {}{}", seed, part, path));
+        // The deviation and percentiles of few values depend on how many there are. A GPU idles
+        // also between the last work of a step and the first of the next one.
+        if (!value.is_number() || path.find("bandwidth/") != std::string::npos ||
+            (part == std::string_view("steps") && !path.ends_with("mean_ns")) ||
+            ends_with_one_of(path, {"idle_ns", "span_ns", "memory_bytes", "utilization",
+                                    "occupancy", "sm_efficiency"})) {
+          continue;
+        }
+        ASSERT_TRUE(is.contains(path));
+        const double wanted = value.get<double>() * (is_total(part, path) ? 3 : 1);
+        EXPECT_NEAR(is[path].get<double>(), wanted, 1e-9 * std::abs(wanted));
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GE(compared, 2000);
 }
 
 TEST(Properties, PartsSumToTheWhole) {

@@ -295,7 +295,7 @@ removable_ns 7e+07, step_share 0.7, calls 2
 load batch 0..70000 us
 load batch 100000..170000 us
 )"},
-      {"optimizer_per_parameter", optimizer(100, 10 * kMs),
+      {"optimizer_per_parameter", optimizer(100, 10 * kMs).annotation("mine", 54 * kMs, 55 * kMs),
        R"(optimizer_per_parameter medium x 1.11111 [optimizer=default,fused]
 Optimizer: 10.0 ms a step, one tensor at a time
 100 operators a step, 10.0 % of it:

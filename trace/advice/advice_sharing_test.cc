@@ -96,6 +96,13 @@ TEST(GpuSharing, IsToldByTheUuidWhereEachProcessSeesOneGpu) {
   EXPECT_THAT(header_of(four), HasSubstr("2 x H100"));
 }
 
+TEST(GpuSharing, IsShownInTheTraceOfARankThatShares) {
+  const Report report = report_of({{{"GPU-a"}}, {{"GPU-b"}}, {{"GPU-b"}}}, {0, 0, 0});
+  ASSERT_NE(find(report, "gpu_shared"), nullptr);
+  EXPECT_EQ(find(report, "gpu_shared")->headline, "Ranks 1, 2 share one GPU");
+  EXPECT_EQ(find(report, "gpu_shared")->trace, 1);
+}
+
 TEST(GpuSharing, TracesThatDoNotTellGpusApartSayNothing) {
   const Report report = report_of({{{""}}, {{""}}}, {0, 0});
   EXPECT_EQ(report.comparison->gpu_sharing.gpus, std::nullopt);

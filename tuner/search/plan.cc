@@ -55,8 +55,7 @@ std::vector<Ranked> by_first_rate(const History& history) {
 
 /// How often each finalist runs at most, if the fastest beats the defaults.
 int usual_runs(size_t finalists) {
-  const int confirming = finalists > 2 ? 12 : 8;
-  return 1 + std::max(1, confirming / static_cast<int>(finalists));
+  return 1 + (finalists > 2 ? 12 : 8) / static_cast<int>(finalists);
 }
 constexpr int kMoreRuns = 4;
 /// Rivals are as good as each other if taking the wrong one is expected to cost no more than this.

@@ -12,10 +12,9 @@ import shlex
 import subprocess
 import tempfile
 import threading
-import time
 from typing import NamedTuple
 
-SECONDS_AT_LEAST = 30  # a mutant that runs four times as long as the tests do, and this long, runs for ever
+SECONDS_AT_LEAST = 20  # a mutant that runs four times as long as the tests do, and this long, runs for ever
 
 
 class Unit(NamedTuple):
@@ -119,13 +118,13 @@ class Build:
         return f"lib{library[1]}.a" if library else None
 
     def seconds_of(self, program):
-        """How long the tests take without a mutant. They have to pass."""
+        """{suite: how long its tests take without a mutant}. They have to pass."""
         if program.path not in self._seconds:
-            begin = time.monotonic()
-            failed = self.failing_test(program, program.path, timeout=3600)
+            failed, printed = self._run(program, program.path, 3600, "*")
             if failed:
                 raise RuntimeError(f"{os.path.basename(program.path)} fails without any change: {failed}")
-            self._seconds[program.path] = time.monotonic() - begin
+            ended = re.findall(r"^\[-+\] \d+ tests? from ([\w/]+).* \((\d+) ms total\)", printed, re.M)
+            self._seconds[program.path] = {suite: int(ms) / 1000 for suite, ms in ended}
         return self._seconds[program.path]
 
     def once(self, path, make):
@@ -199,43 +198,46 @@ class Build:
             raise RuntimeError(f"a mutant of {source} does not link:\n{done.stderr[-2000:]}")
         return made
 
-    def failing_test(self, program, path, timeout, source=None):
+    def failing_test(self, program, path, source):
         """The first test that fails, "crash" or "timeout"; "" if all pass. The nearest tests to a source go first."""
-        filters, before = [], []
-        for near in self._suites_near(source) if source else []:
-            filters.append(f"{near}-{':'.join(before)}")
-            before.append(near)
-        filters.append(f"-{':'.join(before)}" if before else "*")
-        return next(filter(None, (self._failing(program, path, timeout, each) for each in filters)), "")
+        left = self.seconds_of(program)
+        for near in (*self._suites_near(source), None):
+            these = {suite for suite in left if near is None or suite.rpartition("/")[2] in near}
+            if these:
+                seconds = max(SECONDS_AT_LEAST, 4 * sum(left[suite] for suite in these))
+                failed, _ = self._run(program, path, seconds, ":".join(f"{suite}.*" for suite in sorted(these)))
+                if failed:
+                    return failed
+            left = {suite: seconds for suite, seconds in left.items() if suite not in these}
+        return ""
 
     @staticmethod
     def _suites_near(source):
-        """Filters for the tests of a source file's own x_test.cc, then for those of its folder."""
+        """The suites of a source file's own x_test.cc, then those of its folder."""
         name = pathlib.Path(source)
-        for tests in ([name.with_name(f"{name.stem}_test.cc")], sorted(name.parent.glob("*_test.cc"))):
+        for tests in ([name.with_name(f"{name.stem}_test.cc")], name.parent.glob("*_test.cc")):
             texts = [test.read_text() for test in tests if test.exists()]
-            suites = {suite for text in texts for suite in re.findall(r"^TEST(?:_[FP])?\((\w+),", text, re.M)}
-            if suites:
-                yield ":".join(sorted(f"{suite}.*:*/{suite}.*" for suite in suites))
+            yield {suite for text in texts for suite in re.findall(r"^TEST(?:_[FP])?\((\w+),", text, re.M)}
 
     @staticmethod
-    def _failing(program, path, timeout, tests):
-        with subprocess.Popen([path, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={tests}"],
-                              cwd=program.directory, env={**os.environ, **program.environment}, stdout=subprocess.PIPE,
+    def _run(program, path, timeout, tests):
+        """(what failed first, what was printed)"""
+        with subprocess.Popen([path, "--gtest_fail_fast", f"--gtest_filter={tests}"], cwd=program.directory,
+                              env={**os.environ, **program.environment}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as process:
             try:
                 printed, _ = process.communicate(timeout=timeout)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, 9)
-                return "timeout"
+                return "timeout", ""
         if process.returncode == 0:
-            return ""
+            return "", printed
         failed = re.search(r"^\[  FAILED  \] ([\w./]+)", printed, re.M)
-        return failed[1] if failed else "crash"
+        return failed[1] if failed else "crash", printed
 
     def verdict(self, source, text, program, folder):
         """What notices a mutant: a test's name, "" if none does, None if it does not compile."""
         made = self.make(source, text, program, folder)
         if made is None:
             return None
-        return self.failing_test(program, made, max(SECONDS_AT_LEAST, 4 * self.seconds_of(program)), source)
+        return self.failing_test(program, made, source)

@@ -177,11 +177,14 @@ TEST(Kernels, MeansOfOccupancyAreWeightedByTime) {
       analysis_of(TraceText()
                       .kernel("gemm", 0, 300, on_stream(7, 0, figures(2, 20)))
                       .kernel("gemm", 300, 400, on_stream(7, 0, figures(6, 60)))
-                      .kernel("old", 400, 500, on_stream(7)));
-  ASSERT_EQ(analysis.kernels.size(), 2U);
+                      .kernel("old", 400, 500, on_stream(7))
+                      .kernel("tiny", 500, 550, on_stream(7, 0, figures(0, 0))));
+  ASSERT_EQ(analysis.kernels.size(), 3U);
   EXPECT_DOUBLE_EQ(*analysis.kernels[0].blocks_per_sm, 3);
   EXPECT_DOUBLE_EQ(*analysis.kernels[0].occupancy, 0.3);
   EXPECT_FALSE(analysis.kernels[1].blocks_per_sm);
+  EXPECT_EQ(analysis.kernels[2].blocks_per_sm, 0);
+  EXPECT_EQ(analysis.kernels[2].occupancy, 0);
 }
 
 TEST(Operators, DeviceTimeOfAnOperatorHasThatOfOperatorsInsideOnceEach) {

@@ -92,6 +92,26 @@ TEST(Modules, WorkBelongsToTheCallThatCausedIt) {
   EXPECT_FALSE(tree.has_names);
 }
 
+// DDP reduces the gradients of many modules at once, but FSDP gathers those of one.
+TEST(Modules, AReductionInBackwardIsOfNoModuleAGatherInForwardOfItsOwn) {
+  TraceText text;
+  add_frame(text, "Model_0", 0, 100);
+  add_frame(text, "Linear_0", 10, 60);
+  add_operator(text, "aten::linear", 12, 20, 1, 50, 20);
+  text.runtime("cudaLaunchKernel", 30 * kUs, 31 * kUs, 2);
+  text.kernel("ncclDevKernel_AllGather_RING_LL", 70 * kUs, 77 * kUs, on_stream(20, 2));
+  add_operator(text, std::string(kNode) + "AddmmBackward0", 110, 130, 3, 120, 30, kBackwardThread);
+  Row reduction = kBackwardThread;
+  reduction.correlation = 4;
+  text.slice("cuda_runtime", "cudaLaunchKernel", 120 * kUs, 121 * kUs, reduction);
+  text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 150 * kUs, 155 * kUs, on_stream(20, 4));
+  add_arrow(text, 1, 12, "1", 110);
+  const ModuleTree tree = analysis_of(text).modules;
+  ASSERT_EQ(tree.nodes.size(), 3U);
+  EXPECT_EQ(tree.nodes[2].self, (ModulePasses{work(1, 50, 27), work(1, 20, 30), work(0, 0, 0)}));
+  EXPECT_EQ(tree.nodes[0].self, (ModulePasses{work(0, 0, 0), work(0, 0, 5), work(0, 0, 0)}));
+}
+
 TEST(Modules, TimeWithWorkOfOthersIsNotExposed) {
   const ModuleTree tree = analysis_of(training_step()).modules;
   // The optimizer's kernel runs from 190 to 215 us, beside the last one of Linear_0.

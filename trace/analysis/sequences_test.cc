@@ -59,6 +59,18 @@ TEST(Sequences, OfOneKernelCountWithoutOverlap) {
   EXPECT_THAT(sequences_of("aaaaaaaaaX"), ::testing::Contains("aa x 4"));
 }
 
+TEST(Sequences, OfThousandsOfPairsAreFound) {
+  const std::string names =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&()*+,-./:;<=>?@^_~";
+  std::string letters;
+  uint32_t at = 1;
+  for (int i = 0; i < 4000; ++i) {
+    at = at * 1664525 + 1013904223;
+    letters += names[(at >> 16) % names.size()];
+  }
+  EXPECT_EQ(sequences_of(letters + "{" + letters).front(), letters + " x 2");
+}
+
 TEST(Sequences, GoNeitherOverCollectivesNorOverStreams) {
   EXPECT_THAT(sequences_of("ab|ab|ab"), ElementsAre("ab x 3"));
   TraceText text;

@@ -72,6 +72,15 @@ TEST_F(StepModelOf, ARateOfNothingTellsNothing) {
   EXPECT_DOUBLE_EQ(model().parts(model().place(config(64, 8, "off"))).rate, before);
 }
 
+TEST_F(StepModelOf, ARunOfTwoThirdsOfAnothersRateWasSlowedByOtherThings) {
+  for (const int batch : {32, 64, 128}) add(batch, 8, "off");
+  const auto rate = [&] { return model().parts(model().place(config(128, 8, "off"))).rate; };
+  add(128, 8, "off", 1.5);
+  EXPECT_NEAR(rate(), 4000, 80);
+  add(128, 8, "off", 1.3);
+  EXPECT_LT(rate(), 3800);
+}
+
 TEST_F(StepModelOf, WhatALoaderHidStaysInDoubt) {
   for (const int batch : {64, 256}) {
     add(batch, 2, "off");

@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "tests/paths.h"
@@ -33,6 +35,8 @@ struct Scene {
   bool gpu = true;
   const char* strategy = "model";
   std::map<int64_t, Outcome> failures = {};  ///< by trial: how it ends, whatever the machine says
+  std::set<int64_t> disturbed = {};          ///< trials that other programs slowed
+  size_t at_once = 1;
   Budget budget = {.time = kLong, .max_trials = 14};
 };
 
@@ -75,18 +79,31 @@ class KeptSearches : public ::testing::Test {
     const auto strategy = make_strategy(scene.strategy, space, settings);
     const Plan plan(space, *strategy, scene.budget);
     History history(space);
-    while (const auto proposal = plan.next(history)) {
-      TrialResult result = machine.run(history.effective(proposal->config));
+    std::deque<Proposal> running;
+    for (;;) {
+      while (running.size() < scene.at_once) {
+        auto proposal = plan.next(history, {running.begin(), running.end()});
+        if (!proposal) break;
+        running.push_back(*std::move(proposal));
+      }
+      if (running.empty()) break;
+      const Proposal proposal = running.front();
+      running.pop_front();
+      TrialResult result = machine.run(history.effective(proposal.config));
       const int64_t id = std::ssize(history.trials()) + 1;
       if (const auto failure = scene.failures.find(id); failure != scene.failures.end()) {
         result = {};
         result.outcome = failure->second;
       }
-      result.expected = proposal->expected;
-      history.add({.id = id,
-                   .config = proposal->config,
-                   .why = proposal->why,
-                   .result = std::move(result)});
+      if (result.throughput && scene.disturbed.contains(id)) {
+        Throughput& seen = *result.throughput;
+        for (double* rate : {&seen.samples_per_s, &seen.low, &seen.high}) *rate *= 0.8;
+        result.disturbance = "other programs used the processors";
+      }
+      result.neighbours = static_cast<int>(running.size());
+      result.expected = proposal.expected;
+      history.add(
+          {.id = id, .config = proposal.config, .why = proposal.why, .result = std::move(result)});
       tell(history.trials().back());
     }
     say("  {} {} {}", plan.why_ended(history), strategy->why_ended(history),
@@ -168,6 +185,18 @@ TEST_F(KeptSearches, GoTheSameWay) {
                        {5, Outcome::kHang},
                        {6, Outcome::kShmFull},
                        {8, Outcome::kGpuOom}}});
+  search({.name = "a GPU with many switches, other programs beside it",
+          .seed = 14,
+          .more_knobs = {"compile=off,on", "optimizer=default,fused", "persistent_workers=off,on",
+                         "pin_memory=off,on", "tf32=off,on"},
+          .disturbed = {2, 5, 8, 11},
+          .budget = {.time = kLong, .max_trials = 20}});
+  search({.name = "processors, and knobs of the script's own",
+          .seed = 16,
+          .more_knobs = {"tile=16..256", "mode=a,b,c"},
+          .gpu = false,
+          .budget = {.time = kLong, .max_trials = 20}});
+  search({.name = "a GPU, three trials at once", .seed = 18, .at_once = 3});
   for (const char* name : {"coordinate", "random", "grid"}) {
     search(
         {.name = name, .seed = 12, .strategy = name, .budget = {.time = kLong, .max_trials = 25}});

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <iterator>
+#include <map>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace redline::trace {
 namespace {
@@ -352,6 +357,75 @@ TEST(OperatorFormulas, ElementsAndReductions) {
   }
   EXPECT_EQ(find_formula("aten::nothing_of_the_kind"), nullptr);
   EXPECT_EQ(find_formula("_"), nullptr);
+}
+
+std::vector<std::string> words(const char* text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+// Each operator with five tensors of six floats, of which it reads as many as it has inputs by
+// native_functions.yaml.
+TEST(OperatorFormulas, ElementWiseOperatorsReadTheirInputsAndWriteOneResult) {
+  struct Group {
+    int64_t inputs, operations, result_bytes;
+    const char* names;
+  };
+  constexpr std::array kGroups = {
+      Group{1, 1, 4,
+            "abs neg exp expm1 log log1p log2 sqrt rsqrt reciprocal square sin cos erf tanh "
+            "sigmoid relu silu gelu elu mish leaky_relu softplus hardtanh hardswish hardsigmoid "
+            "floor ceil round sign nan_to_num threshold bitwise_not"},
+      Group{1, 1, 1, "logical_not isnan isinf"},
+      Group{2, 1, 4,
+            "clamp_min clamp_max add sub rsub mul div pow fmod remainder maximum minimum "
+            "masked_fill bitwise_and bitwise_or threshold_backward silu_backward gelu_backward "
+            "elu_backward leaky_relu_backward hardtanh_backward hardswish_backward "
+            "softplus_backward"},
+      Group{2, 1, 1, "eq ne lt le gt ge logical_and logical_or"},
+      Group{2, 2, 4, "native_dropout_backward"},
+      Group{2, 3, 4, "sigmoid_backward tanh_backward"},
+      Group{3, 1, 4, "clamp where"},
+      Group{3, 3, 4, "lerp addcmul addcdiv mse_loss_backward"},
+  };
+  for (const Group& group : kGroups) {
+    for (const std::string& name : words(group.names)) {
+      SCOPED_TRACE(name);
+      const OperatorWork work = work_of_case({"",
+                                              "aten::" + name,
+                                              "[[6], [6], [6], [6], [6]]",
+                                              R"(["float", "float", "float", "float", "float"])",
+                                              "",
+                                              {},
+                                              {}});
+      EXPECT_EQ(work.flops, 6 * group.operations);
+      EXPECT_EQ(work.bytes, 6 * (4 * group.inputs + group.result_bytes));
+    }
+  }
+}
+
+// Lists are recorded without types. Of their tensors all elements count.
+TEST(OperatorFormulas, ListsCountTheStepsOfAnUpdate) {
+  const std::map<int64_t, const char*> groups = {
+      {0, "_foreach_zero_ _foreach_copy_"},
+      {1, "_foreach_add _foreach_sub _foreach_mul _foreach_div _foreach_neg _foreach_sqrt"},
+      {2, "_foreach_norm"},
+      {3, "_foreach_lerp _foreach_addcmul _foreach_addcdiv"},
+      {4, "_fused_sgd_"},
+      {12, "_fused_adam_"},
+      {13, "_fused_adamw_"}};
+  for (const auto& [steps, names] : groups) {
+    for (const std::string& name : words(names)) {
+      const OperatorWork work = work_of_case({"",
+                                              "aten::" + name,
+                                              "[[[4, 8], [2]], [[4, 8], [2]]]",
+                                              R"(["TensorList", "TensorList"])",
+                                              "",
+                                              {},
+                                              {}});
+      EXPECT_EQ(work.flops, 34 * steps) << name;
+    }
+  }
 }
 
 TEST(OperatorFormulas, ExpandedDimensionsAreInMemoryOnce) {

@@ -30,6 +30,22 @@ TEST(Steps, EndWithTheirLastKernel) {
   EXPECT_EQ(analysis.step_times.mean_ns, 1250);
 }
 
+// Kernels that were launched before the first step, in a step that was not recorded.
+TEST(Steps, TheFirstBeginsWhereEarlierWorkEndsIfItsOwnComesLater) {
+  const auto window = [](int64_t launch_ns) {
+    return analysis_of(TraceText()
+                           .step(0, 0, 1000)
+                           .step(1, 1000, 2000)
+                           .kernel("gemm", 0, 300, on_stream(7))
+                           .runtime("cudaLaunchKernel", launch_ns, launch_ns + 10, 1)
+                           .kernel("gemm", launch_ns + 400, launch_ns + 500, on_stream(7, 1)))
+        .steps.front()
+        .window;
+  };
+  EXPECT_EQ(window(100), (Interval{300, 1000}));
+  EXPECT_EQ(window(1100), (Interval{0, 1000})) << "it launches nothing";
+}
+
 TEST(Steps, AStepThatWasCutOffIsLeftOut) {
   TraceText text;
   text.step(0, 0, 1000).step(1, 1000, 2000);

@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import tempfile
 import threading
+import time
 from typing import NamedTuple
 
 SECONDS_AT_LEAST = 20  # a mutant that runs four times as long as the tests do, and this long, runs for ever
@@ -43,7 +44,9 @@ class Build:
         self.root, self.folder = root, folder
         self.units = self._read_units()
         self._programs = None
+        self._suites = {}
         self._seconds = {}
+        self._measured = {}
         self._made = {}
         self._lock = threading.Lock()
         self._scratch = tempfile.TemporaryDirectory(prefix="mutants-")
@@ -117,15 +120,25 @@ class Build:
         library = re.search(r"CMakeFiles/(\w+)\.dir/", output)
         return f"lib{library[1]}.a" if library else None
 
-    def seconds_of(self, program):
-        """{suite: how long its tests take without a mutant}. They have to pass."""
-        if program.path not in self._seconds:
-            failed, printed = self._run(program, program.path, 3600, "*")
-            if failed:
-                raise RuntimeError(f"{os.path.basename(program.path)} fails without any change: {failed}")
-            ended = re.findall(r"^\[-+\] \d+ tests? from ([\w/]+).* \((\d+) ms total\)", printed, re.M)
-            self._seconds[program.path] = {suite: int(ms) / 1000 for suite, ms in ended}
-        return self._seconds[program.path]
+    def suites_of(self, program):
+        if program.path not in self._suites:
+            listed = subprocess.run([program.path, "--gtest_list_tests"], env={**os.environ, **program.environment},
+                                    capture_output=True, text=True, check=True).stdout
+            self._suites[program.path] = set(re.findall(r"^([\w/]+)\.", listed, re.M))
+        return self._suites[program.path]
+
+    def seconds_of(self, program, suites):
+        """How long the tests take without a mutant. They have to pass."""
+        key = program.path, frozenset(suites)
+        with self._lock:
+            measured = self._measured.setdefault(key, threading.Lock())
+        with measured:
+            if key not in self._seconds:
+                begin = time.monotonic()
+                if failed := self._failing(program, program.path, 3600, suites):
+                    raise RuntimeError(f"{os.path.basename(program.path)} fails without any change: {failed}")
+                self._seconds[key] = time.monotonic() - begin
+            return self._seconds[key]
 
     def once(self, path, make):
         """`path` in a folder that lives as long as this, filled by `make` when it is asked for the first time."""
@@ -200,15 +213,16 @@ class Build:
 
     def failing_test(self, program, path, source):
         """The first test that fails, "crash" or "timeout"; "" if all pass. The nearest tests to a source go first."""
-        left = self.seconds_of(program)
+        every = self.suites_of(program)
+        left = set(every)
         for near in (*self._suites_near(source), None):
             these = {suite for suite in left if near is None or suite.rpartition("/")[2] in near}
             if these:
-                seconds = max(SECONDS_AT_LEAST, 4 * sum(left[suite] for suite in these))
-                failed, _ = self._run(program, path, seconds, ":".join(f"{suite}.*" for suite in sorted(these)))
-                if failed:
+                # What is left after the near ones differs from file to file: it takes no longer than all.
+                seconds = self.seconds_of(program, every if near is None else these)
+                if failed := self._failing(program, path, max(SECONDS_AT_LEAST, 4 * seconds), these):
                     return failed
-            left = {suite: seconds for suite, seconds in left.items() if suite not in these}
+            left -= these
         return ""
 
     @staticmethod
@@ -220,20 +234,20 @@ class Build:
             yield {suite for text in texts for suite in re.findall(r"^TEST(?:_[FP])?\((\w+),", text, re.M)}
 
     @staticmethod
-    def _run(program, path, timeout, tests):
-        """(what failed first, what was printed)"""
-        with subprocess.Popen([path, "--gtest_fail_fast", f"--gtest_filter={tests}"], cwd=program.directory,
-                              env={**os.environ, **program.environment}, stdout=subprocess.PIPE,
+    def _failing(program, path, timeout, suites):
+        tests = ":".join(f"{suite}.*" for suite in sorted(suites))
+        with subprocess.Popen([path, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={tests}"],
+                              cwd=program.directory, env={**os.environ, **program.environment}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as process:
             try:
                 printed, _ = process.communicate(timeout=timeout)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, 9)
-                return "timeout", ""
+                return "timeout"
         if process.returncode == 0:
-            return "", printed
+            return ""
         failed = re.search(r"^\[  FAILED  \] ([\w./]+)", printed, re.M)
-        return failed[1] if failed else "crash", printed
+        return failed[1] if failed else "crash"
 
     def verdict(self, source, text, program, folder):
         """What notices a mutant: a test's name, "" if none does, None if it does not compile."""

@@ -84,6 +84,14 @@ TEST(Strategies, CoordinateGoesToTheNextListedValueHoweverFar) {
               ElementsAre("batch_size 100", "batch_size 1"));
 }
 
+TEST(Strategies, CoordinateStaysWithDefaultsThatAreALittleFaster) {
+  const auto rate = [](const Config& config) {
+    return 100 - std::abs(std::log2(number(config, "batch_size") / 16));
+  };
+  EXPECT_THAT(asked("coordinate", {"batch_size=1..64"}, {{"batch_size", "16"}}, rate),
+              ElementsAre("batch_size 32", "batch_size 8"));
+}
+
 TEST(Strategies, CoordinateLeavesDefaultsThatDoNotRun) {
   const auto rate = [](const Config& config) {
     return config.at("amp") == "bf16" ? std::optional(1.0) : std::nullopt;

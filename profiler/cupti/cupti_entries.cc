@@ -1,4 +1,5 @@
-// What a trace says of its GPU activity, and what a user is told of it.
+// Writes what is known of the GPU activity into the trace, and warns the user where some is
+// missing.
 #include <cstdio>
 
 #include "profiler/cupti/cupti_source.h"

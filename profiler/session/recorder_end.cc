@@ -44,7 +44,8 @@ void Recorder::finish(const std::string& reason) {
   if (reason.empty()) {
     mutex_.lock();
   } else if (pace_.lift(); !lock_unless_gpus_hang()) {
-    return;  // a process that is told to end must not wait for ever; a .partial file stays
+    // A process that is told to end must not wait for ever. Its .partial file stays.
+    return;
   }
   const RecorderLock lock(mutex_, std::adopt_lock);
   is_over_ = true;

@@ -364,8 +364,8 @@ std::vector<std::string> words(const char* text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-// Each operator with five tensors of six floats, of which it reads as many as it has inputs by
-// native_functions.yaml.
+// Each operator gets five tensors of six floats. It reads as many of them as native_functions.yaml
+// gives it inputs.
 TEST(OperatorFormulas, ElementWiseOperatorsReadTheirInputsAndWriteOneResult) {
   struct Group {
     int64_t inputs, operations, result_bytes;

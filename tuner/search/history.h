@@ -73,7 +73,7 @@ class History {
   [[nodiscard]] std::vector<const FinishedTrial*> runs_of(const Config& config) const;
   /// Each configuration that ran to an end, once, in the order of its first trial.
   [[nodiscard]] std::vector<Config> configs() const;
-  /// Those of which each run succeeded.
+  /// The configurations whose runs all succeeded.
   [[nodiscard]] std::vector<Config> configs_that_ran() const;
   /// A failure that deserves one retry and had none yet: the first crash of a configuration that
   /// may be chance, or a NaN loss of the defaults.

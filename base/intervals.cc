@@ -21,8 +21,8 @@ void append(Intervals& out, Interval next) {
 }
 
 Intervals::const_iterator first_behind(const Intervals& intervals, int64_t time_ns) {
-  return std::partition_point(intervals.begin(), intervals.end(),
-                              [&](const Interval& interval) { return interval.end_ns <= time_ns; });
+  return std::ranges::partition_point(
+      intervals, [&](const Interval& interval) { return interval.end_ns <= time_ns; });
 }
 
 }  // namespace

@@ -8,12 +8,26 @@
 #include <string>
 #include <string_view>
 
-namespace redline {
-
+// With this, JSON has null for a std::optional that is empty, in both directions.
+NLOHMANN_JSON_NAMESPACE_BEGIN
 template <typename Value>
-[[nodiscard]] nlohmann::ordered_json or_null(const std::optional<Value>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
+struct adl_serializer<std::optional<Value>> {
+  template <typename Json>
+  static void to_json(Json& json, const std::optional<Value>& value) {
+    json = value ? Json(*value) : Json();
+  }
+  template <typename Json>
+  static void from_json(const Json& json, std::optional<Value>& value) {
+    if (json.is_null()) {
+      value.reset();
+    } else {
+      value = json.template get<Value>();
+    }
+  }
+};
+NLOHMANN_JSON_NAMESPACE_END
+
+namespace redline {
 
 [[nodiscard]] inline nlohmann::ordered_json text_or_null(std::string_view text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);

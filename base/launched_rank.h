@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/integer.h"
+#include "base/user_switch.h"
 
 namespace redline {
 
@@ -37,11 +37,6 @@ template <typename Variable>
 }
 
 /// The same for this process.
-[[nodiscard]] inline std::optional<JobRank> launched_rank() {
-  return launched_rank([](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string_view(value != nullptr ? value : "");
-  });
-}
+[[nodiscard]] inline std::optional<JobRank> launched_rank() { return launched_rank(user_variable); }
 
 }  // namespace redline

@@ -19,7 +19,7 @@ void natural_sort(std::span<Row> rows, Before before) {
   if (ends.empty()) return;
   ends.push_back(rows.size());
   if (ends.size() > rows.size() / 4) {
-    std::stable_sort(rows.begin(), rows.end(), before);
+    std::ranges::stable_sort(rows, before);
     return;
   }
   const auto at = [&](size_t index) { return rows.begin() + static_cast<ptrdiff_t>(index); };

@@ -82,7 +82,7 @@ Distribution describe(const std::vector<Value>& values) {
   Distribution all;
   all.count = static_cast<int64_t>(values.size());
   if (values.empty()) return all;
-  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  const auto [min, max] = std::ranges::minmax_element(values);
   all.min = static_cast<double>(*min);
   all.max = static_cast<double>(*max);
   double sum = 0, squares = 0;

@@ -114,7 +114,7 @@ TextStyle style_of(int descriptor) {
 
 size_t columns(std::string_view utf8) {
   return static_cast<size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return !continues_letter(c); }));
+      std::ranges::count_if(utf8, [](char c) { return !continues_letter(c); }));
 }
 
 std::string_view last_columns(std::string_view utf8, size_t width) {
@@ -131,8 +131,8 @@ std::string elide(std::string_view utf8, size_t width, std::string_view mark) {
   if (columns(shown) <= width) return shown;
   const size_t keep = width - std::min(width, columns(mark));
   size_t taken = 0;
-  const auto end = std::find_if(shown.begin(), shown.end(),
-                                [&](char c) { return !continues_letter(c) && taken++ == keep; });
+  const auto end =
+      std::ranges::find_if(shown, [&](char c) { return !continues_letter(c) && taken++ == keep; });
   shown.erase(end, shown.end());
   return shown.append(mark);
 }
@@ -199,7 +199,7 @@ TextCanvas& TextCanvas::bar(double share, size_t width, Hue hue) {
 TextCanvas& TextCanvas::notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) {
     for (const std::string& line : wrapped(note, kTerminalColumns - 2)) {
-      left("  ").left(line, 0, Hue::kDim).end_line();
+      left("  ").note(line);
     }
   }
   return *this;

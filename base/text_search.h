@@ -24,7 +24,7 @@ template <typename Parts = std::initializer_list<std::string_view>>
 template <size_t N>
 [[nodiscard]] constexpr bool is_any(std::string_view word,
                                     const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return std::ranges::find(words, word) != words.end();
 }
 
 /// Which of the 256 bytes belong to a set. A look-up is one load; find_first_of would search the

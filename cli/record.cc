@@ -1,8 +1,6 @@
 // redline record -- CMD…: runs an unmodified training command and writes one trace for each rank.
-#include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "base/format.h"
 #include "cli/command.h"

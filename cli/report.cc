@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "machine/launch/srun.h"
 #include "trace/read/flight_dumps.h"

@@ -86,7 +86,7 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
 void tell_of_logs(const std::string& folder, const std::vector<std::string>& before) {
   auto logs = trace::find_step_logs(folder);
   std::erase_if(logs, [&](const std::string& path) {
-    return std::find(before.begin(), before.end(), path) != before.end();
+    return std::ranges::find(before, path) != before.end();
   });
   if (logs.empty()) {
     say("no step log: no process of the command made a training step where Redline could see it "

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 
 #include "base/clock.h"
@@ -96,7 +94,7 @@ tl::expected<RunEnd, std::string> run_once(const CommandRun& run, const std::ato
   }
   end.status = tree.root_status() ? launch::exit_status(*tree.root_status()) : 0;
   for (const std::string& file : files_of(run)) {
-    if (std::find(before.begin(), before.end(), file) == before.end()) end.files.push_back(file);
+    if (std::ranges::find(before, file) == before.end()) end.files.push_back(file);
   }
   return end;
 }

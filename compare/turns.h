@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
-#include <vector>
 
 #include "trace/report/run_diff.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "base/file.h"
 #include "base/json_values.h"
 #include "base/parallel.h"
+#include "base/user_switch.h"
 #include "machine/processor.h"
 #include "machine/resources.h"
 
@@ -166,12 +166,8 @@ CpuPeaks measure_cpu_peaks() {
 }
 
 std::string cpu_peaks_file() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
   // By the XDG rules a relative path is ignored.
-  const std::string data = variable("XDG_DATA_HOME"), home = variable("HOME");
+  const std::string data = user_variable("XDG_DATA_HOME"), home = user_variable("HOME");
   if (data.starts_with('/')) return data + "/redline/cpu-peaks.json";
   return home.empty() ? "" : home + "/.local/share/redline/cpu-peaks.json";
 }
@@ -181,12 +177,9 @@ std::string save_cpu_peaks(const CpuPeaks& peaks, const std::string& file) {
   if (!is_ours(all)) {
     all = {{"schema", "redline.cpu-peaks/1"}, {"hosts", nlohmann::ordered_json::object()}};
   }
-  all["hosts"][peaks.host] = {{"model", peaks.model},
-                              {"cores", peaks.cores},
-                              {"fp32_tflops", peaks.fp32},
-                              {"fp64_tflops", peaks.fp64},
-                              {"bf16_tflops", or_null(peaks.bf16)},
-                              {"gb_per_s", peaks.gb_per_s},
+  all["hosts"][peaks.host] = {{"model", peaks.model},          {"cores", peaks.cores},
+                              {"fp32_tflops", peaks.fp32},     {"fp64_tflops", peaks.fp64},
+                              {"bf16_tflops", peaks.bf16},     {"gb_per_s", peaks.gb_per_s},
                               {"measured_s", peaks.measured_s}};
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);

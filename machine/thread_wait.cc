@@ -25,7 +25,7 @@ constexpr int64_t kInputOutput[] = {
 
 template <size_t kCount>
 bool has(const int64_t (&calls)[kCount], int64_t call) {
-  return std::find(std::begin(calls), std::end(calls), call) != std::end(calls);
+  return std::ranges::find(calls, call) != std::end(calls);
 }
 
 }  // namespace

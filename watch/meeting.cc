@@ -5,14 +5,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <exception>
 #include <string_view>
 #include <utility>
 
 #include "base/json_values.h"
-#include "base/optional_json.h"
 #include "base/quiet_thread.h"
 
 namespace redline::trace {

@@ -69,7 +69,7 @@ bool begins_again_after_a_stop(pid_t process, const Waiting& waiting) {
   constexpr int64_t kOfFiles[] = {SYS_read,   SYS_write,   SYS_readv,
                                   SYS_writev, SYS_pread64, SYS_pwrite64};
   const auto is_in = [&](const auto& calls) {
-    return std::find(std::begin(calls), std::end(calls), waiting.call) != std::end(calls);
+    return std::ranges::find(calls, waiting.call) != std::end(calls);
   };
   if (waiting.call == SYS_futex) return waiting.arguments[3] == 0;
   return is_in(kOthers) || (is_in(kOfFiles) && !is_socket(process, waiting.arguments[0]));

@@ -5,15 +5,11 @@
 
 namespace redline::doctor {
 
+static void to_json(nlohmann::ordered_json& json, CudaVersion version) { json = text_of(version); }
+
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-using redline::or_null;
-
-Json or_null(const std::optional<CudaVersion>& version) {
-  return version ? Json(text_of(*version)) : Json(nullptr);
-}
 
 /// The object that `describe` makes of a value, or null.
 template <typename Value, typename Describe>
@@ -23,7 +19,7 @@ Json describe_or_null(const std::optional<Value>& value, Describe describe) {
 
 Json describe_driver(const Driver& driver) {
   return {{"version", text_or_null(driver.version)},
-          {"cuda", or_null(driver.cuda)},
+          {"cuda", driver.cuda},
           {"failure", text_or_null(driver.failure)}};
 }
 
@@ -34,9 +30,9 @@ Json describe_gpu(const GpuFacts& gpu) {
             {"memory_bytes", gpu.memory_bytes},
             {"free_bytes", gpu.free_bytes},
             {"compute_capability", fmt::format("{}.{}", gpu.compute_major, gpu.compute_minor)},
-            {"mig", or_null(gpu.mig)},
+            {"mig", gpu.mig},
             {"mig_instances", gpu.mig_instances},
-            {"nvlinks", or_null(gpu.nvlinks)}};
+            {"nvlinks", gpu.nvlinks}};
   json["pcie"] = describe_or_null(gpu.pcie, [](const Pcie& pcie) -> Json {
     return {{"generation", pcie.generation}, {"width", pcie.width}, {"max_width", pcie.max_width}};
   });
@@ -65,7 +61,7 @@ Json describe_data(const DataFolder& data) {
   return {{"folder", data.folder.string()},
           {"filesystem", text_or_null(data.filesystem)},
           {"source", text_or_null(data.source)},
-          {"rotating", or_null(data.rotating)},
+          {"rotating", data.rotating},
           {"bytes", data.bytes},
           {"free_bytes", data.free_bytes}};
 }
@@ -73,17 +69,16 @@ Json describe_data(const DataFolder& data) {
 Json describe_network(const Network& network) {
   const Json interfaces =
       list_json(network.interfaces, [](const NetworkInterface& interface) -> Json {
-        return {{"name", interface.name},
-                {"up", interface.up},
-                {"megabits_per_s", or_null(interface.megabits)}};
+        return {
+            {"name", interface.name}, {"up", interface.up}, {"megabits_per_s", interface.megabits}};
       });
   const Json ports = list_json(network.infiniband, [](const InfinibandPort& port) -> Json {
     return {{"name", port.name}, {"active", port.active}, {"rate", text_or_null(port.rate)}};
   });
   return {{"interfaces", interfaces},
           {"infiniband", ports},
-          {"nccl_socket_ifname", or_null(network.nccl_interfaces)},
-          {"gloo_socket_ifname", or_null(network.gloo_interfaces)}};
+          {"nccl_socket_ifname", network.nccl_interfaces},
+          {"gloo_socket_ifname", network.gloo_interfaces}};
 }
 
 Json describe_clock(const Clock& clock) {
@@ -98,13 +93,13 @@ Json describe_runtime(const CudaRuntime& cuda) {
 
 Json describe_toolkit(const Toolkit& toolkit) {
   return {{"folder", toolkit.folder.string()},
-          {"version", or_null(toolkit.version)},
+          {"version", toolkit.version},
           {"compiler", toolkit.compiler}};
 }
 
 Json describe_torch(const Torch& torch) {
   return {{"version", torch.version},
-          {"cuda", or_null(torch.cuda)},
+          {"cuda", torch.cuda},
           {"cudnn", text_or_null(torch.cudnn)},
           {"nccl", text_or_null(torch.nccl)},
           {"architectures", torch.architectures},
@@ -133,14 +128,14 @@ Json describe_host(const HostFacts& host) {
   return {{"cores", host.cores},
           {"memory_bytes", host.memory_bytes},
           {"available_bytes", host.available_bytes},
-          {"shm_bytes", or_null(host.shm_bytes)},
-          {"shm_free_bytes", or_null(host.shm_free_bytes)},
+          {"shm_bytes", host.shm_bytes},
+          {"shm_free_bytes", host.shm_free_bytes},
           {"open_files", host.open_files},
           {"cgroup_delegated", host.cgroup_delegated},
           {"gpu_activity_restricted", host.gpu_activity_restricted},
           {"administrator", host.administrator},
-          {"perf_event_paranoid", or_null(host.perf_event_paranoid)},
-          {"ptrace_scope", or_null(host.ptrace_scope)}};
+          {"perf_event_paranoid", host.perf_event_paranoid},
+          {"ptrace_scope", host.ptrace_scope}};
 }
 
 const char* name_of(State state) {
@@ -175,7 +170,7 @@ std::string as_json(const Facts& facts, const std::vector<Check>& checks) {
             {"unusable_gpus", describe_unusable(facts)},
             {"gpu_pairs", describe_pairs(facts)},
             {"cuda", describe_or_null(facts.cuda, describe_runtime)},
-            {"cuda_visible_devices", or_null(facts.cuda_visible_devices)},
+            {"cuda_visible_devices", facts.cuda_visible_devices},
             {"toolkit", describe_or_null(facts.toolkit, describe_toolkit)},
             {"python", describe_or_null(facts.python, describe_python)},
             {"cupti", describe_or_null(facts.cupti, describe_cupti)},

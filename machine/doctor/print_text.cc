@@ -52,8 +52,7 @@ std::string line_of(const Check& check, const TextStyle& style) {
 }  // namespace
 
 int count(const std::vector<Check>& checks, State state) {
-  return static_cast<int>(std::count_if(
-      checks.begin(), checks.end(), [state](const Check& check) { return check.state == state; }));
+  return static_cast<int>(std::ranges::count(checks, state, &Check::state));
 }
 
 std::string as_text(const std::vector<Check>& checks, const TextStyle& style) {

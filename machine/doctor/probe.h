@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "machine/doctor/facts.h"
 #include "machine/doctor/sources.h"

@@ -1,7 +1,6 @@
 #include <sys/timex.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "machine/doctor/probe.h"
 #include "machine/kernel_text.h"

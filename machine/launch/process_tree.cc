@@ -34,9 +34,8 @@ std::vector<ProcessEntry> all_processes() {
   closedir(folder);
   // Parents mostly come before their children then, so that one pass over them adopts whole
   // branches.
-  std::sort(result.begin(), result.end(), [](const ProcessEntry& a, const ProcessEntry& b) {
-    return std::pair(a.start, a.pid) < std::pair(b.start, b.pid);
-  });
+  std::ranges::sort(result, {},
+                    [](const ProcessEntry& entry) { return std::pair(entry.start, entry.pid); });
   return result;
 }
 

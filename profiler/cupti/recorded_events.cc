@@ -19,7 +19,7 @@ bool is_older(const RecordedEvent& event, const RecordedEvent& other) {
 void RecordedEvents::add(const CudaEventRecord& record) {
   std::vector<RecordedEvent>& all = events_[key(record.context, record.event)];
   const RecordedEvent added{record.stream, record.correlation};
-  all.insert(std::upper_bound(all.begin(), all.end(), added, is_older), added);
+  all.insert(std::ranges::upper_bound(all, added, is_older), added);
 }
 
 const RecordedEvent* RecordedEvents::find(uint32_t context, uint32_t event,
@@ -27,8 +27,7 @@ const RecordedEvent* RecordedEvents::find(uint32_t context, uint32_t event,
   const auto known = events_.find(key(context, event));
   if (known == events_.end()) return nullptr;
   const std::vector<RecordedEvent>& all = known->second;
-  const auto next =
-      std::lower_bound(all.begin(), all.end(), RecordedEvent{0, correlation}, is_older);
+  const auto next = std::ranges::lower_bound(all, RecordedEvent{0, correlation}, is_older);
   return next == all.begin() ? nullptr : &*std::prev(next);
 }
 

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <semaphore>
 #include <string>
-#include <utility>
 
 #include "base/quiet_thread.h"
 #include "machine/nvml/xid_watch.h"

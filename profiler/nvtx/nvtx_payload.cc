@@ -7,7 +7,6 @@
 #include <exception>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 

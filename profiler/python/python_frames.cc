@@ -1,7 +1,6 @@
 #include <Python.h>
 
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "profiler/python/thread_frames.h"

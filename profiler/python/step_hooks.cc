@@ -2,7 +2,6 @@
 #include <structmember.h>
 
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -115,24 +114,12 @@ Hook* new_hook(vectorcallfunc call, Arguments arguments, Py_ssize_t count) {
   return hook;
 }
 
-PyObject* hook_loader(PyObject*, Arguments arguments, Py_ssize_t count) {
-  return reinterpret_cast<PyObject*>(hooks().loader = new_hook(call_loader, arguments, count));
-}
-
-PyObject* hook_model(PyObject*, Arguments arguments, Py_ssize_t count) {
-  return reinterpret_cast<PyObject*>(hooks().model = new_hook(call_model, arguments, count));
-}
-
-PyObject* hook_backward(PyObject*, Arguments arguments, Py_ssize_t count) {
-  return reinterpret_cast<PyObject*>(new_hook(call_backward, arguments, count));
-}
-
-PyObject* hook_engine(PyObject*, Arguments arguments, Py_ssize_t count) {
-  return reinterpret_cast<PyObject*>(new_hook(call_engine, arguments, count));
-}
-
-PyObject* hook_optimizer(PyObject*, Arguments arguments, Py_ssize_t count) {
-  return reinterpret_cast<PyObject*>(new_hook(call_optimizer, arguments, count));
+/// `kKept` is where the one hook of its kind is kept.
+template <vectorcallfunc kCall, Hook* Hooks::*kKept = nullptr>
+PyObject* hook_call(PyObject*, Arguments arguments, Py_ssize_t count) {
+  Hook* const hook = new_hook(kCall, arguments, count);
+  if constexpr (kKept != nullptr) hooks().*kKept = hook;
+  return reinterpret_cast<PyObject*>(hook);
 }
 
 /// (what is called, the part that it is)
@@ -209,11 +196,11 @@ PyMethodDef g_functions[] = {
     {"collect_garbage", as_method(collect_garbage), METH_FASTCALL, nullptr},
     {"enter", enter_part, METH_O, nullptr},
     {"gradients_are_reduced", gradients_are_reduced, METH_NOARGS, nullptr},
-    {"hook_backward", as_method(hook_backward), METH_FASTCALL, nullptr},
-    {"hook_engine", as_method(hook_engine), METH_FASTCALL, nullptr},
-    {"hook_loader", as_method(hook_loader), METH_FASTCALL, nullptr},
-    {"hook_model", as_method(hook_model), METH_FASTCALL, nullptr},
-    {"hook_optimizer", as_method(hook_optimizer), METH_FASTCALL, nullptr},
+    {"hook_backward", as_method(hook_call<call_backward>), METH_FASTCALL, nullptr},
+    {"hook_engine", as_method(hook_call<call_engine>), METH_FASTCALL, nullptr},
+    {"hook_loader", as_method(hook_call<call_loader, &Hooks::loader>), METH_FASTCALL, nullptr},
+    {"hook_model", as_method(hook_call<call_model, &Hooks::model>), METH_FASTCALL, nullptr},
+    {"hook_optimizer", as_method(hook_call<call_optimizer>), METH_FASTCALL, nullptr},
     {"hook_part", as_method(hook_part), METH_FASTCALL, nullptr},
     {"leave", leave_part, METH_O, nullptr},
     {"next_step", next_step, METH_O, nullptr},

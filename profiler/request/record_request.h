@@ -1,7 +1,6 @@
 // How `redline record` asks the processes it starts for traces, and what they tell it in return.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -6,14 +6,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <optional>
 
-#include "base/file.h"
 #include "base/json_values.h"
+#include "machine/launch/process_tree.h"
 
 namespace redline::launch {
 namespace {
@@ -25,16 +23,10 @@ uid_t user_of(pid_t process) {
   return stat(("/proc/" + std::to_string(process)).c_str(), &facts) == 0 ? facts.st_uid : geteuid();
 }
 
-pid_t parent_of(pid_t process) {
-  // The text is "PID (NAME) STATE PPID …", and the name may hold blanks and parentheses.
-  const std::string facts = read_file("/proc/" + std::to_string(process) + "/stat");
-  const size_t name_end = facts.rfind(')');
-  if (name_end == std::string::npos || name_end + 4 >= facts.size()) return 0;
-  return std::atoi(facts.c_str() + name_end + 4);
-}
-
 bool is_below(pid_t process, pid_t ancestor) {
-  while (process > 1 && process != ancestor) process = parent_of(process);
+  while (process > 1 && process != ancestor) {
+    process = read_process(process).value_or(ProcessEntry{}).parent;
+  }
   return process == ancestor;
 }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "profiler/log/record.h"
 #include "profiler/log/text_table.h"

@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "profiler/log/record.h"
 #include "profiler/write/event_output.h"

@@ -5,7 +5,6 @@
 
 #include <elf.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>

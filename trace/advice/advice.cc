@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -43,8 +44,8 @@ Severity severity_of(std::optional<double> estimated_speedup) {
 
 void rank_by_gain(std::vector<Finding>& findings) {
   for (Finding& finding : findings) finding.severity = severity_of(finding.estimated_speedup);
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& left, const Finding& right) {
-    return left.estimated_speedup.value_or(1) > right.estimated_speedup.value_or(1);
+  std::ranges::stable_sort(findings, std::greater(), [](const Finding& finding) {
+    return finding.estimated_speedup.value_or(1);
   });
 }
 
@@ -131,10 +132,7 @@ std::vector<Finding> advise(std::span<const RankSummary* const> ranks,
   size_t slowest = 0;
   if (comparison) {
     const auto& times = comparison->times;
-    slowest = static_cast<size_t>(std::max_element(times.begin(), times.end(),
-                                                   [](const RankTime& left, const RankTime& right) {
-                                                     return left.own_work_ns < right.own_work_ns;
-                                                   }) -
+    slowest = static_cast<size_t>(std::ranges::max_element(times, {}, &RankTime::own_work_ns) -
                                   times.begin());
   }
   std::vector<Finding> findings = ranks[slowest]->findings;

@@ -86,8 +86,7 @@ bool is_compiled(const Activity& activity) {
 }
 
 bool recomputes(const Activity& activity) {
-  return std::ranges::any_of(activity.analysis().shapes.calls,
-                             [](const ShapeCall& call) { return call.is_recomputed; });
+  return std::ranges::any_of(activity.analysis().shapes.calls, &ShapeCall::is_recomputed);
 }
 
 // Autocast shows in kernels of 16 bits, in casts in the backward graph, or in a gradient scaler.

@@ -55,9 +55,8 @@ std::vector<std::multiset<std::string>> shapes_by_step(const Activity& activity,
   std::vector<std::multiset<std::string>> shapes(steps.size());
   for (const SliceId slice : convolutions) {
     const int64_t begin_ns = interval_of(activity.trace(), slice).begin_ns;
-    const auto after = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
-      return step.host.begin_ns <= begin_ns;
-    });
+    const auto after = std::ranges::partition_point(
+        steps, [&](const Step& step) { return step.host.begin_ns <= begin_ns; });
     if (after == steps.begin() || begin_ns >= std::prev(after)->host.end_ns) continue;
     shapes[static_cast<size_t>(after - steps.begin()) - 1].emplace(
         Args(activity.trace(), slice).raw("Input Dims"));

@@ -167,8 +167,7 @@ std::optional<Finding> gpu_throttled(const Activity& activity) {
       "what does more per joule",
       format_percent(part.share), cure_of_throttling(activity.analysis(), gpu, reason));
   finding.evidence = {{"throttled_share", part.share}};
-  const auto first = std::find_if(worst->value.begin(), worst->value.end(),
-                                  [](double value) { return value > 0; });
+  const auto first = std::ranges::find_if(worst->value, [](double value) { return value > 0; });
   const int64_t since_ns = worst->time_ns[static_cast<size_t>(first - worst->value.begin())];
   finding.events = {{SliceId::none(), since_ns, since_ns, std::string(name)}};
   return finding;

@@ -61,7 +61,7 @@ std::string_view place_of(const Trace& trace, SliceId call) {
   std::string_view place;
   for (const Lane& lane : lanes_of(trace, track)) {
     const auto begins = of_lane(slices.begin_ns, lane);
-    const auto after = std::upper_bound(begins.begin(), begins.end(), at.begin_ns);
+    const auto after = std::ranges::upper_bound(begins, at.begin_ns);
     if (after == begins.begin()) continue;
     const SliceId around{lane.first.value + static_cast<uint32_t>(after - begins.begin()) - 1};
     const std::string_view name = name_of(trace, around);
@@ -168,7 +168,7 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   if (part.share < kLaunchShare) return std::nullopt;
   int64_t kernel_ns = 0, count = 0;
   for (const KernelRow& row : analysis.kernels) {
-    if (row.type == "communication") continue;
+    if (row.is_communication()) continue;
     kernel_ns += row.total_ns;
     count += row.count;
   }

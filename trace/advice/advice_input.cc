@@ -125,9 +125,8 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
                                  activity.a_step());
   if (single) {
     const auto& kinds = activity.analysis().host_tree.kinds_around;
-    const bool in_steps = std::any_of(waits.begin(), waits.end(), [&](SliceId slice) {
-      return (kinds[slice.value] & kStepName) != 0;
-    });
+    const bool in_steps = std::ranges::any_of(
+        waits, [&](SliceId slice) { return (kinds[slice.value] & kStepName) != 0; });
     const bool ahead = !in_steps && activity.analysis().steps.front().number.has_value();
     finding.detail = fmt::format("num_workers is 0: {}, {} of {}",
                                  ahead ? "a thread makes the batches beside the steps"

@@ -87,8 +87,8 @@ std::vector<EvidenceEvent> peak_event(const Trace& trace, const MemoryUse& use) 
 int64_t steps_with(const Activity& activity, std::span<const SliceId> slices) {
   const Intervals time = activity.time_of(slices);
   const auto& steps = activity.analysis().steps;
-  return std::count_if(steps.begin(), steps.end(),
-                       [&](const Step& step) { return total_within_ns(time, step.window) > 0; });
+  return std::ranges::count_if(
+      steps, [&](const Step& step) { return total_within_ns(time, step.window) > 0; });
 }
 
 std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/format.h"
 #include "base/text_search.h"
@@ -204,14 +203,14 @@ int64_t reduced_forwards(const Activity& activity, Interval step, std::span<cons
     if (begin_ns >= step.begin_ns && begin_ns < step.end_ns) begins.push_back(begin_ns);
   }
   if (begins.size() < 2) return 0;
-  std::sort(begins.begin(), begins.end());
+  std::ranges::sort(begins);
   for (const SliceId update : activity.of(WorkKind::kOptimizer)) {
     const int64_t begin_ns = interval_of(trace, update).begin_ns;
     if (begin_ns > begins.front() && begin_ns < begins.back()) return 0;
   }
   const auto count = [&](int64_t begin_ns, int64_t end_ns) {
-    return std::lower_bound(reductions_ns.begin(), reductions_ns.end(), end_ns) -
-           std::lower_bound(reductions_ns.begin(), reductions_ns.end(), begin_ns);
+    return std::ranges::lower_bound(reductions_ns, end_ns) -
+           std::ranges::lower_bound(reductions_ns, begin_ns);
   };
   const auto of_last = count(begins.back(), step.end_ns);
   for (size_t i = 0; i + 1 < begins.size(); ++i) {
@@ -226,7 +225,7 @@ std::vector<int64_t> reductions_of(const Activity& activity) {
   for (const CollectiveCall& call : activity.analysis().communication.collectives.calls) {
     if (call.kind == CollectiveKind::kAllReduce) times_ns.push_back(asked_ns(activity, call));
   }
-  std::sort(times_ns.begin(), times_ns.end());
+  std::ranges::sort(times_ns);
   return times_ns;
 }
 

@@ -71,7 +71,7 @@ constexpr auto kFusible =
 double share_of_fusible(const Analysis& analysis) {
   int64_t fusible_ns = 0, all_ns = 0;
   for (const KernelRow& row : analysis.kernels) {
-    if (row.type == "communication") continue;
+    if (row.is_communication()) continue;
     all_ns += row.total_ns;
     if (contains_any(row.name, kFusible)) fusible_ns += row.total_ns;
   }
@@ -198,15 +198,14 @@ std::optional<Finding> unfused_attention(const Activity& activity) {
   const Trace& trace = activity.trace();
   if (analysis.gpus.empty()) return std::nullopt;
   const auto& shapes = analysis.shapes;
-  const bool has_softmax = std::any_of(
-      shapes.rows.begin(), shapes.rows.end(),
-      [&](const OperatorShape& row) { return trace.string(row.name) == "aten::_softmax"; });
+  const bool has_softmax = std::ranges::any_of(shapes.rows, [&](const OperatorShape& row) {
+    return trace.string(row.name) == "aten::_softmax";
+  });
   if (!has_softmax) return std::nullopt;
   std::vector<const ShapeCall*> calls;
   for (const ShapeCall& call : shapes.calls) calls.push_back(&call);
-  std::sort(calls.begin(), calls.end(), [&](const ShapeCall* left, const ShapeCall* right) {
-    return interval_of(trace, left->slice).begin_ns < interval_of(trace, right->slice).begin_ns;
-  });
+  std::ranges::sort(
+      calls, {}, [&](const ShapeCall* call) { return interval_of(trace, call->slice).begin_ns; });
   const auto name = [&](const ShapeCall* call) { return name_of(trace, call->slice); };
   const auto is_batched = [&](const ShapeCall* call) {
     return name(call) == "aten::bmm" || name(call) == "aten::baddbmm";
@@ -247,11 +246,10 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
   int64_t piece = 1;
   for (size_t i = 0; i < rows.size(); ++i) {
     const OperatorShape& row = rows[i];
-    const bool has_align1 =
-        std::any_of(row.kernels.begin(), row.kernels.end(), [&](const ShapeKernel& kernel) {
-          const std::string_view name = activity.trace().string(kernel.name);
-          return name.ends_with("align1") || contains(name, "align1>");
-        });
+    const bool has_align1 = std::ranges::any_of(row.kernels, [&](const ShapeKernel& kernel) {
+      const std::string_view name = activity.trace().string(kernel.name);
+      return name.ends_with("align1") || contains(name, "align1>");
+    });
     const bool on_tensor_cores =
         is_short_type(row.work.type) || (has_align1 && on_tf32(activity, row));
     if (!is_matrix_product(activity.trace().string(row.name)) || !on_tensor_cores) continue;
@@ -260,7 +258,7 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
     factor[i] = roof_share(activity, row);
     piece = std::max(piece, piece_of(row));
     for (const int64_t size : sizes) {
-      if (std::find(odd.begin(), odd.end(), size) == odd.end()) odd.push_back(size);
+      if (std::ranges::find(odd, size) == odd.end()) odd.push_back(size);
     }
   }
   const auto cure = scaled_rows(activity, factor);

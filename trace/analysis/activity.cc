@@ -211,7 +211,7 @@ Intervals Activity::time_of(std::span<const SliceId> slices) const {
 
 int64_t Activity::alone_ns(Intervals time, std::span<const WorkKind> own) const {
   for (const WorkKind kind : kDeviceKinds) {
-    if (std::find(own.begin(), own.end(), kind) != own.end()) continue;
+    if (std::ranges::find(own, kind) != own.end()) continue;
     if (!time.empty() && !time_of(kind).empty()) time = subtract(time, time_of(kind));
   }
   return total_ns(time);

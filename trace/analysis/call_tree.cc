@@ -18,7 +18,7 @@ bool is_wrapper(std::string_view type) {
   constexpr std::array kWrappers = {
       std::string_view("DistributedDataParallel"), std::string_view("DataParallel"),
       std::string_view("FullyShardedDataParallel"), std::string_view("OptimizedModule")};
-  return std::find(kWrappers.begin(), kWrappers.end(), type) != kWrappers.end();
+  return std::ranges::find(kWrappers, type) != kWrappers.end();
 }
 
 class CallTreeBuilder {

@@ -79,9 +79,7 @@ class Fit {
   // times its error.
   void find_drift() {
     if (points_.size() < kLeastDriftPairs) return;
-    const auto [first, last] = std::minmax_element(
-        points_.begin(), points_.end(),
-        [](const Point& left, const Point& right) { return left.time_ns < right.time_ns; });
+    const auto [first, last] = std::ranges::minmax_element(points_, {}, &Point::time_ns);
     if (last->time_ns - first->time_ns < kLeastDriftSpanNs) return;
     const auto count = static_cast<double>(points_.size());
     double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
@@ -179,10 +177,9 @@ class Fit {
 };
 
 int64_t resolution_ns(std::span<const CollectiveEnds> pairs) {
-  const bool whole_microseconds =
-      std::all_of(pairs.begin(), pairs.end(), [](const CollectiveEnds& pair) {
-        return pair.reference.end_ns % 1000 == 0 && pair.rank.end_ns % 1000 == 0;
-      });
+  const bool whole_microseconds = std::ranges::all_of(pairs, [](const CollectiveEnds& pair) {
+    return pair.reference.end_ns % 1000 == 0 && pair.rank.end_ns % 1000 == 0;
+  });
   return whole_microseconds ? 1000 : 1;
 }
 
@@ -196,8 +193,7 @@ bool is_plausible(const MatchedCollective::Call& call) {
 const MatchedCollective::Call* call_of(const MatchedCollective& collective, uint32_t rank) {
   const auto& calls = collective.calls;
   const auto found =
-      std::lower_bound(calls.begin(), calls.end(), rank,
-                       [](const auto& call, uint32_t wanted) { return call.rank < wanted; });
+      std::ranges::lower_bound(calls, rank, {}, [](const auto& one) { return one.rank; });
   return found == calls.end() || found->rank != rank ? nullptr : &*found;
 }
 

@@ -129,9 +129,8 @@ class Finder {
     Source source = Source::kKernels;
     auto slices = find_slices(trace_, names_, source);
     if (slices.empty()) return {};
-    std::stable_sort(slices.begin(), slices.end(), [&](SliceId left, SliceId right) {
-      return trace_.slices().begin_ns[left.value] < trace_.slices().begin_ns[right.value];
-    });
+    std::ranges::stable_sort(slices, {},
+                             [&](SliceId slice) { return trace_.slices().begin_ns[slice.value]; });
     sizes_ = group_sizes(trace_);
     for (const SliceId slice : slices) found_.calls.push_back(describe(slice, source));
     number_calls();

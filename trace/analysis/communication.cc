@@ -138,12 +138,10 @@ std::vector<Collective> make_table(const Trace& trace, const CollectiveCalls& co
     row.name = trace.string(name);
     row.kind = kind;
     row.group = collectives.groups[group].name;
-    row.algorithm = kernel_algorithm(row.name);
-    row.protocol = kernel_protocol(row.name);
     add_bandwidths(row, kind);
     table.push_back(std::move(row));
   }
-  std::sort(table.begin(), table.end(), [](const Collective& left, const Collective& right) {
+  std::ranges::sort(table, [](const Collective& left, const Collective& right) {
     // The longest first, those of unknown length last.
     return std::tuple(right.total_ns, std::string_view(left.name), left.bytes, left.group) <
            std::tuple(left.total_ns, std::string_view(right.name), right.bytes, right.group);

@@ -18,9 +18,7 @@ namespace redline::trace {
 struct Collective {
   std::string name;
   CollectiveKind kind = CollectiveKind::kOther;
-  std::string group;           ///< process group name, empty if the trace does not say
-  std::string_view algorithm;  ///< as the kernel's name tells (collective_names.h), or empty
-  std::string_view protocol;
+  std::string group;             ///< process group name, empty if the trace does not say
   int ranks = 0;                 ///< size of the group; 0: unknown
   std::optional<int64_t> bytes;  ///< sum of all calls; nullopt if the trace has no sizes
   int64_t first_seq = 0;         ///< CollectiveCall::seq of the first call
@@ -31,6 +29,9 @@ struct Collective {
   std::optional<int64_t> exposed_ns;  ///< the part in which the same process computes nothing
   std::optional<double> algorithm_bandwidth;  ///< bytes/s, as nccl-tests define the two
   std::optional<double> bus_bandwidth;
+
+  [[nodiscard]] std::string_view algorithm() const { return kernel_algorithm(name); }
+  [[nodiscard]] std::string_view protocol() const { return kernel_protocol(name); }
 };
 
 /// What a process communicated.

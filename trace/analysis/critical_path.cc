@@ -1,7 +1,7 @@
 #include "trace/analysis/critical_path.h"
 
 #include <algorithm>
-#include <string_view>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -221,9 +221,7 @@ class PathWalker {
   }
 
   [[nodiscard]] const DeviceStream& stream_of(size_t row) const {
-    return *std::prev(
-        std::upper_bound(table_.streams.begin(), table_.streams.end(), row,
-                         [](size_t index, const DeviceStream& one) { return index < one.first; }));
+    return *std::prev(std::ranges::upper_bound(table_.streams, row, {}, &DeviceStream::first));
   }
 
   // The work whose end let this one begin; kNone if that was its launch.
@@ -307,8 +305,7 @@ class PathWalker {
       });
     }
     if (kind != WaitingCall::kCopies) return kNone;
-    const auto copy =
-        std::lower_bound(copies_.begin(), copies_.end(), std::pair(call, uint32_t{0}));
+    const auto copy = std::ranges::lower_bound(copies_, std::pair(call, uint32_t{0}));
     if (copy == copies_.end() || copy->first != call) return kNone;
     return in_call(table_.rows[copy->second]) ? copy->second : kNone;
   }
@@ -378,9 +375,9 @@ class Summary {
         length_ns <= path_.longest.back().interval.length_ns()) {
       return;
     }
-    const auto place = std::upper_bound(
-        path_.longest.begin(), path_.longest.end(), length_ns,
-        [](int64_t length, const PathPart& other) { return length > other.interval.length_ns(); });
+    const auto place =
+        std::ranges::upper_bound(path_.longest, length_ns, std::greater(),
+                                 [](const PathPart& part) { return part.interval.length_ns(); });
     path_.longest.insert(place, part)->name =
         part.slice ? trace_.slices().name[part.slice.value] : StringId::none();
     if (path_.longest.size() > kLongest) path_.longest.pop_back();

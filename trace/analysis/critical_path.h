@@ -16,7 +16,6 @@
 #include <functional>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "trace/analysis/device_work.h"

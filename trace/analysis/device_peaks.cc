@@ -113,9 +113,8 @@ bool has_word(std::string_view name, std::string_view word) {
 
 const Datasheet* datasheet_of(const DeviceProperties& device) {
   if (is_a_variant(device.name)) return nullptr;
-  const auto found =
-      std::find_if(kDatasheets.begin(), kDatasheets.end(),
-                   [&](const Datasheet& sheet) { return has_word(device.name, sheet.name); });
+  const auto found = std::ranges::find_if(
+      kDatasheets, [&](const Datasheet& sheet) { return has_word(device.name, sheet.name); });
   if (found == kDatasheets.end()) return nullptr;
   return device.memory_bytes <= found->memory_up_to ? &*found : nullptr;
 }
@@ -184,8 +183,7 @@ tl::expected<void, std::string> read_peak_tflops(const std::string& text, GivenP
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string word = text.substr(begin, end - begin);
     const size_t equals = std::min(word.find('='), word.size());
-    const auto type =
-        std::find(kPeakTypeNames.begin(), kPeakTypeNames.end(), word.substr(0, equals));
+    const auto type = std::ranges::find(kPeakTypeNames, word.substr(0, equals));
     const auto number = number_of(equals < word.size() ? word.substr(equals + 1) : "");
     if (type == kPeakTypeNames.end() || !number) {
       return tl::unexpected("'" + word +

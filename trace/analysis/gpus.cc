@@ -304,9 +304,7 @@ std::vector<DeviceSpan> device_states(const DeviceWorkTable& table, std::optiona
   add(subtract(communication, compute), DeviceState::kExposedCommunication);
   add(intersect(compute, communication), DeviceState::kOverlapped);
   add(subtract(copying.take(), unite(compute, communication)), DeviceState::kCopy);
-  std::sort(spans.begin(), spans.end(), [](const DeviceSpan& left, const DeviceSpan& right) {
-    return left.interval.begin_ns < right.interval.begin_ns;
-  });
+  std::ranges::sort(spans, {}, [](const DeviceSpan& span) { return span.interval.begin_ns; });
   return spans;
 }
 

@@ -1,6 +1,7 @@
 #include "trace/analysis/hang.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -18,8 +19,8 @@ using Place = std::pair<std::string, int64_t>;  // a group and a number in it
 bool has_equal_sizes(std::string_view operation) {
   constexpr std::string_view kEqual[] = {"all_reduce", "broadcast", "reduce", "all_gather",
                                          "reduce_scatter"};
-  return std::any_of(std::begin(kEqual), std::end(kEqual),
-                     [&](std::string_view name) { return operation.starts_with(name); });
+  return std::ranges::any_of(kEqual,
+                             [&](std::string_view name) { return operation.starts_with(name); });
 }
 
 std::string signature_of(const EnteredCollective& entered) {
@@ -35,10 +36,9 @@ const EnteredCollective* find_entry(const HangTable& table, const Place& place) 
 }
 
 bool lists_later(const HangTable& table, const Place& place) {
-  return std::any_of(table.collectives.begin(), table.collectives.end(),
-                     [&](const EnteredCollective& entry) {
-                       return entry.group == place.first && entry.sequence > place.second;
-                     });
+  return std::ranges::any_of(table.collectives, [&](const EnteredCollective& entry) {
+    return entry.group == place.first && entry.sequence > place.second;
+  });
 }
 
 // Whether the rank has entered the collective, which its table need not list.
@@ -46,8 +46,7 @@ bool is_past(const HangTable& table, const Place& place) {
   const auto has_entered = [&](const CollectiveGroup& group) {
     return group.name == place.first && group.entered >= place.second && group.entered > 0;
   };
-  return lists_later(table, place) ||
-         std::any_of(table.groups.begin(), table.groups.end(), has_entered);
+  return lists_later(table, place) || std::ranges::any_of(table.groups, has_entered);
 }
 
 class Judge {
@@ -80,8 +79,8 @@ class Judge {
 
  private:
   [[nodiscard]] bool has_ended() const {
-    return std::all_of(ranks_.begin(), ranks_.end(),
-                       [](const HangTable& table) { return table.state == ThreadState::kGone; });
+    return std::ranges::all_of(
+        ranks_, [](const HangTable& table) { return table.state == ThreadState::kGone; });
   }
 
   // The first collective of each group that the rank has entered and that is not done.
@@ -106,7 +105,7 @@ class Judge {
     const std::string signature = signature_of(entry);
     const std::pair key(place, signature);
     if (const auto known = over_.find(key); known != over_.end()) return known->second;
-    return over_[key] = std::any_of(ranks_.begin(), ranks_.end(), [&](const HangTable& table) {
+    return over_[key] = std::ranges::any_of(ranks_, [&](const HangTable& table) {
              const EnteredCollective* other = find_entry(table, place);
              if (other == nullptr) return lists_later(table, place);
              return other->is_done && signature_of(*other) == signature;
@@ -134,9 +133,7 @@ class Judge {
   // for another, they took the groups in different orders.
   std::optional<Hang> choose(std::vector<Hang> hangs) const {
     if (hangs.empty()) return std::nullopt;
-    std::stable_sort(hangs.begin(), hangs.end(), [](const Hang& left, const Hang& right) {
-      return left.since_ns < right.since_ns;
-    });
+    std::ranges::stable_sort(hangs, {}, &Hang::since_ns);
     for (Hang& hang : hangs) {
       if (!waits_elsewhere(hang)) return std::move(hang);
     }
@@ -146,9 +143,8 @@ class Judge {
   // The rank that most others wait for has taken the groups in the wrong order. Where no group has
   // most, it cannot be known who is wrong, and all are named.
   static Hang disorder(std::vector<Hang> hangs) {
-    std::stable_sort(hangs.begin(), hangs.end(), [](const Hang& left, const Hang& right) {
-      return left.waiting_ranks.size() > right.waiting_ranks.size();
-    });
+    std::ranges::stable_sort(hangs, std::greater(),
+                             [](const Hang& hang) { return hang.waiting_ranks.size(); });
     Hang hang = hangs.front();
     hang.kind = HangKind::kOrder;
     if (hangs.size() < 2 || hangs[1].waiting_ranks.size() < hang.waiting_ranks.size()) return hang;
@@ -156,14 +152,14 @@ class Judge {
     for (const Hang& other : hangs) {
       hang.ranks.insert(hang.ranks.end(), other.ranks.begin(), other.ranks.end());
     }
-    std::sort(hang.ranks.begin(), hang.ranks.end());
+    std::ranges::sort(hang.ranks);
     hang.ranks.erase(std::unique(hang.ranks.begin(), hang.ranks.end()), hang.ranks.end());
     return hang;
   }
 
   [[nodiscard]] bool waits_elsewhere(const Hang& hang) const {
     if (!hang.entered.empty()) return false;  // it waits in this one, too
-    return std::all_of(hang.ranks.begin(), hang.ranks.end(), [&](int rank) {
+    return std::ranges::all_of(hang.ranks, [&](int rank) {
       const HangTable* table = find(rank);
       return table != nullptr && !pending_of(*table).empty();
     });
@@ -215,9 +211,8 @@ class Judge {
       const std::vector<int> members = members_of(place.first);
       missing = of_state(members, ThreadState::kStopped);
       if (missing.empty()) missing = of_state(members, ThreadState::kGone);
-      std::erase_if(hang.waiting_ranks, [&](int rank) {
-        return std::find(missing.begin(), missing.end(), rank) != missing.end();
-      });
+      std::erase_if(hang.waiting_ranks,
+                    [&](int rank) { return std::ranges::find(missing, rank) != missing.end(); });
     }
     if (missing.empty() || hang.waiting_ranks.empty()) return std::nullopt;
     return absence(std::move(hang), missing);
@@ -237,14 +232,13 @@ class Judge {
       const HangTable& table = *find(rank);
       const EnteredCollective& entry = *find_entry(table, {hang.group, *hang.sequence});
       const Side own{signature_of(entry), entry.operation, table.step.value_or(0), {rank}};
-      const auto same = std::find_if(sides.begin(), sides.end(), [&](const Side& side) {
+      const auto same = std::ranges::find_if(sides, [&](const Side& side) {
         return side.signature == own.signature && side.step == own.step;
       });
       same == sides.end() ? sides.push_back(own) : same->ranks.push_back(rank);
     }
-    std::stable_sort(sides.begin(), sides.end(), [](const Side& left, const Side& right) {
-      return left.ranks.size() > right.ranks.size();
-    });
+    std::ranges::stable_sort(sides, std::greater(),
+                             [](const Side& side) { return side.ranks.size(); });
     return sides;
   }
 
@@ -272,7 +266,7 @@ class Judge {
     for (size_t i = is_known ? 1 : 0; i < sides.size(); ++i) {
       hang.ranks.insert(hang.ranks.end(), sides[i].ranks.begin(), sides[i].ranks.end());
     }
-    std::sort(hang.ranks.begin(), hang.ranks.end());
+    std::ranges::sort(hang.ranks);
     hang.expected = sides[0].signature;
     hang.entered = sides[1].signature;
     hang.operation = sides[0].operation;
@@ -286,7 +280,7 @@ class Judge {
   // them once its step is overdue.
   [[nodiscard]] bool is_awaited(const Hang& hang) const {
     const std::vector<int> members = members_of(hang.group);
-    return std::any_of(members.begin(), members.end(), [&](int rank) {
+    return std::ranges::any_of(members, [&](int rank) {
       const HangTable* table = find(rank);
       return table != nullptr && !table->is_overdue && table->state != ThreadState::kStopped &&
              table->state != ThreadState::kGone &&
@@ -296,8 +290,8 @@ class Judge {
 
   // The script may have caught the error and gone on without what the others wait for.
   [[nodiscard]] bool lacked_memory(const Side& side) const {
-    return std::any_of(side.ranks.begin(), side.ranks.end(),
-                       [&](int rank) { return !find(rank)->memory_error.empty(); });
+    return std::ranges::any_of(side.ranks,
+                               [&](int rank) { return !find(rank)->memory_error.empty(); });
   }
 
   [[nodiscard]] std::vector<int> of_state(const std::vector<int>& ranks, ThreadState state) const {
@@ -451,7 +445,7 @@ std::optional<Hang> find_hang(std::span<const HangTable> ranks) {
 const char* hang_kind_name(HangKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
 
 HangKind hang_kind_of(std::string_view name) {
-  const auto at = std::find(std::begin(kKindNames), std::end(kKindNames), name);
+  const auto at = std::ranges::find(kKindNames, name);
   if (at == std::end(kKindNames)) return HangKind::kNotEntered;
   return static_cast<HangKind>(at - std::begin(kKindNames));
 }

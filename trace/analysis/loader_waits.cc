@@ -42,8 +42,7 @@ Intervals loader_waits(const Trace& trace, const HostTree& tree, const Intervals
     if (!is_in_loader(tree, slice)) return;
     calls.push_back({interval_of(trace, slice), track_number(trace, slice)});
   });
-  const bool has_marks =
-      std::find(marks_steps.begin(), marks_steps.end(), true) != marks_steps.end();
+  const bool has_marks = std::ranges::find(marks_steps, true) != marks_steps.end();
   Coverage waits(within), read_ahead(within);
   for (const LoaderCall& call : calls) {
     (has_marks && !marks_steps[call.track] ? read_ahead : waits).add(call.interval);

@@ -47,7 +47,7 @@ class Matcher {
     MatchedCollectives matched;
     matched.by = best_way();
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) key_calls(rank, matched.by);
-    std::sort(keyed_.begin(), keyed_.end(), is_before);
+    std::ranges::sort(keyed_, is_before);
     for (size_t i = 0; i < keyed_.size();) {
       size_t end = i;
       while (end < keyed_.size() && keyed_[end].key.differs_only_in_ordinal(keyed_[i].key)) ++end;
@@ -60,8 +60,8 @@ class Matcher {
  private:
   [[nodiscard]] MatchedBy best_way() const {
     const auto all_have = [&](bool RankCollectives::*numbers) {
-      return std::all_of(ranks_.begin(), ranks_.end(),
-                         [&](const RankCollectives* rank) { return rank->*numbers; });
+      return std::ranges::all_of(ranks_,
+                                 [&](const RankCollectives* rank) { return rank->*numbers; });
     };
     if (all_have(&RankCollectives::has_seqs)) return MatchedBy::kSequenceNumber;
     return all_have(&RankCollectives::has_numbered_steps) ? MatchedBy::kStep : MatchedBy::kOrdinal;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -141,7 +142,7 @@ void add_holders(MemoryPeak& peak, const Trace& trace, const Living& living, con
   std::vector<const MemoryEvent*> held;
   held.reserve(living.size());
   for (const auto& [address, event] : living) held.push_back(event);
-  std::sort(held.begin(), held.end());  // events lie in order of time, so this sorts by time
+  std::ranges::sort(held);  // events lie in order of time, so this sorts by time
 
   std::map<TrackId, TrackCursor> cursors;
   std::map<StringId, MemoryHolder> by_name;
@@ -163,9 +164,7 @@ void add_holders(MemoryPeak& peak, const Trace& trace, const Living& living, con
     peak.unknown_bytes = minus(peak.unknown_bytes, holder.bytes);
     holders.push_back(std::move(holder));
   }
-  std::stable_sort(
-      holders.begin(), holders.end(),
-      [](const MemoryHolder& left, const MemoryHolder& right) { return left.bytes > right.bytes; });
+  std::ranges::stable_sort(holders, std::greater(), &MemoryHolder::bytes);
   for (size_t i = kHolders; i < holders.size(); ++i) {
     peak.other_holders.bytes = saturating_sum(peak.other_holders.bytes, holders[i].bytes);
     peak.other_holders.count += holders[i].count;

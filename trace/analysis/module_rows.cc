@@ -1,6 +1,7 @@
 #include "trace/analysis/module_rows.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -66,9 +67,8 @@ class RowMaker {
   }
 
   void place(size_t row) {
-    std::stable_sort(children_[row].begin(), children_[row].end(), [&](size_t left, size_t right) {
-      return all_.time_ns(rows_[left].total) > all_.time_ns(rows_[right].total);
-    });
+    std::ranges::stable_sort(children_[row], std::greater(),
+                             [&](size_t i) { return all_.time_ns(rows_[i].total); });
     all_.rows.push_back(std::move(rows_[row]));
     for (const size_t child : children_[row]) place(child);
   }

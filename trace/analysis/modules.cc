@@ -1,9 +1,8 @@
 #include "trace/analysis/modules.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <optional>
-#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -144,8 +143,7 @@ class ModuleTreeBuilder {
   }
 
   void add_memory() {
-    const bool has_gpu = std::any_of(memory_.begin(), memory_.end(),
-                                     [](const MemoryEvent& event) { return event.is_gpu; });
+    const bool has_gpu = std::ranges::any_of(memory_, &MemoryEvent::is_gpu);
     tree_.has_memory = !memory_.empty();
     for (const MemoryEvent& event : memory_) {
       if (event.is_gpu != has_gpu) continue;
@@ -181,8 +179,7 @@ class ModuleTreeBuilder {
       edges.push_back({interval.begin_ns, tree_.of_work[i].node, true});
       edges.push_back({interval.end_ns, tree_.of_work[i].node, false});
     }
-    std::sort(edges.begin(), edges.end(),
-              [](const Edge& left, const Edge& right) { return left.time_ns < right.time_ns; });
+    std::ranges::sort(edges, {}, &Edge::time_ns);
     std::vector<uint32_t> running;
     for (size_t i = 0; i < edges.size(); ++i) {
       if (!running.empty() && edges[i].time_ns > edges[i - 1].time_ns) {
@@ -193,7 +190,7 @@ class ModuleTreeBuilder {
       if (edges[i].is_begin) {
         running.push_back(edges[i].node);
       } else {
-        running.erase(std::find(running.begin(), running.end(), edges[i].node));
+        running.erase(std::ranges::find(running, edges[i].node));
       }
     }
   }
@@ -202,10 +199,7 @@ class ModuleTreeBuilder {
     std::vector<ModuleNode>& nodes = tree_.nodes;
     for (ModuleNode& node : nodes) {
       node.total = node.self;
-      std::stable_sort(node.kernels.begin(), node.kernels.end(),
-                       [](const ShapeKernel& left, const ShapeKernel& right) {
-                         return left.total_ns > right.total_ns;
-                       });
+      std::ranges::stable_sort(node.kernels, std::greater(), &ShapeKernel::total_ns);
       if (node.kernels.size() > kModuleKernels) node.kernels.resize(kModuleKernels);
     }
     for (size_t i = nodes.size(); i-- > 1;) {

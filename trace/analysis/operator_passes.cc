@@ -1,6 +1,5 @@
 // Operators that go over their elements once or a few times: what limits them is memory.
 #include <algorithm>
-#include <span>
 
 #include "trace/analysis/operator_work.h"
 
@@ -57,8 +56,8 @@ Count reduced(const TensorInput& input, const OperatorInputs& inputs, size_t ind
   Count left = 1;
   const auto rank = static_cast<int64_t>(input.sizes.size());
   for (int64_t i = 0; i < rank; ++i) {
-    const bool is_gone = std::any_of(gone->begin(), gone->end(),
-                                     [&](int64_t each) { return each == i || each + rank == i; });
+    const bool is_gone =
+        std::ranges::any_of(*gone, [&](int64_t each) { return each == i || each + rank == i; });
     if (!is_gone) left = times(left, input.sizes[static_cast<size_t>(i)]);
   }
   return left;

@@ -103,8 +103,7 @@ int64_t transposed_size(int64_t size, int64_t kernel, int64_t stride, int64_t pa
 // Larger numbers are no convolution's, and could overflow.
 bool are_sane(std::span<const int64_t> sizes) {
   constexpr int64_t kMost = int64_t{1} << 30;
-  return std::all_of(sizes.begin(), sizes.end(),
-                     [](int64_t size) { return size >= 0 && size < kMost; });
+  return std::ranges::all_of(sizes, [](int64_t size) { return size >= 0 && size < kMost; });
 }
 
 std::optional<Convolution> convolution_of(const OperatorInputs& inputs,

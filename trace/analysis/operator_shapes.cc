@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -60,7 +61,7 @@ bool computes(std::string_view name) {
                                                            "unsafe_split"});
   if (!name.starts_with(kOperators)) return false;
   name.remove_prefix(kOperators.size());
-  return std::find(kViews.begin(), kViews.end(), name) == kViews.end();
+  return std::ranges::find(kViews, name) == kViews.end();
 }
 
 // One call, and where its GPU work stands in a list of all.
@@ -92,9 +93,7 @@ class ShapeTable {
   OperatorShapes build() {
     device_.rows.empty() ? collect_host_calls() : collect_launching_calls();
     // In the order of the text, which of a compressed file is inflated as it is read.
-    std::sort(calls_.begin(), calls_.end(), [&](const Call& left, const Call& right) {
-      return offset_of(left) < offset_of(right);
-    });
+    std::ranges::sort(calls_, {}, [&](const Call& call) { return offset_of(call); });
     if (!have_shapes()) return {};
     shapes_.row_of_work.assign(device_.rows.size(), OperatorShapes::kNoRow);
     TextCursor text(trace_);
@@ -153,10 +152,8 @@ class ShapeTable {
         shapes_.outside_ns += work.interval.length_ns();
       }
     }
-    std::stable_sort(launched_.begin(), launched_.end(),
-                     [](const LaunchedBy& left, const LaunchedBy& right) {
-                       return left.call.value < right.call.value;
-                     });
+    std::ranges::stable_sort(launched_, {},
+                             [](const LaunchedBy& launched) { return launched.call.value; });
     for (size_t i = 0; i < launched_.size(); ++i) {
       if (i == 0 || launched_[i].call != launched_[i - 1].call) {
         calls_.push_back({launched_[i].call, i, 0});
@@ -335,10 +332,7 @@ class ShapeTable {
         const int64_t bytes = element_bytes(trace_.string(row.kernels.front().name));
         if (bytes > 0) row.work.bytes = times(row.work.moved_elements, bytes);
       }
-      std::stable_sort(row.kernels.begin(), row.kernels.end(),
-                       [](const ShapeKernel& left, const ShapeKernel& right) {
-                         return left.total_ns > right.total_ns;
-                       });
+      std::ranges::stable_sort(row.kernels, std::greater(), &ShapeKernel::total_ns);
     }
     sort_rows();
     return std::move(shapes_);
@@ -347,9 +341,8 @@ class ShapeTable {
   void sort_rows() {
     std::vector<uint32_t> order(shapes_.rows.size()), place(shapes_.rows.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t left, uint32_t right) {
-      return shapes_.rows[left].taken_ns() > shapes_.rows[right].taken_ns();
-    });
+    std::ranges::stable_sort(order, std::greater(),
+                             [&](uint32_t i) { return shapes_.rows[i].taken_ns(); });
     std::vector<OperatorShape> sorted;
     for (uint32_t i = 0; i < order.size(); ++i) {
       sorted.push_back(std::move(shapes_.rows[order[i]]));

@@ -91,9 +91,7 @@ class ClosureFinder {
       for (const Interval& part : intersect(collectives_, whole)) {
         pieces.push_back({part, Part::kCollective});
       }
-      std::sort(pieces.begin(), pieces.end(), [](const Piece& left, const Piece& right) {
-        return left.interval.begin_ns < right.interval.begin_ns;
-      });
+      std::ranges::sort(pieces, {}, [](const Piece& piece) { return piece.interval.begin_ns; });
     }
   }
 

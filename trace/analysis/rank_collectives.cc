@@ -1,6 +1,5 @@
 #include "trace/analysis/rank_collectives.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 

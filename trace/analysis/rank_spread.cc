@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -53,7 +54,7 @@ RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummar
   hosts.erase("");
   RankSpread spread;
   spread.hosts = hosts.size();
-  const auto [least, most] = std::minmax_element(own_ns.begin(), own_ns.end());
+  const auto [least, most] = std::ranges::minmax_element(own_ns);
   spread.least_ns = *least;
   spread.most_ns = *most;
   spread.median_ns = lower_median(own_ns);
@@ -81,14 +82,11 @@ RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummar
     for (const size_t i : group.members) is_explained[i] = true;
     spread.slow_groups.push_back(std::move(group));
   }
-  std::stable_sort(
-      spread.slow_groups.begin(), spread.slow_groups.end(),
-      [](const RankGroup& a, const RankGroup& b) { return a.own_work_ns > b.own_work_ns; });
+  std::ranges::stable_sort(spread.slow_groups, std::greater(), &RankGroup::own_work_ns);
   for (size_t i = 0; i < own_ns.size(); ++i) {
     if (own_ns[i] > spread.limit_ns && !is_explained[i]) spread.outliers.push_back(i);
   }
-  std::stable_sort(spread.outliers.begin(), spread.outliers.end(),
-                   [&](size_t a, size_t b) { return own_ns[a] > own_ns[b]; });
+  std::ranges::stable_sort(spread.outliers, std::greater(), [&](size_t i) { return own_ns[i]; });
   return spread;
 }
 

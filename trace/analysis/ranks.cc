@@ -109,9 +109,7 @@ std::optional<RankWaits> find_waits(const MatchedCollectives& matched,
       ++waits.mismatched;
       continue;
     }
-    const auto [first, last] = std::minmax_element(
-        all.begin(), all.end(),
-        [](const Arrival& left, const Arrival& right) { return left.time_ns < right.time_ns; });
+    const auto [first, last] = std::ranges::minmax_element(all, {}, &Arrival::time_ns);
     for (const Arrival& one : all) waits.ns[one.rank][last->rank] += last->time_ns - one.time_ns;
     ++waits.collectives;
     spread_ns += last->time_ns - first->time_ns;
@@ -171,15 +169,11 @@ std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> 
   comparison.waits = find_waits(comparison.matched, comparison.clocks);
   comparison.gpu_sharing = find_gpu_sharing(ranks);
   const auto [shortest, longest] =
-      std::minmax_element(comparison.times.begin(), comparison.times.end(),
-                          [](const RankTime& left, const RankTime& right) {
-                            return left.own_work_ns < right.own_work_ns;
-                          });
+      std::ranges::minmax_element(comparison.times, {}, &RankTime::own_work_ns);
   const auto lacks_gpu = [](const RankSummary* rank) { return rank->unrecorded_gpu.has_value(); };
   // What ranks lack differs, unless they lack all.
-  const bool are_alike =
-      std::ranges::all_of(ranks, lacks_gpu) ||
-      std::ranges::none_of(ranks, [](const RankSummary* rank) { return rank->lacks_gpu_work(); });
+  const bool are_alike = std::ranges::all_of(ranks, lacks_gpu) ||
+                         std::ranges::none_of(ranks, &RankSummary::lacks_gpu_work);
   if (!shortest->own_work_ns) {
     comparison.skew_ns.reset();
   } else if (are_alike) {

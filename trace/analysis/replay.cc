@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "trace/analysis/waiting_calls.h"
 #include "trace/model/category.h"
@@ -149,9 +148,7 @@ class Replay {
     for (uint32_t i = 0; i < stretches_.size(); ++i) {
       order.push_back({stretches_[i].time.end_ns, i, true});
     }
-    std::stable_sort(order.begin(), order.end(), [](const Ended& left, const Ended& right) {
-      return left.at_ns < right.at_ns;
-    });
+    std::ranges::stable_sort(order, {}, &Ended::at_ns);
     return order;
   }
 
@@ -183,9 +180,7 @@ class Replay {
   }
 
   [[nodiscard]] size_t stream_index_of(size_t row) const {
-    const auto after =
-        std::upper_bound(table_.streams.begin(), table_.streams.end(), row,
-                         [](size_t index, const DeviceStream& one) { return index < one.first; });
+    const auto after = std::ranges::upper_bound(table_.streams, row, {}, &DeviceStream::first);
     return static_cast<size_t>(after - table_.streams.begin()) - 1;
   }
 
@@ -372,11 +367,9 @@ class Replay {
   // The new time of an old one at which something on the thread began or ended; the old one if the
   // thread did nothing then.
   [[nodiscard]] int64_t new_time_of(int64_t time_ns, uint32_t thread) const {
-    const auto after =
-        std::partition_point(stretches_.begin(), stretches_.end(), [&](const Stretch& stretch) {
-          return stretch.thread != thread ? stretch.thread < thread
-                                          : stretch.time.end_ns <= time_ns;
-        });
+    const auto after = std::ranges::partition_point(stretches_, [&](const Stretch& stretch) {
+      return stretch.thread != thread ? stretch.thread < thread : stretch.time.end_ns <= time_ns;
+    });
     if (after == stretches_.begin() || std::prev(after)->thread != thread) return time_ns;
     const auto index = static_cast<size_t>(std::prev(after) - stretches_.begin());
     return new_stretch_end_ns_[index] + (time_ns - stretches_[index].time.end_ns);

@@ -1,6 +1,7 @@
 #include "trace/analysis/run_tables.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -28,9 +29,7 @@ std::vector<Row> merge_rows(const std::vector<RankSummary>& traces, Rows rows_of
       }
     }
   }
-  std::stable_sort(merged.begin(), merged.end(), [&](const Row& left, const Row& right) {
-    return size_of(left) > size_of(right);
-  });
+  std::ranges::stable_sort(merged, std::greater(), size_of);
   return merged;
 }
 

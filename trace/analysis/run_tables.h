@@ -6,7 +6,6 @@
 // says nothing about steps.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <span>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <functional>
 #include <utility>
 
 namespace redline::trace {
@@ -164,7 +165,7 @@ struct Repeat {
   size_t length = 0;
 
   [[nodiscard]] bool covers(size_t position, size_t other_length) const {
-    const auto after = std::upper_bound(at.begin(), at.end(), position);
+    const auto after = std::ranges::upper_bound(at, position);
     return after != at.begin() && position + other_length <= *std::prev(after) + length;
   }
 };
@@ -192,7 +193,7 @@ bool agree(const Tokens& tokens, const std::vector<size_t>& at, std::ptrdiff_t o
   };
   const uint32_t first = id(at.front());
   return first != kRare &&
-         std::all_of(at.begin(), at.end(), [&](size_t position) { return id(position) == first; });
+         std::ranges::all_of(at, [&](size_t position) { return id(position) == first; });
 }
 
 // Makes the sequence longer at both ends, as long as all occurrences agree and none reaches the
@@ -236,7 +237,7 @@ bool is_rotation(const std::vector<StringId>& names, const std::vector<StringId>
 void drop_echoes(std::vector<KernelSequence>& sequences) {
   std::vector<KernelSequence> kept;
   for (KernelSequence& sequence : sequences) {
-    const bool is_echo = std::any_of(kept.begin(), kept.end(), [&](const KernelSequence& other) {
+    const bool is_echo = std::ranges::any_of(kept, [&](const KernelSequence& other) {
       return is_rotation(sequence.names, other.names);
     });
     if (!is_echo && !repeats_itself(sequence.names)) kept.push_back(std::move(sequence));
@@ -274,7 +275,7 @@ std::vector<KernelSequence> kernel_sequences(const DeviceWorkTable& device) {
   // nothing.
   std::vector<Repeat> repeats;
   for (Repeat& candidate : candidates) {
-    const bool is_known = std::any_of(repeats.begin(), repeats.end(), [&](const Repeat& known) {
+    const bool is_known = std::ranges::any_of(repeats, [&](const Repeat& known) {
       return known.at.size() == candidate.at.size() &&
              known.covers(candidate.at.front(), candidate.length);
     });
@@ -284,10 +285,7 @@ std::vector<KernelSequence> kernel_sequences(const DeviceWorkTable& device) {
   }
   std::vector<KernelSequence> sequences;
   for (const Repeat& repeat : repeats) sequences.push_back(describe(device, tokens, repeat));
-  std::stable_sort(sequences.begin(), sequences.end(),
-                   [](const KernelSequence& left, const KernelSequence& right) {
-                     return left.gap_ns > right.gap_ns;
-                   });
+  std::ranges::stable_sort(sequences, std::greater(), &KernelSequence::gap_ns);
   drop_echoes(sequences);
   if (sequences.size() > kShown) sequences.resize(kShown);
   return sequences;

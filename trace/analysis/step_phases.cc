@@ -114,9 +114,7 @@ TimesByPart gaps_within(const TimesByPart& times) {
   for (size_t part = 0; part < times.size(); ++part) {
     for (const Interval& interval : times[part]) all.push_back({interval, part});
   }
-  std::sort(all.begin(), all.end(), [](const Stretch& left, const Stretch& right) {
-    return left.interval.begin_ns < right.interval.begin_ns;
-  });
+  std::ranges::sort(all, {}, [](const Stretch& stretch) { return stretch.interval.begin_ns; });
   TimesByPart gaps;
   for (size_t i = 1; i < all.size(); ++i) {
     const Interval gap{all[i - 1].interval.end_ns, all[i].interval.begin_ns};

@@ -125,7 +125,7 @@ RunSamples sample_steps(const std::vector<Analysis>& traces) {
     rank_steps.push_back(0);
     for (const size_t i : recordings) rank_steps.back() += traces[i].steps.size();
   }
-  const size_t steps = *std::min_element(rank_steps.begin(), rank_steps.end());
+  const size_t steps = *std::ranges::min_element(rank_steps);
   samples.step_ns.resize(steps);
   const double weight = 1 / static_cast<double>(ranks.size());
   for (size_t rank = 0; rank < ranks.size(); ++rank) {

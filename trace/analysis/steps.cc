@@ -43,9 +43,8 @@ std::vector<Step> one_pseudo_step(const Trace& trace) {
 }
 
 const Step* last_begun(const std::vector<Step>& steps, Interval Step::*part, int64_t time_ns) {
-  const auto after = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
-    return (step.*part).begin_ns <= time_ns;
-  });
+  const auto after = std::ranges::partition_point(
+      steps, [&](const Step& step) { return (step.*part).begin_ns <= time_ns; });
   return after == steps.begin() ? nullptr : &*std::prev(after);
 }
 
@@ -146,9 +145,7 @@ std::vector<Step> annotated_steps(const Trace& trace) {
     const Interval host = interval_of(trace, slice);
     steps.push_back({number_of(name), host, host});
   });
-  std::sort(steps.begin(), steps.end(), [](const Step& left, const Step& right) {
-    return left.host.begin_ns < right.host.begin_ns;
-  });
+  std::ranges::sort(steps, {}, [](const Step& step) { return step.host.begin_ns; });
   return steps;
 }
 
@@ -157,8 +154,8 @@ std::vector<Step> find_steps(const Trace& trace, const DeviceWorkTable& device) 
   if (steps.empty()) steps = one_pseudo_step(trace);
   if (steps.empty()) return steps;
   const LaunchedWork work = find_launched_work(trace, steps, device);
-  const bool any_launched = std::any_of(work.of_step.begin(), work.of_step.end(),
-                                        [](const LaunchedInStep& step) { return step.count > 0; });
+  const bool any_launched =
+      std::ranges::any_of(work.of_step, [](const LaunchedInStep& step) { return step.count > 0; });
   if (!any_launched) return steps;
   widen_to_device(steps, work);
   if (steps.size() > 1) drop_cut_off_steps(steps, work.of_step);

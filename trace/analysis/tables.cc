@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "base/statistics.h"
@@ -41,8 +42,7 @@ class RowsByName {
       }
     }
     if (unnamed_.count > 0) rows_.push_back(std::move(unnamed_));
-    std::stable_sort(rows_.begin(), rows_.end(),
-                     [&](const Row& left, const Row& right) { return key(left) > key(right); });
+    std::ranges::stable_sort(rows_, std::greater(), key);
     return std::move(rows_);
   }
 
@@ -180,10 +180,6 @@ bool is_amd(const Trace& trace) {
          trace.find_string("hipLaunchKernel");
 }
 
-std::string_view kernel_type(std::string_view kernel_name) {
-  return is_communication_kernel(kernel_name) ? "communication" : "compute";
-}
-
 std::optional<double> CopyRow::bandwidth() const {
   if (bytes == 0 || total_ns == 0) return std::nullopt;
   return static_cast<double>(bytes) * 1e9 / static_cast<double>(total_ns);
@@ -207,7 +203,6 @@ std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& d
   const bool amd = is_amd(trace);
   std::vector<KernelRow> table;
   for (KernelSums& row : rows.sorted_by([](const KernelRow& row) { return row.total_ns; })) {
-    row.type = kernel_type(row.name);
     if (!amd) row.uses_tensor_cores = uses_tensor_cores(row.name);
     row.blocks_per_sm = row.blocks.mean();
     row.occupancy = row.occupied.mean();

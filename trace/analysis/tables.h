@@ -10,13 +10,13 @@
 #include "base/statistics.h"
 #include "trace/analysis/device_work.h"
 #include "trace/analysis/host_tree.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {
 
 struct KernelRow {
   std::string name;
-  std::string_view type;                  ///< "compute" or "communication"
   std::optional<bool> uses_tensor_cores;  ///< nullopt on AMD's GPUs
   int64_t count = 0;
   int64_t total_ns = 0;
@@ -26,6 +26,7 @@ struct KernelRow {
   std::optional<double> blocks_per_sm;
   std::optional<double> occupancy;  ///< estimated, 0..1
 
+  [[nodiscard]] bool is_communication() const { return is_communication_kernel(name); }
   [[nodiscard]] int64_t mean_ns() const { return count == 0 ? 0 : total_ns / count; }
 };
 
@@ -50,9 +51,6 @@ struct CopyRow {
   /// Bytes a second while copying; nullopt if the trace has no sizes.
   [[nodiscard]] std::optional<double> bandwidth() const;
 };
-
-/// "communication" or "compute", by the kernel's name.
-[[nodiscard]] std::string_view kernel_type(std::string_view kernel_name);
 
 /// True for the kernel names that NVIDIA's PyProf lists as using Tensor Cores, and for those of
 /// later libraries.

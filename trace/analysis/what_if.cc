@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <regex>
 
@@ -247,9 +246,8 @@ tl::expected<const Analysis*, std::string> cure_straggler(std::span<const Analys
 }
 
 const Analysis& slowest_of(std::span<const Analysis* const> ranks) {
-  return **std::max_element(ranks.begin(), ranks.end(), [](const Analysis* a, const Analysis* b) {
-    return a->step_times.mean_ns < b->step_times.mean_ns;
-  });
+  return **std::ranges::max_element(
+      ranks, {}, [](const Analysis* analysis) { return analysis->step_times.mean_ns; });
 }
 
 tl::expected<void, std::string> apply(const Analysis& analysis, const WhatIfKnob& knob,
@@ -322,9 +320,8 @@ tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> r
   if (analysis->steps.empty()) return Error("the trace has no step");
   said.step_ns = static_cast<double>(analysis->step_times.mean_ns);
   std::optional<Meanings> changes;
-  const bool cures = std::any_of(knobs.begin(), knobs.end(), [](const WhatIfKnob& knob) {
-    return knob.kind == WhatIfKind::kStraggler;
-  });
+  const bool cures = std::ranges::any_of(
+      knobs, [](const WhatIfKnob& knob) { return knob.kind == WhatIfKind::kStraggler; });
   if (cures) {
     const auto other = cure_straggler(ranks, changes, said);
     if (!other) return Error(other.error());
@@ -338,7 +335,7 @@ tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> r
     }
   }
   said.steps = analysis->step_times.count;
-  const bool may_cost = std::any_of(knobs.begin(), knobs.end(), [](const WhatIfKnob& knob) {
+  const bool may_cost = std::ranges::any_of(knobs, [](const WhatIfKnob& knob) {
     return knob.kind == WhatIfKind::kAmp || (knob.kind == WhatIfKind::kBatchSize && knob.times > 1);
   });
   set_interval(*analysis, *changes, may_cost, said);

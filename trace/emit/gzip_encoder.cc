@@ -2,8 +2,6 @@
 
 #include <libdeflate.h>
 
-#include <algorithm>
-
 namespace redline::trace {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "trace/emit/json_scan.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace redline::trace {
 namespace {

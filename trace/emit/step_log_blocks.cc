@@ -177,9 +177,9 @@ std::optional<LoggedStep> step_of(const Row& row, Expected& expected) {
 
 ColumnForm form_of(std::span<const Row> rows, size_t column) {
   const int64_t first = rows.front()[column];
-  const bool is_one =
-      column != kLength &&
-      std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return row[column] == first; });
+  const bool is_one = column != kLength && std::ranges::all_of(rows, [&](const Row& row) {
+                        return row[column] == first;
+                      });
   if (!is_one) return kDifferences;
   return first == kUnseen ? kNothingSeen : kOneValue;
 }

@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "base/intervals.h"
 #include "trace/model/model.h"

@@ -191,7 +191,7 @@ void find_one_by_one(std::string_view text, size_t open, std::span<const std::st
                      std::span<std::string_view> values) {
   size_t missing = keys.size();
   for (Members args(text, open); missing > 0 && args.next();) {
-    const auto key = std::find(keys.begin(), keys.end(), args.key());
+    const auto key = std::ranges::find(keys, args.key());
     const std::string_view value = args.take_value();
     if (value.empty()) return;
     if (key == keys.end()) continue;
@@ -218,12 +218,12 @@ size_t find_object(std::string& start, std::string_view text) {
 
 void find_behind(std::string& start, std::string_view text, std::span<const std::string_view> keys,
                  std::span<std::string_view> values) {
-  std::fill(values.begin(), values.end(), std::string_view());
+  std::ranges::fill(values, std::string_view());
   if (text.empty() || text[0] != '{') return;
   const size_t open = find_object(start, text);
   if (open == kTextEnds || text[open] != '{') return;
   if (FlatArgs(text, keys, values).find(open)) return;
-  std::fill(values.begin(), values.end(), std::string_view());
+  std::ranges::fill(values, std::string_view());
   find_one_by_one(text, open, keys, values);
 }
 

@@ -59,7 +59,7 @@ void TraceBuilder::unite_strings() {
     for (uint32_t id = 0; id < offsets.size(); ++id) order.emplace_back(offsets[id], collector, id);
     string_of_.emplace_back(offsets.size());
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   for (const auto& [offset, collector, id] : order) {
     string_of_[collector][id] = strings_.intern(collectors[collector].strings()[StringId{id}]);
   }

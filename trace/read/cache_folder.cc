@@ -3,13 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/user_switch.h"
 
 namespace redline::trace {
 namespace {
@@ -49,16 +48,12 @@ std::vector<CacheFile> files_of(const std::string& folder) {
 }  // namespace
 
 std::string default_cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (variable("REDLINE_CACHE") == "off") return "";
+  if (user_variable("REDLINE_CACHE") == "off") return "";
   // By the XDG rules a relative path is ignored.
-  if (const std::string cache = variable("XDG_CACHE_HOME"); cache.starts_with('/')) {
+  if (const std::string cache = user_variable("XDG_CACHE_HOME"); cache.starts_with('/')) {
     return cache + "/redline";
   }
-  const std::string home = variable("HOME");
+  const std::string home = user_variable("HOME");
   return home.starts_with('/') ? home + "/.cache/redline" : "";
 }
 
@@ -74,8 +69,7 @@ bool make_cache_room(const std::string& folder, uint64_t bytes, uint64_t largest
   for (const CacheFile& file : files) total += file.bytes;
   const uint64_t limit = std::min(largest_total, (disk.available + total) / kShareOfFreeDisk);
   if (bytes > limit) return false;
-  std::sort(files.begin(), files.end(),
-            [](const CacheFile& left, const CacheFile& right) { return left.used < right.used; });
+  std::ranges::sort(files, {}, &CacheFile::used);
   for (const CacheFile& file : files) {
     if (total + bytes <= limit) break;
     if (file.path.extension() != kEntry || !fs::remove(file.path, error)) continue;

@@ -7,7 +7,7 @@ namespace {
 
 template <typename Values, typename Check>
 bool all(const Values& values, Check check) {
-  return std::all_of(values.begin(), values.end(), check);
+  return std::ranges::all_of(values, check);
 }
 
 // The largest value of a column, written so that compilers vectorise it.

@@ -28,7 +28,7 @@ class EdgePairing {
 
  private:
   void begin(uint32_t index) {
-    const auto early = std::find_if(early_.begin(), early_.end(), [&](uint32_t end) {
+    const auto early = std::ranges::find_if(early_, [&](uint32_t end) {
       return edges_[end].time_ns == edges_[index].time_ns && edges_[end].name == edges_[index].name;
     });
     if (early != early_.end()) {
@@ -87,9 +87,7 @@ class EdgePairing {
 EdgePairs pair_sorted_edges(std::span<const EdgeRow> edges) { return EdgePairing(edges).run(); }
 
 std::vector<PairedSlice> pair_edges(std::span<EdgeRow> edges, int64_t last_ns, IssueLog& issues) {
-  std::stable_sort(edges.begin(), edges.end(), [](const EdgeRow& left, const EdgeRow& right) {
-    return left.time_ns < right.time_ns;
-  });
+  std::ranges::stable_sort(edges, {}, &EdgeRow::time_ns);
   const EdgePairs paired = pair_sorted_edges(edges);
   std::vector<PairedSlice> slices;
   const auto close = [&](const EdgeRow& begin, int64_t end_ns) {

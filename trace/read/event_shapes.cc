@@ -33,8 +33,7 @@ std::unique_ptr<EventShape> EventShape::of(const RawEvent& event, std::string_vi
   std::vector<std::string_view RawEvent::*> values;
   std::copy_if(kValues.begin(), kValues.end(), std::back_inserter(values),
                [&](auto value) { return !(event.*value).empty(); });
-  std::sort(values.begin(), values.end(),
-            [&](auto left, auto right) { return (event.*left).data() < (event.*right).data(); });
+  std::ranges::sort(values, {}, [&](auto one) { return (event.*one).data(); });
   values.push_back(nullptr);
 
   auto shape = std::make_unique<EventShape>();

@@ -202,9 +202,8 @@ class FlowLinker {
 
   // A start binds to all ends of its id that come before the next start of that id.
   [[nodiscard]] std::vector<Flow> flows_of(std::span<FlowEnd> ends, SliceFinder& finder) const {
-    std::sort(ends.begin(), ends.end(), [](const FlowEnd& left, const FlowEnd& right) {
-      return std::tuple(left.kind, left.id, left.time_ns, !left.is_start) <
-             std::tuple(right.kind, right.id, right.time_ns, !right.is_start);
+    std::ranges::sort(ends, {}, [](const FlowEnd& end) {
+      return std::tuple(end.kind, end.id, end.time_ns, !end.is_start);
     });
     std::vector<Flow> flows;
     const FlowEnd* start = nullptr;

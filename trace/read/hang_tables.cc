@@ -55,7 +55,7 @@ void read_lists(const json& object, HangTable& table) {
 }  // namespace
 
 ThreadState thread_state_of(std::string_view word) {
-  const auto at = std::find(std::begin(kStateNames), std::end(kStateNames), word);
+  const auto at = std::ranges::find(kStateNames, word);
   if (at == std::end(kStateNames)) return ThreadState::kUnknown;
   return static_cast<ThreadState>(at - std::begin(kStateNames));
 }
@@ -137,9 +137,8 @@ void keep_one_job(std::vector<HangTable>& tables, const std::string& run) {
   std::erase_if(tables, [&](const HangTable& table) {
     return table.run != wanted && (job.empty() || table.job != job);
   });
-  std::sort(tables.begin(), tables.end(), [](const HangTable& left, const HangTable& right) {
-    return std::pair(left.rank, -left.written_ns) < std::pair(right.rank, -right.written_ns);
-  });
+  std::ranges::sort(
+      tables, {}, [](const HangTable& table) { return std::pair(table.rank, -table.written_ns); });
   const auto is_same_rank = [](const HangTable& left, const HangTable& right) {
     return left.rank == right.rank;
   };

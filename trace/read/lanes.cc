@@ -1,6 +1,7 @@
 #include "trace/read/lanes.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <tuple>
 
@@ -135,8 +136,7 @@ std::vector<uint32_t> display_order(const GatheredTracks& gathered) {
     return std::tuple(of_track.process_sort_index, of_track.process_first_offset,
                       gathered.tracks[index].sort_index, of_track.first_offset, index);
   };
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t left, uint32_t right) { return key(left) < key(right); });
+  std::ranges::sort(order, {}, key);
   return order;
 }
 
@@ -166,8 +166,7 @@ std::vector<uint32_t> largest_first(std::vector<uint32_t> tracks, const Gathered
   for (const uint32_t track : tracks) {
     for (const RowRun& run : gathered.runs_of(track)) sizes[track] += run.rows.size();
   }
-  std::stable_sort(tracks.begin(), tracks.end(),
-                   [&](uint32_t left, uint32_t right) { return sizes[left] > sizes[right]; });
+  std::ranges::stable_sort(tracks, std::greater(), [&](uint32_t i) { return sizes[i]; });
   return tracks;
 }
 

@@ -31,9 +31,8 @@ std::vector<std::string> find_rank_files(const std::string& folder, std::string_
     const bool is_file = files->is_regular_file(ignored);  // a pipe would keep its reader waiting
     if (is_file && files->path().native().ends_with(suffix)) paths.push_back(files->path());
   }
-  std::sort(paths.begin(), paths.end(), [](const std::string& a, const std::string& b) {
-    return std::pair(place_of(a), a) < std::pair(place_of(b), b);
-  });
+  std::ranges::sort(paths, {},
+                    [](const std::string& path) { return std::pair(place_of(path), path); });
   return paths;
 }
 

@@ -86,7 +86,7 @@ std::vector<std::string> files_in(const std::string& folder, IsOne is_one, std::
     // A link to nothing or a pipe is a trace that cannot be read, which is said.
     if (!entry->is_directory(ignored) && is_one(name)) files.push_back(entry->path().string());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -236,8 +236,7 @@ tl::expected<std::vector<std::shared_ptr<const Trace>>, ReadError> read_traces(
   const auto order = [](const std::shared_ptr<const Trace>& trace) {
     return place_of_trace(trace->metadata().rank, trace->begin_ns(), trace->path());
   };
-  std::stable_sort(traces.begin(), traces.end(),
-                   [&](const auto& left, const auto& right) { return order(left) < order(right); });
+  std::ranges::stable_sort(traces, {}, order);
   return traces;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -66,9 +67,8 @@ std::vector<bool> superseded(std::span<const RecordedTrace> traces) {
     }
   }
   for (auto& [process, rings] : processes) {
-    std::stable_sort(rings.begin(), rings.end(), [&](size_t left, size_t right) {
-      return traces[left].ring_span.end_ns > traces[right].ring_span.end_ns;
-    });
+    std::ranges::stable_sort(rings, std::greater(),
+                             [&](size_t i) { return traces[i].ring_span.end_ns; });
     int64_t held_since_ns = INT64_MAX;
     for (const size_t i : rings) {
       result[i] = traces[i].ring_span.end_ns > held_since_ns;

@@ -5,7 +5,6 @@
 // one another form chains, and the chains are merged during the walk.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>

@@ -4,7 +4,6 @@
 // REDLINE_SIMD. Without AVX2, four blocks of SSE2 or a plain loop do the same.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #ifdef __SSE2__
 #include <immintrin.h>

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <thread>
 #include <tl/expected.hpp>
-#include <utility>
 
 #include "trace/model/issues.h"
 #include "trace/read/inflate.h"

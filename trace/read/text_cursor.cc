@@ -1,7 +1,6 @@
 #include "trace/read/text_cursor.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "trace/read/event_parser.h"
 

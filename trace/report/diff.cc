@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <set>
 
 #include "trace/analysis/analysis.h"
@@ -86,9 +87,8 @@ std::vector<DiffRow> compare_tables(const Run& before, const Run& after,
   for (const std::string& name : names) {
     rows.push_back(compare(name, find(was, name), find(is, name), scale, none_before, none_after));
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const DiffRow& left, const DiffRow& right) {
-    return std::abs(left.delta_ns()) > std::abs(right.delta_ns());
-  });
+  std::ranges::stable_sort(rows, std::greater(),
+                           [](const DiffRow& row) { return std::abs(row.delta_ns()); });
   return rows;
 }
 

@@ -15,8 +15,8 @@ json side_json(const DiffSide& side) {
           {"gpu", text_or_null(side.gpu)},
           {"ranks", side.rank_count},
           {"steps", {{"count", side.step_count}, {"mean_ns", side.step_ns}}},
-          {"samples_per_step", or_null(side.samples_per_step)},
-          {"samples_per_s", or_null(side.samples_per_second)}};
+          {"samples_per_step", side.samples_per_step},
+          {"samples_per_s", side.samples_per_second}};
 }
 
 json row_json(const DiffRow& row) {
@@ -27,7 +27,7 @@ json row_json(const DiffRow& row) {
           {"after_ns", row.after_ns},
           {"delta_ns", row.delta_ns()},
           {"verdict", verdict_name(row.verdict)},
-          {"p", or_null(row.p)}};
+          {"p", row.p}};
 }
 
 // The difference of the time for the basis.
@@ -51,8 +51,8 @@ std::string diff_json(const Diff* diff, const RunDiff* run, const TreeDiff* tree
   if (diff == nullptr) return json_text(object, 2) + "\n";
   object["before"] = side_json(diff->before);
   object["after"] = side_json(diff->after);
-  object["speedup"] = or_null(diff->speedup());
-  object["basis_samples"] = or_null(diff->basis_samples);
+  object["speedup"] = diff->speedup();
+  object["basis_samples"] = diff->basis_samples;
   object["step"] = step_json(diff->step);
   json& parts = object["step_breakdown_ns"] = json::object();
   for (const DiffRow& row : diff->breakdown) {

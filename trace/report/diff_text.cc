@@ -48,11 +48,9 @@ class TextDiff {
     write_table("COLLECTIVES", diff_.collectives, false);
     write_table("COPIES", diff_.copies, false);
     if (any_unclear_) {
-      canvas_.left("~ no clear difference: steps of the same run differ as much", 0, Hue::kDim)
-          .end_line();
+      canvas_.note("~ no clear difference: steps of the same run differ as much");
     }
-    canvas_.left("more: redline diff --all BEFORE AFTER, or --format json", 0, Hue::kDim)
-        .end_line();
+    canvas_.note("more: redline diff --all BEFORE AFTER, or --format json");
     return canvas_.take();
   }
 
@@ -85,7 +83,7 @@ class TextDiff {
       write_diff_line(canvas_, "SAMPLES a second", format_number(*before.samples_per_second),
                       format_number(*after.samples_per_second), verdict, hue);
     }
-    canvas_.left("  " + words_.interval, 0, Hue::kDim).end_line();
+    canvas_.note("  " + words_.interval);
     if (!words_.unknown_samples.empty()) write_unknown_samples(canvas_);
     canvas_.end_line();
   }
@@ -123,8 +121,8 @@ class TextDiff {
   }
 
   void write_table(const std::string& title, const std::vector<DiffRow>& rows, bool kernels) {
-    const bool changed = std::any_of(rows.begin(), rows.end(),
-                                     [](const DiffRow& row) { return row.delta_ns() != 0; });
+    const bool changed =
+        std::ranges::any_of(rows, [](const DiffRow& row) { return row.delta_ns() != 0; });
     if (!changed) return;
     canvas_.left(title, 37, Hue::kBold)
         .right("calls", 12, Hue::kDim)
@@ -137,7 +135,7 @@ class TextDiff {
       if (row.delta_ns() == 0 || shown++ >= scope_.top) continue;
       write_row(row, kernels);
     }
-    canvas_.left(summary_of(rows), 0, Hue::kDim).end_line();
+    canvas_.note(summary_of(rows));
     canvas_.end_line();
   }
 

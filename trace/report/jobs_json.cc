@@ -15,8 +15,8 @@ json recent_rank_json(const RecentRank& rank) {
           {"last_step_ns", rank.last_step_ns},
           {"step_ns", std::llround(rank.step_ns)},
           {"own_ns", rank.own_ns ? json(std::llround(*rank.own_ns)) : json()},
-          {"data_wait_share", or_null(rank.data_wait_share)},
-          {"memory_bytes", or_null(rank.memory_bytes)}};
+          {"data_wait_share", rank.data_wait_share},
+          {"memory_bytes", rank.memory_bytes}};
 }
 
 json job_json(const RunningJob& job) {
@@ -27,9 +27,9 @@ json job_json(const RunningJob& job) {
   object["world_size"] = run.world_size;
   object["steps"] = run.steps;
   object["steps_per_s"] = run.steps_per_s;
-  object["samples_per_s"] = or_null(run.samples_per_s);
-  object["tokens_per_s"] = or_null(run.tokens_per_s);
-  object["data_wait_share"] = or_null(run.data_wait_share);
+  object["samples_per_s"] = run.samples_per_s;
+  object["tokens_per_s"] = run.tokens_per_s;
+  object["data_wait_share"] = run.data_wait_share;
   object["slowest_rank"] = run.slowest ? json(run.ranks[*run.slowest].rank) : json();
   object["ranks"] = list_json(run.ranks, recent_rank_json);
   return object;

@@ -75,7 +75,7 @@ std::string jobs_text(const std::vector<RunningJob>& jobs, const TextStyle& styl
       write_ranks_line(canvas, *job.recent);
       write_silent_rank(canvas, *job.recent, now_ns);
     } else {
-      canvas.left("no step yet", 0, Hue::kDim).end_line();
+      canvas.note("no step yet");
     }
     for (const std::string& log : job.unreadable_logs) {
       canvas.left("  ").left(elide_middle(log, kTerminalColumns - 2), 0, Hue::kRed).end_line();

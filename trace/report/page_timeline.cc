@@ -28,17 +28,14 @@ Interval choose_window(const Report& report, size_t trace) {
   const std::vector<Step>& steps = report.traces[trace].steps;
   if (steps.empty()) return {};
   const auto shown_in = [&](const Step& step) {
-    return std::count_if(
-        report.findings.begin(), report.findings.end(), [&](const Finding& finding) {
-          return finding.trace == trace && std::any_of(finding.events.begin(), finding.events.end(),
-                                                       [&](const EvidenceEvent& event) {
-                                                         return touches(event, step.window);
-                                                       });
-        });
+    return std::ranges::count_if(report.findings, [&](const Finding& finding) {
+      return finding.trace == trace &&
+             std::ranges::any_of(finding.events, [&](const EvidenceEvent& event) {
+               return touches(event, step.window);
+             });
+    });
   };
-  const auto best = std::max_element(
-      steps.begin(), steps.end(),
-      [&](const Step& left, const Step& right) { return shown_in(left) < shown_in(right); });
+  const auto best = std::ranges::max_element(steps, {}, shown_in);
   return {std::min(best->host.begin_ns, best->window.begin_ns),
           std::max(best->host.end_ns, best->window.end_ns)};
 }
@@ -108,11 +105,9 @@ std::vector<DrawnSlice> slices_within(const Trace& trace, const Track& track,
 
 // Each slice one row below the innermost one that is still open when it begins.
 std::vector<std::vector<DrawnSlice>> rows_of(std::vector<DrawnSlice> slices) {
-  std::stable_sort(slices.begin(), slices.end(),
-                   [](const DrawnSlice& left, const DrawnSlice& right) {
-                     return std::pair(left.interval.begin_ns, -left.interval.end_ns) <
-                            std::pair(right.interval.begin_ns, -right.interval.end_ns);
-                   });
+  std::ranges::stable_sort(slices, {}, [](const DrawnSlice& slice) {
+    return std::pair(slice.interval.begin_ns, -slice.interval.end_ns);
+  });
   std::vector<std::vector<DrawnSlice>> rows;
   for (const DrawnSlice& slice : slices) {
     size_t depth = rows.size();
@@ -130,9 +125,8 @@ void add_lanes(const Trace& trace, bool on_device, PageTimeline& timeline) {
       tracks.push_back(&track);
     }
   }
-  std::stable_sort(tracks.begin(), tracks.end(), [](const Track* left, const Track* right) {
-    return std::pair(left->device, left->sort_index) < std::pair(right->device, right->sort_index);
-  });
+  std::ranges::stable_sort(
+      tracks, {}, [](const Track* track) { return std::pair(track->device, track->sort_index); });
   for (const Track* track : tracks) {
     auto rows = rows_of(slices_within(trace, *track, timeline));
     if (rows.size() > kMostDepths) timeline.lacks_inner = true;
@@ -184,8 +178,7 @@ std::vector<DeviceSpan> coarse(const std::vector<DeviceSpan>& exact, Interval wi
   for (size_t i = 0; i < kMostSpans; ++i) {
     auto& times = pieces[i];
     times[0] = border(i + 1) - border(i) - std::accumulate(times.begin(), times.end(), int64_t{0});
-    const auto state =
-        static_cast<DeviceState>(std::max_element(times.begin(), times.end()) - times.begin());
+    const auto state = static_cast<DeviceState>(std::ranges::max_element(times) - times.begin());
     if (state == DeviceState::kIdle) continue;
     if (!spans.empty() && spans.back().state == state &&
         spans.back().interval.end_ns == border(i)) {

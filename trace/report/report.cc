@@ -100,10 +100,7 @@ Report make_report(std::vector<RankSummary> summaries) {
     const TraceFacts& facts = summary.facts;
     return place_of_trace(facts.rank, facts.begin_ns, facts.path);
   };
-  std::sort(report.traces.begin(), report.traces.end(),
-            [&](const RankSummary& left, const RankSummary& right) {
-              return place(left) < place(right);
-            });
+  std::ranges::sort(report.traces, {}, place);
   if (!report.traces.empty()) compare(report, nullptr);
   return report;
 }

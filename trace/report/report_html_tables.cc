@@ -27,7 +27,7 @@ std::string kernels_html(const Report& report) {
   for (const KernelRow& row : kernels) {
     rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
                    html::bar_cell(share_of(row.total_ns, kernels.front().total_ns),
-                                  row.type == "communication" ? "communication" : "kernel") +
+                                  row.is_communication() ? "communication" : "kernel") +
                    html::share_cell(share_of(row.total_ns, all_ns)) + html::count_cell(row.count) +
                    html::time_cell(row.total_ns) + html::time_cell(row.mean_ns()) +
                    html::time_cell(row.min_ns) + html::time_cell(row.max_ns) +

@@ -99,26 +99,26 @@ json gpu_json(const GpuUse& gpu) {
           {"non_compute_ns", gpu.non_compute_ns},
           {"communication_ns", gpu.communication_ns},
           {"memory_ns", gpu.memory_ns},
-          {"communication_overlap", or_null(gpu.communication_overlap)},
+          {"communication_overlap", gpu.communication_overlap},
           {"utilization", gpu.utilization},
-          {"sm_efficiency", or_null(gpu.sm_efficiency)},
-          {"occupancy", or_null(gpu.occupancy)},
-          {"tensor_core_share", or_null(gpu.tensor_core_share)},
-          {"tensor_core_eligible_share", or_null(gpu.tensor_core_eligible_share)},
+          {"sm_efficiency", gpu.sm_efficiency},
+          {"occupancy", gpu.occupancy},
+          {"tensor_core_share", gpu.tensor_core_share},
+          {"tensor_core_eligible_share", gpu.tensor_core_eligible_share},
           {"mix_ns", mix_json(gpu)}};
 }
 
 json kernel_json(const KernelRow& row) {
   return {{"name", row.name},
-          {"type", row.type},
+          {"type", row.is_communication() ? "communication" : "compute"},
           {"count", row.count},
           {"total_ns", row.total_ns},
           {"mean_ns", row.mean_ns()},
           {"min_ns", row.min_ns},
           {"max_ns", row.max_ns},
-          {"tensor_cores", or_null(row.uses_tensor_cores)},
-          {"blocks_per_sm", or_null(row.blocks_per_sm)},
-          {"occupancy", or_null(row.occupancy)}};
+          {"tensor_cores", row.uses_tensor_cores},
+          {"blocks_per_sm", row.blocks_per_sm},
+          {"occupancy", row.occupancy}};
 }
 
 json operator_json(const OperatorRow& row) {
@@ -135,7 +135,7 @@ json copy_json(const CopyRow& row) {
           {"count", row.count},
           {"bytes", row.bytes},
           {"total_ns", row.total_ns},
-          {"bandwidth", or_null(row.bandwidth())},
+          {"bandwidth", row.bandwidth()},
           {"single_bandwidth",
            row.single_bandwidth.count > 0 ? distribution_json(row.single_bandwidth) : json()}};
 }
@@ -238,7 +238,7 @@ json advice_json(const std::vector<Finding>& findings, size_t first_trace = 0) {
                 {"severity", severity_name(finding.severity)},
                 {"message", finding.headline + ": " + finding.detail},
                 {"evidence", evidence},
-                {"estimated_speedup", or_null(finding.estimated_speedup)},
+                {"estimated_speedup", finding.estimated_speedup},
                 {"knob", text_or_null(finding.knob)},
                 {"placeholder", text_or_null(finding.placeholder)}};
   });
@@ -248,8 +248,8 @@ json trace_json(const RankSummary& summary, size_t index, std::optional<double> 
   const TraceFacts& facts = summary.facts;
   json object;
   object["path"] = facts.path;
-  object["rank"] = or_null(facts.rank);
-  object["world_size"] = or_null(facts.world_size);
+  object["rank"] = facts.rank;
+  object["world_size"] = facts.world_size;
   object["events"] = facts.events;
   object["issues"] = list_json(facts.issues, [](const LoadIssue& issue) {
     return json{{"name", issue.info().name},
@@ -263,18 +263,17 @@ json trace_json(const RankSummary& summary, size_t index, std::optional<double> 
   object["dropped"] = facts.dropped;
   object["gpu_not_recorded"] =
       summary.unrecorded_gpu ? json{{"reason", text_or_null(*summary.unrecorded_gpu)}} : json();
-  object["gpu_partly_recorded"] = or_null(summary.partial_gpu);
+  object["gpu_partly_recorded"] = summary.partial_gpu;
   object["merged_ranks"] = facts.merged_ranks > 1 ? json(facts.merged_ranks) : json();
   object["reason"] = text_or_null(facts.reason);
   object["span_ns"] = facts.end_ns - facts.begin_ns;
   object["steps"] = steps_json(summary);
-  object["samples_per_step"] = or_null(facts.samples_per_step);
-  object["tokens_per_step"] = or_null(facts.tokens_per_step);
+  object["samples_per_step"] = facts.samples_per_step;
+  object["tokens_per_step"] = facts.tokens_per_step;
   const auto latency = batch_latency({&summary, 1});
-  object["latency_ns"] = latency ? json{{"p50", latency->p50_ns},
-                                        {"p90", or_null(latency->p90_ns)},
-                                        {"p99", or_null(latency->p99_ns)}}
-                                 : json();
+  object["latency_ns"] =
+      latency ? json{{"p50", latency->p50_ns}, {"p90", latency->p90_ns}, {"p99", latency->p99_ns}}
+              : json();
   object["step_breakdown_ns"] = breakdown_json(summary);
   object["phases"] = phases_json(summary.phases);
   object["gpus"] = list_json(summary.gpus, gpu_json);
@@ -301,9 +300,9 @@ json hang_json(const std::optional<Hang>& hang) {
           {"ranks", hang->ranks},
           {"host", text_or_null(hang->host)},
           {"group", text_or_null(hang->group)},
-          {"sequence", or_null(hang->sequence)},
+          {"sequence", hang->sequence},
           {"operation", text_or_null(hang->operation)},
-          {"step", or_null(hang->step)},
+          {"step", hang->step},
           {"waiting_ranks", hang->waiting_ranks},
           {"stack", hang->stack},
           {"error", text_or_null(hang->error)}};

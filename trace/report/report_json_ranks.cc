@@ -14,15 +14,15 @@ json collective_json(const Collective& row, std::optional<double> link_gb_per_s)
           {"seq", row.first_seq},
           {"last_seq", row.last_seq},
           {"seq_from", row.seq_recorded ? "process_group" : "ordinal"},
-          {"bytes", or_null(row.bytes)},
+          {"bytes", row.bytes},
           {"count", row.count},
-          {"total_ns", or_null(row.total_ns)},
-          {"exposed_ns", or_null(row.exposed_ns)},
-          {"algorithm_bandwidth", or_null(row.algorithm_bandwidth)},
-          {"bus_bandwidth", or_null(row.bus_bandwidth)},
-          {"percent_of_link", or_null(percent_of_link(row, link_gb_per_s))},
-          {"algorithm", text_or_null(row.algorithm)},
-          {"protocol", text_or_null(row.protocol)}};
+          {"total_ns", row.total_ns},
+          {"exposed_ns", row.exposed_ns},
+          {"algorithm_bandwidth", row.algorithm_bandwidth},
+          {"bus_bandwidth", row.bus_bandwidth},
+          {"percent_of_link", percent_of_link(row, link_gb_per_s)},
+          {"algorithm", text_or_null(row.algorithm())},
+          {"protocol", text_or_null(row.protocol())}};
 }
 
 json clock_json(const ClockOffset& clock) {
@@ -75,8 +75,8 @@ json ranks_json(const RankComparison& comparison) {
   const json times = list_json(comparison.times, [](const RankTime& time) {
     return json{{"rank", time.rank},
                 {"step_ns", time.step_ns},
-                {"own_work_ns", or_null(time.own_work_ns)},
-                {"exposed_communication_ns", or_null(time.exposed_communication_ns)}};
+                {"own_work_ns", time.own_work_ns},
+                {"exposed_communication_ns", time.exposed_communication_ns}};
   });
   for (const auto& clock : comparison.clocks) {
     offsets.push_back(clock ? json(clock->offset_ns) : json());
@@ -88,8 +88,8 @@ json ranks_json(const RankComparison& comparison) {
           {"clocks", clocks},
           {"matched_by", name_of(comparison.matched.by)},
           {"straggler", straggler_json(comparison)},
-          {"skew_ns", or_null(comparison.skew_ns)},
-          {"gpus", or_null(comparison.gpu_sharing.gpus)},
+          {"skew_ns", comparison.skew_ns},
+          {"gpus", comparison.gpu_sharing.gpus},
           {"waits", waits_json(comparison)},
           {"times", times}};
 }

@@ -20,19 +20,19 @@ json shape_json(const RooflineRow& row) {
       {"input_dims", as_in_trace(shape.input_dims)},
       {"input_types", as_in_trace(shape.input_types)},
       {"count", shape.count},
-      {"flops", or_null(shape.work.flops)},
-      {"bytes", or_null(shape.work.bytes)},
-      {"device_ns", or_null(shape.device_ns)},
+      {"flops", shape.work.flops},
+      {"bytes", shape.work.bytes},
+      {"device_ns", shape.device_ns},
       {"host_ns", shape.host_ns},
       {"recomputed_count", shape.recomputed_count},
       {"recomputed_ns", shape.recomputed_ns},
-      {"tflops_per_s", or_null(point.tflops_per_s)},
-      {"gb_per_s", or_null(point.gb_per_s)},
-      {"flops_per_byte", or_null(point.flops_per_byte)},
+      {"tflops_per_s", point.tflops_per_s},
+      {"gb_per_s", point.gb_per_s},
+      {"flops_per_byte", point.flops_per_byte},
       {"peak_type", point.type ? json(kPeakTypeNames[static_cast<size_t>(*point.type)]) : json()},
-      {"percent_of_peak", or_null(point.percent_of_peak)},
+      {"percent_of_peak", point.percent_of_peak},
       {"bound", point.bound ? json(bound_name(*point.bound)) : json()},
-      {"lost_ns", or_null(point.lost_ns)},
+      {"lost_ns", point.lost_ns},
       {"kernels", shape_kernels_json(*row.summary->names, shape.kernels)}};
 }
 
@@ -40,11 +40,11 @@ json peaks_json(const DevicePeaks& peaks) {
   if (peaks.source.empty()) return nullptr;
   json tflops = json::object();
   for (size_t i = 0; i < kPeakTypeCount; ++i) {
-    tflops[std::string(kPeakTypeNames[i])] = or_null(peaks.tflops[i]);
+    tflops[std::string(kPeakTypeNames[i])] = peaks.tflops[i];
   }
   return {{"tflops_per_s", tflops},
-          {"gb_per_s", or_null(peaks.gb_per_s)},
-          {"link_gb_per_s", or_null(peaks.link_gb_per_s)},
+          {"gb_per_s", peaks.gb_per_s},
+          {"link_gb_per_s", peaks.link_gb_per_s},
           {"source", peaks.source}};
 }
 
@@ -64,11 +64,11 @@ json operators_by_shape_json(const RankSummary& summary) {
 json roofline_json(const RankSummary& summary) {
   if (summary.shapes.rows.empty()) return nullptr;
   const ModelUse use = model_use(*summary.names, summary.shapes, summary.steps, summary.peaks);
-  return {{"flops_per_step", or_null(use.flops_per_step)},
-          {"recomputed_flops_per_step", or_null(use.recomputed_flops_per_step)},
-          {"mfu", or_null(use.mfu)},
-          {"hfu", or_null(use.hfu)},
-          {"modelled_share", or_null(use.modelled_share)},
+  return {{"flops_per_step", use.flops_per_step},
+          {"recomputed_flops_per_step", use.recomputed_flops_per_step},
+          {"mfu", use.mfu},
+          {"hfu", use.hfu},
+          {"modelled_share", use.modelled_share},
           {"peaks", peaks_json(summary.peaks)}};
 }
 

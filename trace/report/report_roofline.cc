@@ -18,9 +18,8 @@ std::string without_library(std::string_view name) {
 }
 
 void sort_by_loss(std::vector<RooflineRow>& rows) {
-  std::stable_sort(rows.begin(), rows.end(), [](const RooflineRow& left, const RooflineRow& right) {
-    return std::pair(left.point.lost_ns.value_or(-1), left.shape->taken_ns()) >
-           std::pair(right.point.lost_ns.value_or(-1), right.shape->taken_ns());
+  std::ranges::stable_sort(rows, std::greater(), [](const RooflineRow& row) {
+    return std::pair(row.point.lost_ns.value_or(-1), row.shape->taken_ns());
   });
 }
 
@@ -45,7 +44,7 @@ std::string not_modelled(const Report& report) {
   if (all_ns == 0) return "";
   std::vector<std::pair<int64_t, std::string_view>> longest;
   for (const auto& [name, total_ns] : by_name) longest.emplace_back(total_ns, name);
-  std::sort(longest.begin(), longest.end(), std::greater<>());
+  std::ranges::sort(longest, std::greater<>());
   std::string text = "not modelled: " + format_ns(all_ns) +
                      (first_with_gpus(report.traces) ? " of GPU time (" : " of CPU time (");
   for (size_t i = 0; i < std::min(kMost, longest.size()); ++i) {

@@ -1,7 +1,6 @@
 // The parts of a report that say how close operators come to what the device can do.
 #pragma once
 
-#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "base/format.h"
@@ -77,15 +78,13 @@ void write_gpus(TextPage& page) {
     }
   }
   if (count > shown) {
-    page.canvas.left(fmt::format("  … and {} more", count - shown), 0, Hue::kDim).end_line();
+    page.canvas.note(fmt::format("  … and {} more", count - shown));
   }
-  const bool any_amd = std::any_of(traces.begin(), traces.end(), [](const RankSummary& summary) {
+  const bool any_amd = std::ranges::any_of(traces, [](const RankSummary& summary) {
     return !summary.gpus.empty() && summary.facts.is_amd;
   });
   if (any_amd) {
-    page.canvas
-        .left("  Tensor Cores are NVIDIA's: AMD's Matrix Cores are not counted", 0, Hue::kDim)
-        .end_line();
+    page.canvas.note("  Tensor Cores are NVIDIA's: AMD's Matrix Cores are not counted");
   }
   page.canvas.end_line();
 }
@@ -96,9 +95,8 @@ void write_memory(TextPage& page) {
   const size_t shown = page.shown(peaks.size());
   const MemoryPeak* fullest = fullest_of(peaks);
   if (shown < peaks.size()) {
-    std::stable_sort(peaks.begin(), peaks.end(), [](const auto& left, const auto& right) {
-      return left.peak->allocated_bytes > right.peak->allocated_bytes;
-    });
+    std::ranges::stable_sort(peaks, std::greater(),
+                             [](const auto& one) { return one.peak->allocated_bytes; });
   }
   page.canvas.left("MEMORY peaks", 0, Hue::kBold).end_line();
   for (size_t i = 0; i < shown; ++i) {
@@ -114,8 +112,7 @@ void write_memory(TextPage& page) {
         .end_line();
   }
   if (shown < peaks.size()) {
-    page.canvas.left(fmt::format("  … and {} lower ones", peaks.size() - shown), 0, Hue::kDim)
-        .end_line();
+    page.canvas.note(fmt::format("  … and {} lower ones", peaks.size() - shown));
   }
   page.canvas.end_line();
 }

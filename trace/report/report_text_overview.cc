@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <functional>
 
 #include "base/format.h"
 #include "trace/report/hang_words.h"
@@ -94,9 +93,8 @@ std::vector<ShownIssue> all_issues(const Report& report) {
       shown.push_back({&summary.facts.path, &issue});
     }
   }
-  std::stable_sort(shown.begin(), shown.end(), [](const ShownIssue& left, const ShownIssue& right) {
-    return std::pair(left.issue->info().lost_data, left.issue->count) >
-           std::pair(right.issue->info().lost_data, right.issue->count);
+  std::ranges::stable_sort(shown, std::greater(), [](const ShownIssue& row) {
+    return std::pair(row.issue->info().lost_data, row.issue->count);
   });
   return shown;
 }
@@ -112,9 +110,9 @@ void write_issue(TextPage& page, const LoadIssue& issue, const std::string& file
                         issue.first_offset, file),
             80 - kIndent)
       .end_line();
-  page.canvas.left("", kIndent).left(info.sentence, 0, Hue::kDim).end_line();
+  page.canvas.left("", kIndent).note(info.sentence);
   if (page.scope.top != TextScope::kAll) return;
-  page.canvas.left("", kIndent).left(info.advice, 0, Hue::kDim).end_line();
+  page.canvas.left("", kIndent).note(info.advice);
 }
 
 void write_issues(TextPage& page) {
@@ -129,10 +127,8 @@ void write_issues(TextPage& page) {
     write_issue(page, *issue, file);
   }
   if (issues.size() > most) {
-    page.canvas
-        .left(fmt::format("! {} more kinds of skips and repairs: --all", issues.size() - most), 0,
-              Hue::kDim)
-        .end_line();
+    page.canvas.note(
+        fmt::format("! {} more kinds of skips and repairs: --all", issues.size() - most));
   }
   const std::vector<int> numbers = rank_numbers(pointers_to(page.report.traces));
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -168,9 +164,7 @@ void write_reasons(TextPage& page) {
     page.canvas.left("! written  ", 0, Hue::kYellow).left(lines[i], 69).end_line();
   }
   if (lines.size() > shown) {
-    page.canvas
-        .left(fmt::format("! {} more ranks say why: --all", lines.size() - shown), 0, Hue::kDim)
-        .end_line();
+    page.canvas.note(fmt::format("! {} more ranks say why: --all", lines.size() - shown));
   }
 }
 
@@ -219,11 +213,9 @@ void write_steps(TextPage& page) {
   const bool marked = first.has_marked_steps();
   page.canvas.left(marked ? "STEP  " : "TRACE  ", 0, Hue::kBold)
       .left(with_deviation(step, recorded_steps(report)), 36 - (marked ? 6 : 7))
-      .left(marked                    ? "where an average step" + of_ranks(report) + " goes"
+      .note(marked                    ? "where an average step" + of_ranks(report) + " goes"
             : first.facts.slices == 0 ? "the file holds no slices"
-                                      : "no marked steps: the trace counts as one",
-            0, Hue::kDim)
-      .end_line();
+                                      : "no marked steps: the trace counts as one");
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     const int64_t part_ns = step.part_ns[i];
     if (part_ns == 0) continue;
@@ -236,7 +228,7 @@ void write_steps(TextPage& page) {
         .end_line();
   }
   for (const std::string& line : rate_lines(report)) {
-    page.canvas.left("  ").left(line, 0, Hue::kDim).end_line();
+    page.canvas.left("  ").note(line);
   }
   page.canvas.end_line();
 }

@@ -15,7 +15,7 @@ void write_roofline_row(TextPage& page, const RooflineRow& row) {
       .right(format_ns(row.shape->taken_ns()), 10)
       .right(point.percent_of_peak ? format_percent(*point.percent_of_peak / 100) : "-", 9)
       .right(point.bound ? bound_name(*point.bound) : "-", 9)
-      .right(point.lost_ns ? format_ns(*point.lost_ns) : "-", 9)
+      .right(time_text(point.lost_ns), 9)
       .end_line();
 }
 

@@ -198,7 +198,7 @@ std::vector<std::string> spread_lines(const Report& report) {
   constexpr size_t kMostNamed = 5;
   if (!report.spread) return {};
   const RankSpread& spread = *report.spread;
-  const int64_t highest = *std::max_element(spread.bins.begin(), spread.bins.end());
+  const int64_t highest = *std::ranges::max_element(spread.bins);
   std::string bars;
   for (const int64_t ranks : spread.bins) {
     bars += ranks == 0 ? " " : kColumnHeights[static_cast<size_t>((ranks * 8 - 1) / highest)];

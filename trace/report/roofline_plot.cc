@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "base/format.h"
@@ -53,9 +54,8 @@ std::vector<size_t> longest_rows(const std::vector<RooflineRow>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (can_be_drawn(rows[i])) chosen.push_back(i);
   }
-  std::stable_sort(chosen.begin(), chosen.end(), [&](size_t left, size_t right) {
-    return rows[left].shape->taken_ns() > rows[right].shape->taken_ns();
-  });
+  std::ranges::stable_sort(chosen, std::greater(),
+                           [&](size_t i) { return rows[i].shape->taken_ns(); });
   chosen.resize(std::min(chosen.size(), kMostCircles));
   return chosen;
 }

@@ -16,9 +16,8 @@ namespace {
 constexpr double kPlaces = 1000;  // of two marks of a kind in one place, the first is shown
 
 int64_t time_of(const RunChart& chart, int64_t step) {
-  const auto after =
-      std::find_if(chart.points.begin(), chart.points.end(),
-                   [step](const RunChartPoint& point) { return point.step >= step; });
+  const auto after = std::ranges::find_if(
+      chart.points, [step](const RunChartPoint& point) { return point.step >= step; });
   return after == chart.points.end() ? chart.end_ns : after->time_ns;
 }
 

@@ -29,7 +29,7 @@ std::string cell(std::string_view text) {
 // As code, which knows no escapes.
 std::string code(std::string_view name) {
   std::string text = printable(name);
-  std::replace(text.begin(), text.end(), '`', '\'');
+  std::ranges::replace(text, '`', '\'');
   return "`" + text + "`";
 }
 

@@ -22,7 +22,7 @@ json run_side_json(const std::vector<RunFigures>& runs) {
                 {"steps", run.steps},
                 {"step_ns", std::llround(run.all_steps.step.ns)},
                 {"error_ns", std::llround(run.all_steps.step.error_ns)},
-                {"samples_per_step", or_null(run.samples)}};
+                {"samples_per_step", run.samples}};
   });
 }
 
@@ -56,7 +56,7 @@ json run_diff_json(const RunDiff& diff) {
   const DiffRow* row = changed_operator(diff);
   return {{"before", run_side_json(runs.before)},
           {"after", run_side_json(runs.after)},
-          {"basis_samples", or_null(runs.basis_samples)},
+          {"basis_samples", runs.basis_samples},
           {"by", runs.is_by_undisturbed() ? "undisturbed_steps" : "all_steps"},
           {"before_ns", std::llround(step.before_ns)},
           {"after_ns", std::llround(step.after_ns)},
@@ -74,11 +74,11 @@ json run_diff_json(const RunDiff& diff) {
                                              {"before_ns", row->before_ns},
                                              {"after_ns", row->after_ns}}},
           {"gate",
-           {{"fail_slower", or_null(diff.limits.slower)},
-            {"fail_memory", or_null(diff.limits.memory)},
+           {{"fail_slower", diff.limits.slower},
+            {"fail_memory", diff.limits.memory},
             {"time", outcome_json(diff.gate.time)},
             {"memory", outcome_json(diff.gate.memory)},
-            {"more_runs", or_null(diff.gate.more_runs)}}}};
+            {"more_runs", diff.gate.more_runs}}}};
 }
 
 }  // namespace redline::trace

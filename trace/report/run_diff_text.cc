@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/format.h"
@@ -63,18 +62,12 @@ class RunDiffPage {
                     step.is_clear() ? speed_words(1 / step.ratio.value) : "no clear difference",
                     hue(step.ratio));
     const std::string interval = range_words(step.ratio);
-    canvas_
-        .left("  change " + change_words(step.ratio.value) +
-                  (step.is_spread_assumed ? ", " + interval + "; too few runs to be certain"
-                                          : ", with 95 % certainty " + interval),
-              0, Hue::kDim)
-        .end_line();
+    canvas_.note("  change " + change_words(step.ratio.value) +
+                 (step.is_spread_assumed ? ", " + interval + "; too few runs to be certain"
+                                         : ", with 95 % certainty " + interval));
     if (diff_.runs.basis_samples) {
-      canvas_
-          .left(
-              fmt::format("  for the work of {} samples", format_number(*diff_.runs.basis_samples)),
-              0, Hue::kDim)
-          .end_line();
+      canvas_.note(
+          fmt::format("  for the work of {} samples", format_number(*diff_.runs.basis_samples)));
     } else {
       write_unknown_samples(canvas_);
     }
@@ -103,7 +96,7 @@ class RunDiffPage {
           .end_line();
     }
     if (any_unclear) {
-      canvas_.left("  ~ no clear difference: equal runs differ as much", 0, Hue::kDim).end_line();
+      canvas_.note("  ~ no clear difference: equal runs differ as much");
     }
     canvas_.end_line();
   }

@@ -23,13 +23,13 @@ json run_finding_json(const RunFinding& finding) {
           {"ranks", finding.ranks},
           {"host", text_or_null(finding.host)},
           {"from_step", finding.from_step},
-          {"to_step", or_null(finding.to_step)},
+          {"to_step", finding.to_step},
           {"change", unless_zero(finding.change)},
           {"lost_share", unless_zero(finding.lost_share)},
           {"count", unless_zero(finding.count)},
           {"period_steps", unless_zero(finding.period)},
           {"typical_ns", unless_zero(std::llround(finding.typical_ns))},
-          {"by_other_processes", or_null(finding.by_others)},
+          {"by_other_processes", finding.by_others},
           {"bytes_per_hour", unless_zero(std::llround(finding.bytes_per_hour))}};
 }
 
@@ -39,9 +39,9 @@ json rank_row_json(const RankRow& row) {
           {"steps", row.steps},
           {"step_ns", std::llround(row.step_ns)},
           {"own_ns", row.own_ns ? json(std::llround(*row.own_ns)) : json()},
-          {"data_wait_share", or_null(row.wait_share)},
+          {"data_wait_share", row.wait_share},
           {"age_ns", row.age_ns},
-          {"memory_bytes", or_null(row.memory_bytes)}};
+          {"memory_bytes", row.memory_bytes}};
 }
 
 }  // namespace
@@ -49,8 +49,7 @@ json rank_row_json(const RankRow& row) {
 json run_json(const RunVerdict& verdict) {
   json parts = json::object();
   for (size_t part = 0; part < kLogParts; ++part) {
-    parts[std::string(log_part_key(static_cast<LogPart>(part)))] =
-        or_null(verdict.part_share[part]);
+    parts[std::string(log_part_key(static_cast<LogPart>(part)))] = verdict.part_share[part];
   }
   parts["other"] = verdict.other_share;
   json object;
@@ -65,8 +64,8 @@ json run_json(const RunVerdict& verdict) {
   object["steps"] = verdict.steps;
   object["lost_steps"] = verdict.lost_steps;
   object["steps_per_s"] = verdict.steps_per_s;
-  object["samples_per_s"] = or_null(verdict.samples_per_s);
-  object["tokens_per_s"] = or_null(verdict.tokens_per_s);
+  object["samples_per_s"] = verdict.samples_per_s;
+  object["tokens_per_s"] = verdict.tokens_per_s;
   object["shares_samples"] = verdict.shares_samples;
   object["part_shares"] = parts;
   object["warm_up"] = {{"steps", verdict.warm_up_steps},
@@ -89,7 +88,7 @@ json run_json(const RunVerdict& verdict) {
     return json{{"step", point.step},
                 {"time_ns", point.time_ns},
                 {"steps_per_s", point.steps_per_s},
-                {"samples_per_s", or_null(point.samples_per_s)}};
+                {"samples_per_s", point.samples_per_s}};
   });
   object["ranks"] = list_json(verdict.ranks, rank_row_json);
   return object;

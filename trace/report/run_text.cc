@@ -83,7 +83,7 @@ class RunPage {
       const double height = sum / static_cast<double>(to - from) / most * 7.999;
       curve += kColumnHeights[static_cast<size_t>(std::clamp(height, 0.0, 7.0))];
     }
-    canvas_.left("  ").left(curve, kColumns, Hue::kBlue).left("  steps/s", 0, Hue::kDim).end_line();
+    canvas_.left("  ").left(curve, kColumns, Hue::kBlue).note("  steps/s");
   }
 
   void write_findings(size_t most) {
@@ -117,8 +117,7 @@ class RunPage {
     const std::vector<PartOfHour> parts = parts_of_hour(verdict_);
     if (parts.empty()) return;
     canvas_.left("WHERE AN HOUR OF IT GOES", 0, Hue::kBold)
-        .left(verdict_.ranks.size() > 1 ? "  mean of the ranks" : "", 0, Hue::kDim)
-        .end_line();
+        .note(verdict_.ranks.size() > 1 ? "  mean of the ranks" : "");
     for (const auto& [part, share] : parts) {
       canvas_.left("  ")
           .left(log_part_name(part), 26)
@@ -136,8 +135,7 @@ class RunPage {
     canvas_.left(fmt::format("SLOWEST STEPS ({})", count), 26, Hue::kBold)
         .right("took", 11, Hue::kDim)
         .right("longer by", 12, Hue::kDim)
-        .left("  in", 0, Hue::kDim)
-        .end_line();
+        .note("  in");
     for (size_t i = 0; i < count; ++i) {
       const SlowStep& slow = verdict_.slow[i];
       const std::string rank = verdict_.ranks.size() > 1 ? fmt::format(", rank {}", slow.rank) : "";

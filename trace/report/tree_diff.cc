@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -22,7 +23,7 @@ bool differ(double before, double after) {
 std::vector<std::string> longest_first(const std::map<std::string, CallWork>& work) {
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [name, each] : work) order.emplace_back(-each.ns, name);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::vector<std::string> names;
   for (auto& [ns, name] : order) names.push_back(std::move(name));
   return names;
@@ -38,10 +39,8 @@ class TreeMatcher {
 
   TreeDiff compare() {
     match({0, 0}, "");
-    std::stable_sort(diff_.rows.begin(), diff_.rows.end(),
-                     [](const TreeDiffRow& left, const TreeDiffRow& right) {
-                       return std::abs(left.delta_ns()) > std::abs(right.delta_ns());
-                     });
+    std::ranges::stable_sort(diff_.rows, std::greater(),
+                             [](const TreeDiffRow& row) { return std::abs(row.delta_ns()); });
     for (const TreeDiffRow& row : diff_.rows) {
       diff_.before += row.before.work;
       diff_.after += row.after.work;
@@ -143,8 +142,8 @@ class TreeMatcher {
   void add(TreeDiffRow row, double pieces, double later) {
     if (row.before.work.count <= 0 && row.after.work.count <= 0) return;
     std::vector<std::string> was = row.before.kernels, is = row.after.kernels;
-    std::sort(was.begin(), was.end());
-    std::sort(is.begin(), is.end());
+    std::ranges::sort(was);
+    std::ranges::sort(is);
     if (row.before.work.count <= 0) {
       row.change = TreeChange::kNew;
     } else if (row.after.work.count <= 0) {

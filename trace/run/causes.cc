@@ -136,7 +136,7 @@ std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
   if (values.size() < kFewest) return std::nullopt;
   const double middle_ns = (times.front() + times.back()) / 2;
   const auto middle =
-      static_cast<size_t>(std::lower_bound(times.begin(), times.end(), middle_ns) - times.begin());
+      static_cast<size_t>(std::ranges::lower_bound(times, middle_ns) - times.begin());
   const double grown = values.back() - values.front();
   const double lately = values.back() - values[middle];
   const std::vector<double> late(values.begin() + static_cast<ptrdiff_t>(middle), values.end());
@@ -227,14 +227,13 @@ std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, con
 }  // namespace
 
 bool all_see(const RankRuns& ranks, LogPart part) {
-  return std::all_of(ranks.begin(), ranks.end(),
-                     [part](const RankRun& rank) { return rank.sees_part(part); });
+  return std::ranges::all_of(ranks, [part](const RankRun& rank) { return rank.sees_part(part); });
 }
 
 std::string host_of(const RankRuns& ranks, const std::vector<int>& numbers) {
   std::set<std::string> theirs, others;
   for (const RankRun& rank : ranks) {
-    const bool is_one = std::find(numbers.begin(), numbers.end(), rank.rank) != numbers.end();
+    const bool is_one = std::ranges::find(numbers, rank.rank) != numbers.end();
     (is_one ? theirs : others).insert(rank.host);
   }
   if (theirs.size() != 1 || (others.size() == 1 && others == theirs)) return "";
@@ -296,7 +295,7 @@ std::vector<RunFinding> find_uneven_ranks(const RankRuns& ranks,
   std::vector<double> own;
   for (const StepSums& each : sums) own.push_back(own_ns(each));
   const double median = lower_median(own);  // of two ranks the faster is the usual one
-  const auto slowest = static_cast<size_t>(std::max_element(own.begin(), own.end()) - own.begin());
+  const auto slowest = static_cast<size_t>(std::ranges::max_element(own) - own.begin());
   const double excess = own[slowest] - median;
   const double step_ns = sums[slowest].length_ns / sums[slowest].steps;
   if (excess < kLeastUneven * step_ns) return {};
@@ -338,10 +337,7 @@ std::vector<RunFinding> find_spread(const RankRuns& ranks,
     return rank.spread.p50_ns <= 0 ? 0
                                    : (rank.spread.p90_ns - rank.spread.p10_ns) / rank.spread.p50_ns;
   };
-  const RankRun& rank =
-      *std::max_element(ranks.begin(), ranks.end(), [&](const RankRun& left, const RankRun& right) {
-        return spread_of(left) < spread_of(right);
-      });
+  const RankRun& rank = *std::ranges::max_element(ranks, {}, spread_of);
   const StepSpread& spread = rank.spread;
   RunFinding finding;
   if (rank.sees_tokens && spread.explained_by_tokens >= kLeastExplained &&

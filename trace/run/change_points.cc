@@ -58,7 +58,7 @@ std::vector<size_t> cheapest_segments(const Sums& sums, size_t count, size_t lea
   }
   std::vector<size_t> begins;
   for (size_t end = count; end > 0; end = begin_of[end]) begins.push_back(begin_of[end]);
-  std::reverse(begins.begin(), begins.end());
+  std::ranges::reverse(begins);
   return begins;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/format.h"
 #include "base/statistics.h"
@@ -76,10 +77,7 @@ class StepComparison {
       return std::pair(change.is_clear() && direction * change.delta_ns.value > 0,
                        direction * change.delta_ns.value);
     };
-    std::stable_sort(change_.parts.begin(), change_.parts.end(),
-                     [&](const PartChange& left, const PartChange& right) {
-                       return explained(left) > explained(right);
-                     });
+    std::ranges::stable_sort(change_.parts, std::greater(), explained);
     return std::move(change_);
   }
 

@@ -27,9 +27,8 @@ Counters counters_at(const std::vector<LoggedCores>& all, int64_t time_ns) {
     return Counters{static_cast<double>(each.busy_ns), static_cast<double>(each.used_ns),
                     static_cast<double>(each.waited_ns)};
   };
-  const auto after = std::find_if(all.begin(), all.end(), [time_ns](const LoggedCores& each) {
-    return each.time_ns >= time_ns;
-  });
+  const auto after = std::ranges::find_if(
+      all, [time_ns](const LoggedCores& each) { return each.time_ns >= time_ns; });
   if (after == all.end()) return counters_of(all.back());
   if (after == all.begin() || after->time_ns == time_ns) return counters_of(*after);
   const Counters from = counters_of(*std::prev(after)), to = counters_of(*after);
@@ -58,8 +57,8 @@ std::map<std::string, Members> hosts_of(const RankRuns& ranks) {
 }
 
 bool holds_rank(const Members& members, int number) {
-  return std::any_of(members.begin(), members.end(),
-                     [number](const RankRun* rank) { return rank->rank == number; });
+  return std::ranges::any_of(members,
+                             [number](const RankRun* rank) { return rank->rank == number; });
 }
 
 // nullopt if the logs do not know.
@@ -105,9 +104,7 @@ int64_t time_of_step(const RankRun& rank, int64_t step) {
 // change is theirs.
 std::optional<bool> was_slowed_by_others(const RankRuns& ranks, const RunFinding& finding,
                                          const std::vector<RunSegment>& segments) {
-  const auto after = std::find_if(segments.begin(), segments.end(), [&](const RunSegment& segment) {
-    return segment.first_step == finding.from_step;
-  });
+  const auto after = std::ranges::find(segments, finding.from_step, &RunSegment::first_step);
   if (after == segments.begin() || after == segments.end()) return std::nullopt;
   const RankRun& clock = ranks.front();
   const auto shares_of = [&](const Members& members, const RunSegment& segment) {

@@ -54,14 +54,11 @@ std::optional<Ending> ending_of(const RankRun& rank, int64_t now_ns) {
 using Endings = std::vector<Ending>;
 
 Endings drop_followers(Endings endings) {
-  std::stable_sort(endings.begin(), endings.end(), [](const Ending& left, const Ending& right) {
-    return left.time_ns() < right.time_ns();
-  });
-  const bool is_known = std::any_of(endings.begin(), endings.end(),
-                                    [](const Ending& ending) { return !ending.follows_another(); });
+  std::ranges::stable_sort(endings, {}, &Ending::time_ns);
+  const bool is_known =
+      std::ranges::any_of(endings, [](const Ending& ending) { return !ending.follows_another(); });
   if (is_known) std::erase_if(endings, [](const Ending& each) { return each.follows_another(); });
-  const auto failure = std::find_if(endings.begin(), endings.end(),
-                                    [](const Ending& ending) { return ending.has_failed(); });
+  const auto failure = std::ranges::find_if(endings, &Ending::has_failed);
   if (failure == endings.end()) return endings;
   // A rank that was killed because of the failure gave a sign of life a second before it.
   const int64_t failure_ns = failure->time_ns();
@@ -85,7 +82,7 @@ std::map<int, RunFinding> failures_of(const Endings& endings) {
     finding.from_step = std::max(finding.from_step, ending.rank->end_step);
     if (finding.text.empty() && ending.exception != nullptr) finding.text = ending.exception->text;
   }
-  for (auto& [status, finding] : failed) std::sort(finding.ranks.begin(), finding.ranks.end());
+  for (auto& [status, finding] : failed) std::ranges::sort(finding.ranks);
   return failed;
 }
 
@@ -97,16 +94,14 @@ std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
   out_of_memory.cause = RunCause::kOutOfMemory;
   for (const RankRun& rank : ranks) {
     if (const auto ending = ending_of(rank, now_ns)) endings.push_back(*ending);
-    const auto count = std::count_if(rank.marks.begin(), rank.marks.end(), [](const LogMark& mark) {
-      return mark.kind == LogMarkKind::kOutOfMemory;
-    });
+    const auto count = std::ranges::count(rank.marks, LogMarkKind::kOutOfMemory, &LogMark::kind);
     if (count > 0) out_of_memory.ranks.push_back(rank.rank);
     out_of_memory.count += count;
   }
   endings = drop_followers(std::move(endings));
   std::vector<RunFinding> findings;
-  const auto first = std::find_if(endings.begin(), endings.end(),
-                                  [](const Ending& ending) { return !ending.has_failed(); });
+  const auto first =
+      std::ranges::find_if(endings, [](const Ending& ending) { return !ending.has_failed(); });
   if (first != endings.end()) {
     RunFinding died;
     died.cause = RunCause::kDied;
@@ -115,7 +110,7 @@ std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
       const bool is_first = ending.time_ns() - first->time_ns() <= kBetweenSignsNs;
       if (!ending.has_failed() && is_first) died.ranks.push_back(ending.rank->rank);
     }
-    std::sort(died.ranks.begin(), died.ranks.end());
+    std::ranges::sort(died.ranks);
     died.from_step = first->rank->end_step;
     died.part = first->rank->last_part;
     died.host = host_of(ranks, died.ranks);

@@ -1,6 +1,7 @@
 // Finds the levels of a run: when it became slower or faster, and in which part.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "trace/run/change_points.h"
@@ -91,9 +92,7 @@ void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment
     }
   }
   if (changes.empty()) return;
-  std::sort(changes.begin(), changes.end(), [](const RankChange& left, const RankChange& right) {
-    return left.own_ns > right.own_ns;
-  });
+  std::ranges::sort(changes, std::greater(), &RankChange::own_ns);
   const RankChange& most = changes.front();
   if (most.own_ns < kMostOfIt * delta_ns) {  // no rank's own work explains it
     if (ranks.size() > 1) {
@@ -106,7 +105,7 @@ void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment
     for (const RankChange& each : changes) {
       if (each.own_ns > most.own_ns / 2) finding.ranks.push_back(each.rank);
     }
-    std::sort(finding.ranks.begin(), finding.ranks.end());
+    std::ranges::sort(finding.ranks);
     finding.host = host_of(ranks, finding.ranks);
   }
   finding.is_whole_step = most.is_whole;

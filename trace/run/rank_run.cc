@@ -335,8 +335,7 @@ class LogSummary {
                        });
       run_.slow.erase(end, run_.slow.end());
     }
-    std::sort(run_.slow.begin(), run_.slow.end(),
-              [](const SlowStep& left, const SlowStep& right) { return left.step < right.step; });
+    std::ranges::sort(run_.slow, {}, &SlowStep::step);
   }
 
   const std::vector<LoggedStep>& steps_;
@@ -390,7 +389,7 @@ int64_t period_of(const std::vector<int64_t>& steps) {
   std::vector<int64_t> gaps;
   for (size_t i = 1; i < steps.size(); ++i) gaps.push_back(steps[i] - steps[i - 1]);
   const int64_t period = upper_median(gaps);
-  const auto alike = std::count_if(gaps.begin(), gaps.end(), [&](int64_t gap) {
+  const auto alike = std::ranges::count_if(gaps, [&](int64_t gap) {
     return std::abs(gap - period) <= std::max<int64_t>(period >= 10 ? 1 : 0, period / 50);
   });
   return static_cast<size_t>(alike) * 10 >= gaps.size() * 7 && period > 1 ? period : 0;

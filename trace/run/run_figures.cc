@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "trace/run/parts.h"
+
 namespace redline::trace {
 namespace {
 
@@ -73,9 +75,8 @@ std::vector<StepGroup> blocks_of(std::vector<RankRun>& ranks) {
   std::vector<StepGroup> found;
   const auto first = static_cast<size_t>((warm_up_end + block_steps - 1) / block_steps);
   for (size_t block = first; block < blocks; ++block) {
-    const bool is_in_all = std::all_of(ranks.begin(), ranks.end(), [&](const RankRun& rank) {
-      return rank.blocks[block].all.steps > 0;
-    });
+    const bool is_in_all = std::ranges::all_of(
+        ranks, [&](const RankRun& rank) { return rank.blocks[block].all.steps > 0; });
     if (is_in_all) found.push_back(group_of(ranks, block));
   }
   return found;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "base/sample_shares.h"
@@ -113,7 +114,7 @@ void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
     if (point.step >= first.warm_up_steps) rates.push_back(point.steps_per_s);
     verdict.points.push_back(point);
   }
-  std::sort(rates.begin(), rates.end());
+  std::ranges::sort(rates);
   if (rates.empty()) return;
   verdict.low_steps_per_s = rates[(rates.size() - 1) / 10];
   verdict.high_steps_per_s = rates[(rates.size() - 1) * 9 / 10];
@@ -199,7 +200,7 @@ bool names_same_ranks(const RunFinding& left, const RunFinding& right) {
 void drop_doubles(std::vector<RunFinding>& findings) {
   std::vector<RunFinding> kept;
   const auto is_told = [&](const RunFinding& finding) {
-    return std::any_of(findings.begin(), findings.end(), [&](const RunFinding& other) {
+    return std::ranges::any_of(findings, [&](const RunFinding& other) {
       if (other.cause != RunCause::kSlower) return false;
       if (finding.cause == RunCause::kUnevenRank) {
         return names_same_ranks(finding, other) && other.lost_share >= finding.lost_share / 2;
@@ -209,11 +210,10 @@ void drop_doubles(std::vector<RunFinding>& findings) {
     });
   };
   // If a rank is behind, waiting for collectives is waiting for that rank.
-  const bool is_uneven =
-      std::any_of(findings.begin(), findings.end(), [](const RunFinding& finding) {
-        return finding.cause == RunCause::kUnevenRank ||
-               (finding.cause == RunCause::kSlower && !finding.ranks.empty());
-      });
+  const bool is_uneven = std::ranges::any_of(findings, [](const RunFinding& finding) {
+    return finding.cause == RunCause::kUnevenRank ||
+           (finding.cause == RunCause::kSlower && !finding.ranks.empty());
+  });
   for (const RunFinding& finding : findings) {
     const bool waits = finding.cause == RunCause::kPart &&
                        finding.part == LogPart::kCommunicationWait && is_uneven;
@@ -278,11 +278,9 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
     return finding.cause == RunCause::kDied || finding.cause == RunCause::kFailed ||
            finding.cause == RunCause::kSameSamples;
   };
-  std::stable_sort(findings.begin(), findings.end(),
-                   [&](const RunFinding& left, const RunFinding& right) {
-                     return std::pair(comes_first(left), left.lost_share) >
-                            std::pair(comes_first(right), right.lost_share);
-                   });
+  std::ranges::stable_sort(findings, std::greater(), [&](const RunFinding& finding) {
+    return std::pair(comes_first(finding), finding.lost_share);
+  });
   if (verdict.slow.size() > kWorstSlow) {
     std::partial_sort(verdict.slow.begin(), verdict.slow.begin() + kWorstSlow, verdict.slow.end(),
                       [](const SlowStep& left, const SlowStep& right) {

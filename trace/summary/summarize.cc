@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "trace/advice/advice.h"
 #include "trace/analysis/analysis.h"
@@ -150,9 +151,7 @@ void add_summaries(std::istream& lines, const std::string& name, Summaries& summ
 
 void keep_latest(Summaries& summaries) {
   auto& ranks = summaries.ranks;
-  std::sort(ranks.begin(), ranks.end(), [](const RankSummary& left, const RankSummary& right) {
-    return place_of(left) < place_of(right);
-  });
+  std::ranges::sort(ranks, {}, [](const RankSummary& rank) { return place_of(rank); });
   const auto repeated = std::unique(ranks.begin(), ranks.end(),
                                     [](const RankSummary& left, const RankSummary& right) {
                                       return place_of(left) == place_of(right);
@@ -177,10 +176,8 @@ void keep_latest(Summaries& summaries) {
     if (!is_left_out[i]) kept.push_back(std::move(ranks[i]));
   }
   ranks = std::move(kept);
-  std::sort(summaries.unreadable.begin(), summaries.unreadable.end(),
-            [](const ReadError& left, const ReadError& right) {
-              return std::tie(left.path, left.message) < std::tie(right.path, right.message);
-            });
+  std::ranges::sort(summaries.unreadable, {},
+                    [](const ReadError& error) { return std::tie(error.path, error.message); });
 }
 
 tl::expected<Summaries, ReadError> summarize(const std::vector<std::string>& paths,

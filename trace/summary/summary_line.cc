@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/json_values.h"
-#include "base/optional_json.h"
 #include "trace/analysis/analysis.h"
 #include "trace/emit/collective_names.h"
 
@@ -98,61 +97,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, rule, severity, headline, detail, ev
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepBreakdown, part_ns)
 
-// What the names of kernels tell is not written, because it would only stand for a constant.
-void to_json(json& object, const KernelRow& row) {
-  object = {{"name", row.name},
-            {"uses_tensor_cores", row.uses_tensor_cores},
-            {"count", row.count},
-            {"total_ns", row.total_ns},
-            {"min_ns", row.min_ns},
-            {"max_ns", row.max_ns},
-            {"blocks_per_sm", row.blocks_per_sm},
-            {"occupancy", row.occupancy}};
-}
-void from_json(const json& object, KernelRow& row) {
-  object.at("name").get_to(row.name);
-  row.type = kernel_type(row.name);
-  object.at("uses_tensor_cores").get_to(row.uses_tensor_cores);
-  object.at("count").get_to(row.count);
-  object.at("total_ns").get_to(row.total_ns);
-  object.at("min_ns").get_to(row.min_ns);
-  object.at("max_ns").get_to(row.max_ns);
-  object.at("blocks_per_sm").get_to(row.blocks_per_sm);
-  object.at("occupancy").get_to(row.occupancy);
-}
-
-void to_json(json& object, const Collective& row) {
-  object = {{"name", row.name},
-            {"kind", row.kind},
-            {"group", row.group},
-            {"ranks", row.ranks},
-            {"bytes", row.bytes},
-            {"first_seq", row.first_seq},
-            {"last_seq", row.last_seq},
-            {"seq_recorded", row.seq_recorded},
-            {"count", row.count},
-            {"total_ns", row.total_ns},
-            {"exposed_ns", row.exposed_ns},
-            {"algorithm_bandwidth", row.algorithm_bandwidth},
-            {"bus_bandwidth", row.bus_bandwidth}};
-}
-void from_json(const json& object, Collective& row) {
-  object.at("name").get_to(row.name);
-  row.algorithm = kernel_algorithm(row.name);
-  row.protocol = kernel_protocol(row.name);
-  object.at("kind").get_to(row.kind);
-  object.at("group").get_to(row.group);
-  object.at("ranks").get_to(row.ranks);
-  object.at("bytes").get_to(row.bytes);
-  object.at("first_seq").get_to(row.first_seq);
-  object.at("last_seq").get_to(row.last_seq);
-  object.at("seq_recorded").get_to(row.seq_recorded);
-  object.at("count").get_to(row.count);
-  object.at("total_ns").get_to(row.total_ns);
-  object.at("exposed_ns").get_to(row.exposed_ns);
-  object.at("algorithm_bandwidth").get_to(row.algorithm_bandwidth);
-  object.at("bus_bandwidth").get_to(row.bus_bandwidth);
-}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelRow, name, uses_tensor_cores, count, total_ns, min_ns,
+                                   max_ns, blocks_per_sm, occupancy)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Collective, name, kind, group, ranks, bytes, first_seq, last_seq,
+                                   seq_recorded, count, total_ns, exposed_ns, algorithm_bandwidth,
+                                   bus_bandwidth)
 
 // `names` is a list of strings, to which ids point.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSummary, facts, steps, step_times, breakdown, phases,

@@ -147,7 +147,7 @@ json ranks_json(RankTraces traces, const std::vector<MergedRank>& ranks) {
     if (top.is_discarded()) top = nullptr;
     json devices = json::parse(metadata.device_properties_json, nullptr, false);
     if (!devices.is_discarded() && top.is_object()) top["deviceProperties"] = std::move(devices);
-    list.push_back({{"rank", or_null(metadata.rank)},
+    list.push_back({{"rank", metadata.rank},
                     {"path", ranks[i].path},
                     {"clock", clock_json(ranks[i].clock)},
                     {"metadata", std::move(top)}});

@@ -3,10 +3,8 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "base/file.h"
 #include "trace/emit/json_scan.h"

@@ -11,7 +11,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <tl/expected.hpp>
 
 #include "trace/emit/writer.h"

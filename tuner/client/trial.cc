@@ -7,8 +7,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <optional>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/integer.h"

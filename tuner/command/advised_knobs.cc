@@ -13,7 +13,7 @@ tl::expected<std::vector<std::string>, std::string> advised_knobs(const std::str
   if (!traces) return tl::unexpected(traces.error().message);
   std::vector<std::string> knobs;
   for (const trace::Finding& finding : trace::make_report(*traces).findings) {
-    const bool known = std::find(knobs.begin(), knobs.end(), finding.knob) != knobs.end();
+    const bool known = std::ranges::find(knobs, finding.knob) != knobs.end();
     if (!finding.knob.empty() && !known) knobs.push_back(finding.knob);
   }
   return knobs;

@@ -76,10 +76,9 @@ class BesideBest {
   bool were_together(const Config& values) const {
     const double batch = outlook_.model().place(best_).batch;
     const auto& trials = outlook_.history().trials();
-    return std::any_of(trials.begin(), trials.end(), [&](const auto& trial) {
+    return std::ranges::any_of(trials, [&](const auto& trial) {
       const Config all = outlook_.history().effective(trial.config);
-      return judges(trial, batch) &&
-             std::all_of(values.begin(), values.end(), [&](const auto& one) {
+      return judges(trial, batch) && std::ranges::all_of(values, [&](const auto& one) {
                const auto own = all.find(one.first);
                return own != all.end() && own->second == one.second;
              });
@@ -109,7 +108,7 @@ class BesideBest {
     const Place place = outlook_.model().place(config);
     for (const char* knob : {"batch_size", "num_workers"}) config.erase(knob);
     const auto& trials = outlook_.history().trials();
-    return std::any_of(trials.begin(), trials.end(), [&](const auto& trial) {
+    return std::ranges::any_of(trials, [&](const auto& trial) {
       Config all = outlook_.history().effective(trial.config);
       for (const char* knob : {"batch_size", "num_workers"}) all.erase(knob);
       return all == config && has_like_workers(trial, place) && judges(trial, place.batch);

@@ -130,7 +130,7 @@ std::set<Config> Candidates::collect(double failure_costs) {
     const Outlook::View& view = outlook_.look(favourite);
     ranked.emplace_back(-worth(view, outlook_.expected_gain(view.place), failure_costs), favourite);
   }
-  std::sort(ranked.begin(), ranked.end());
+  std::ranges::sort(ranked);
   for (size_t i = 0; i < std::min(kNearest, ranked.size()); ++i) {
     add_neighbours(ranked[i].second, found);
   }

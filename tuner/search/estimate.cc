@@ -35,10 +35,10 @@ Throughput scaled(const Throughput& interval, double mean) {
 /// winner that is disturbed once would lose by it.
 std::vector<const FinishedTrial*> successful_runs(const History& history, const Config& config) {
   std::vector<const FinishedTrial*> runs = history.runs_of(config);
-  const bool all_ok = std::all_of(runs.begin(), runs.end(), [](auto* run) { return run->ok(); });
+  const bool all_ok = std::ranges::all_of(runs, [](auto* run) { return run->ok(); });
   if (!all_ok) return {};
   const auto confirms = [](const FinishedTrial* run) { return run->why == kConfirm; };
-  if (history.ran_side_by_side() && std::any_of(runs.begin(), runs.end(), confirms)) {
+  if (history.ran_side_by_side() && std::ranges::any_of(runs, confirms)) {
     std::erase_if(runs, [&](const FinishedTrial* run) { return !confirms(run); });
   }
   const auto disturbed = [](const auto* run) { return !run->result.disturbance.empty(); };
@@ -134,9 +134,8 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
   result.throughput = scaled(result.score, mean_over(runs, [](const FinishedTrial& run) {
                                return run.result.throughput->samples_per_s;
                              }));
-  const bool metered = std::all_of(runs.begin(), runs.end(), [](const auto* run) {
-    return run->result.joules_per_sample.has_value();
-  });
+  const bool metered = std::ranges::all_of(
+      runs, [](const auto* run) { return run->result.joules_per_sample.has_value(); });
   if (metered) {
     result.joules_per_sample =
         mean_over(runs, [](const FinishedTrial& run) { return *run.result.joules_per_sample; });

@@ -1,6 +1,5 @@
 // Grid search tries every combination. Of a range it takes the ends and the powers of two between
 // them.
-#include <algorithm>
 
 #include "tuner/search/strategy.h"
 

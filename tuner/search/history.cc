@@ -82,7 +82,7 @@ std::vector<const FinishedTrial*> History::runs_of(const Config& config) const {
 std::vector<Config> History::configs() const {
   std::vector<Config> result;
   for (const Config& config : canonical_) {
-    if (std::find(result.begin(), result.end(), config) == result.end()) result.push_back(config);
+    if (std::ranges::find(result, config) == result.end()) result.push_back(config);
   }
   return result;
 }
@@ -120,12 +120,12 @@ Objective History::rate() const {
 }
 
 bool History::ran_side_by_side() const {
-  return std::any_of(trials_.begin(), trials_.end(),
-                     [](const FinishedTrial& trial) { return trial.result.neighbours > 0; });
+  return std::ranges::any_of(
+      trials_, [](const FinishedTrial& trial) { return trial.result.neighbours > 0; });
 }
 
 int64_t History::out_of_memory_count() const {
-  return std::count_if(trials_.begin(), trials_.end(), [](const FinishedTrial& trial) {
+  return std::ranges::count_if(trials_, [](const FinishedTrial& trial) {
     return trial.out_of_memory() && !trial.result.not_started;
   });
 }

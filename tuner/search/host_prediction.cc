@@ -56,9 +56,8 @@ bool covers(const Load& ran, const Load& wanted) {
 /// Predicts /dev/shm by a line through the fewest and the most samples in flight; its fixed part is
 /// what ranks share among themselves. With a single number of samples no growth is known.
 double predict_shm(const std::vector<Reading>& readings, double in_flight) {
-  const auto [least, most] = std::minmax_element(
-      readings.begin(), readings.end(),
-      [](const Reading& a, const Reading& b) { return a.load.in_flight < b.load.in_flight; });
+  const auto [least, most] = std::ranges::minmax_element(
+      readings, {}, [](const Reading& reading) { return reading.load.in_flight; });
   const auto fixed = static_cast<double>(least->use.shm_bytes);
   const double growth = static_cast<double>(most->use.shm_bytes) - fixed;
   const double span = most->load.in_flight - least->load.in_flight;

@@ -62,7 +62,7 @@ MemoryModel::Load MemoryModel::load(const Config& config) const {
     if (knob.name == "batch_size" && number) load.batch = std::max(1.0, double(*number));
     if (knob.name == "num_workers" && number) load.workers = static_cast<double>(*number);
     if (terms_[i] == 0) continue;
-    const auto at = std::find(knob.values.begin(), knob.values.end(), found->second);
+    const auto at = std::ranges::find(knob.values, found->second);
     if (at == knob.values.end()) continue;
     load.factors.push_back(terms_[i] + 2 * static_cast<size_t>(at - knob.values.begin()));
   }

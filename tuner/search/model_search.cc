@@ -69,7 +69,7 @@ class ModelAsk {
       const double unexplained = std::exp(kUnexplainedToo * model.unexplained(place));
       gains.push_back(model.parts(member, place).rate * unexplained / own - 1);
     }
-    std::sort(gains.begin(), gains.end());
+    std::ranges::sort(gains);
     return gains[static_cast<size_t>(0.9 * static_cast<double>(gains.size() - 1))];
   }
 
@@ -174,7 +174,7 @@ class ModelSearch final : public Strategy {
 
  private:
   static bool has_result(const History& history) {
-    return std::any_of(history.trials().begin(), history.trials().end(), [](const auto& trial) {
+    return std::ranges::any_of(history.trials(), [](const auto& trial) {
       return trial.ok() && trial.score().samples_per_s > 0;
     });
   }

@@ -60,7 +60,7 @@ double Outlook::expected_gain(const Place& place) const {
 
 Expectation Outlook::expectation(const View& view) const {
   std::vector<double> rates = model_.log_rates(view.place);
-  std::sort(rates.begin(), rates.end());
+  std::ranges::sort(rates);
   const auto share = [&](double part) {
     return rates[static_cast<size_t>(part * static_cast<double>(rates.size() - 1))];
   };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/statistics.h"
 #include "tuner/search/normal_distribution.h"
@@ -48,8 +49,7 @@ std::vector<Ranked> by_first_rate(const History& history) {
   for (const Config& config : history.configs_that_ran()) {
     ranked.push_back({config, history.runs_of(config).front()->score().samples_per_s});
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const Ranked& a, const Ranked& b) { return a.first_rate > b.first_rate; });
+  std::ranges::stable_sort(ranked, std::greater(), &Ranked::first_rate);
   return ranked;
 }
 
@@ -73,7 +73,7 @@ std::vector<Config> finalists(const History& history, int trials_for_them) {
   const auto most = static_cast<size_t>(std::min(trials_for_them, kMostFinalists + 1));
   for (const Ranked& entry : ranked) {
     if (result.size() >= most || entry.first_rate < kContender * ranked.front().first_rate) break;
-    if (std::find(result.begin(), result.end(), entry.config) == result.end()) {
+    if (std::ranges::find(result, entry.config) == result.end()) {
       result.push_back(entry.config);
     }
   }

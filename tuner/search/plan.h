@@ -9,7 +9,6 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 
 #include "tuner/search/estimate.h"
 #include "tuner/search/history.h"

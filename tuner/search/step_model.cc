@@ -134,7 +134,7 @@ void StepModel::add_choice(const Knob& knob) {
     prior = kReducedOther;
   }
   const auto& advised = space_.advised;
-  if (std::find(advised.begin(), advised.end(), knob.name) != advised.end()) {
+  if (std::ranges::find(advised, knob.name) != advised.end()) {
     prior.mean += kAdvised;
   }
   terms.first = priors_.size();
@@ -180,7 +180,7 @@ Place StepModel::place(const Config& config) const {
     }
     if (knob.name == "amp" ? !is_reduced(value) : value == value_of(reference, knob.name)) continue;
     if (terms.reduced != 0) place.factors.emplace_back(terms.reduced, 1);
-    const auto at = std::find(knob.values.begin(), knob.values.end(), value);
+    const auto at = std::ranges::find(knob.values, value);
     if (at != knob.values.end()) {
       place.factors.emplace_back(terms.first + static_cast<size_t>(at - knob.values.begin()), 1);
     }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numeric>
+#include <functional>
 #include <set>
 
 #include "tuner/search/normal_distribution.h"
@@ -23,7 +23,7 @@ Point point_of(const Space& space, const History& history, const Config& config)
     if (const auto number = parse_integer(text); number && knob.is_numeric()) {
       point.push_back(knob.by_size(static_cast<double>(*number)));
     } else {
-      const auto place = std::find(knob.values.begin(), knob.values.end(), text);
+      const auto place = std::ranges::find(knob.values, text);
       point.push_back(static_cast<double>(place - knob.values.begin()));
     }
   }
@@ -184,8 +184,7 @@ std::vector<Config> fastest(const RateModel& model, const History& history) {
   for (const Config& config : history.configs_that_ran()) {
     ranked.emplace_back(model.log_rate(config), config);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(ranked, std::greater(), [](const auto& one) { return one.first; });
   std::vector<Config> result;
   for (size_t i = 0; i < std::min(kFastest, ranked.size()); ++i) result.push_back(ranked[i].second);
   return result;
@@ -233,8 +232,7 @@ std::optional<Config> most_promising(const Space& space, const History& history,
     if (gain >= worth.least_gain && chance >= worth.least_chance)
       ranked.emplace_back(gain, &config);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(ranked, std::greater(), [](const auto& one) { return one.first; });
   for (const auto& [gain, config] : ranked) {
     if (may_run(*config)) return *config;
   }

@@ -12,9 +12,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson latency_json(const std::optional<Latency>& latency) {
   if (!latency) return {};
-  return {{"p50", latency->p50_ns},
-          {"p90", or_null(latency->p90_ns)},
-          {"p99", or_null(latency->p99_ns)}};
+  return {{"p50", latency->p50_ns}, {"p90", latency->p90_ns}, {"p99", latency->p99_ns}};
 }
 
 OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
@@ -26,12 +24,12 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   json["why"] = trial.why;
   json["outcome"] = to_string(result.outcome);
   json["throughput"] = throughput_json(result.throughput);
-  json["tokens_per_s"] = or_null(result.tokens_per_s());
+  json["tokens_per_s"] = result.tokens_per_s();
   const auto& expected = result.expected;
   json["expected"] = expected ? throughput_json(expected->score) : OrderedJson();
-  json["expected_memory_bytes"] = expected ? or_null(expected->peak_memory_bytes) : OrderedJson();
-  json["peak_memory_bytes"] = or_null(result.peak_memory_bytes);
-  json["joules_per_sample"] = or_null(result.joules_per_sample);
+  json["expected_memory_bytes"] = expected ? expected->peak_memory_bytes : std::nullopt;
+  json["peak_memory_bytes"] = result.peak_memory_bytes;
+  json["joules_per_sample"] = result.joules_per_sample;
   json["latency_ns"] = latency_json(result.latency);
   json["host_memory_bytes"] =
       result.host_use ? OrderedJson(result.host_use->memory_bytes) : OrderedJson();
@@ -40,7 +38,7 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   json["start_up_ns"] = result.start_up.count();
   json["steps"] = result.steps;
   json["ranks"] = result.ranks;
-  json["epoch_samples"] = or_null(result.epoch_samples);
+  json["epoch_samples"] = result.epoch_samples;
   json["neighbours"] = result.neighbours;
   json["message"] = result.message;
   json["disturbance"] = result.disturbance;

@@ -107,15 +107,15 @@ std::string trial_rows(const History& history, const Space& space,
   std::string head = "<tr><th class=number>#</th>";
   for (const Knob& knob : space.knobs) head += "<th>" + escape(knob.name) + "</th>";
   if (space.samples_a_step) head += "<th>accumulation</th>";
-  const bool metered = std::any_of(
-      history.trials().begin(), history.trials().end(),
-      [](const FinishedTrial& trial) { return trial.result.joules_per_sample.has_value(); });
+  const bool metered = std::ranges::any_of(history.trials(), [](const FinishedTrial& trial) {
+    return trial.result.joules_per_sample.has_value();
+  });
   head += fmt::format("<th class=number>{}</th>", unit_of(history.rate()));
   head += "<th class=number>expected</th>";
   if (metered) head += "<th class=number>J a sample</th>";
-  const bool infers =
-      std::any_of(history.trials().begin(), history.trials().end(),
-                  [](const FinishedTrial& trial) { return trial.result.latency.has_value(); });
+  const bool infers = std::ranges::any_of(history.trials(), [](const FinishedTrial& trial) {
+    return trial.result.latency.has_value();
+  });
   if (infers) head += "<th class=number>a batch</th>";
   head +=
       "<th class=number>memory</th><th class=number>expected</th><th class=number>data wait</th>"

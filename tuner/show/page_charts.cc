@@ -215,8 +215,7 @@ std::string batch_chart_svg(const History& history) {
 
 std::string model_chart_svg(const History& history, const Space& space, const Best& best,
                             const StudyTerms& terms) {
-  const auto ok = std::count_if(history.trials().begin(), history.trials().end(),
-                                [](const FinishedTrial& trial) { return trial.ok(); });
+  const auto ok = std::ranges::count_if(history.trials(), &FinishedTrial::ok);
   const auto size = number_of(best.effective, "batch_size");
   if (!size || *size <= 0 || ok < static_cast<int64_t>(kFewestForModel)) return "";
   const auto at = static_cast<double>(*size);

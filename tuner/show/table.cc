@@ -111,7 +111,7 @@ std::string Table::head(const StudyTerms& terms) const {
   std::vector<std::string> knobs;
   for (const Knob& knob : space_.knobs) {
     std::string values = knob.text();
-    std::replace(values.begin(), values.end(), ',', '|');
+    std::ranges::replace(values, ',', '|');
     knobs.push_back(knob.name + " " + values);
   }
   std::string text = join_wrapped(parts, style_.shown(" · "), "  ") + "\n";
@@ -134,13 +134,9 @@ std::string Table::verdict(const History& history) const {
   if (!trial.ok()) {
     return trial.result.message.empty() ? to_string(trial.result.outcome) : trial.result.message;
   }
-  const auto best = std::max_element(history.trials().begin(), history.trials().end(),
-                                     [](const FinishedTrial& a, const FinishedTrial& b) {
-                                       const auto rate = [](const FinishedTrial& t) {
-                                         return t.ok() ? t.score().samples_per_s : 0;
-                                       };
-                                       return rate(a) < rate(b);
-                                     });
+  const auto best = std::ranges::max_element(history.trials(), {}, [](const FinishedTrial& each) {
+    return each.ok() ? each.score().samples_per_s : 0;
+  });
   std::string text = trial.why == kConfirm          ? "confirming"
                      : history.trials().size() == 1 ? space_.first.empty() ? "default" : "first"
                      : &*best == &trial             ? "best so far"

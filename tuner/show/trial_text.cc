@@ -67,8 +67,7 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
 }  // namespace
 
 Result<std::string> trial_text(const StudyContent& study, int64_t id) {
-  const auto trial = std::find_if(study.trials.begin(), study.trials.end(),
-                                  [id](const FinishedTrial& one) { return one.id == id; });
+  const auto trial = std::ranges::find(study.trials, id, &FinishedTrial::id);
   if (trial != study.trials.end()) return text_of(*trial, study.history());
   return tl::unexpected(
       fmt::format("{}: no finished trial {}; it has {}", study.path, id, study.trials.size()));

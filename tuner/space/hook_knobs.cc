@@ -8,10 +8,20 @@
 #include "tuner/space/knob.h"
 
 namespace redline::tuner {
+namespace {
+
+std::vector<HookKnob> with_examples(std::vector<HookKnob> knobs) {
+  for (HookKnob& knob : knobs) {
+    if (knob.example.empty()) knob.example = fmt::format("{}", fmt::join(knob.values, ","));
+  }
+  return knobs;
+}
+
+}  // namespace
 
 const std::vector<HookKnob>& hook_knobs() {
   static const std::vector<std::string> kSwitch = {"off", "on"};
-  static const std::vector<HookKnob> kKnobs = {
+  static const std::vector<HookKnob> kKnobs = with_examples({
       {.name = "batch_size", .title = "batch", .least = 1, .example = "8..512", .usual = "1..4096"},
       {.name = "num_workers",
        .title = "work",
@@ -26,47 +36,32 @@ const std::vector<HookKnob>& hook_knobs() {
       {.name = "persistent_workers",
        .title = "keep",
        .values = kSwitch,
-       .example = "off,on",
        .moves_memory = false,
        .usually_helps = true},
-      {.name = "amp",
-       .title = "amp",
-       .values = {"off", "bf16", "fp16"},
-       .example = "off,bf16,fp16",
-       .usual = "off,bf16,fp16"},
-      {.name = "channels_last",
-       .title = "cl",
-       .values = kSwitch,
-       .example = "off,on",
-       .usual = "off,on"},
+      {.name = "amp", .title = "amp", .values = {"off", "bf16", "fp16"}, .usual = "off,bf16,fp16"},
+      {.name = "channels_last", .title = "cl", .values = kSwitch, .usual = "off,on"},
       {.name = "compile",
        .title = "comp",
        .values = {"off", "on", "default", "reduce-overhead", "max-autotune"},
        .example = "off,default,reduce-overhead"},
-      {.name = "checkpointing", .title = "ckpt", .values = kSwitch, .example = "off,on"},
-      {.name = "optimizer",
-       .title = "optim",
-       .values = {"default", "foreach", "fused"},
-       .example = "default,foreach,fused"},
-      {.name = "zero_grad", .title = "zero", .values = {"none", "zero"}, .example = "none,zero"},
+      {.name = "checkpointing", .title = "ckpt", .values = kSwitch},
+      {.name = "optimizer", .title = "optim", .values = {"default", "foreach", "fused"}},
+      {.name = "zero_grad", .title = "zero", .values = {"none", "zero"}},
       {.name = "cudnn_benchmark",
        .title = "cudnn",
        .values = kSwitch,
-       .example = "off,on",
        .usual = "off,on",
        .needs_gpu = true,
        .usually_helps = true},
       {.name = "tf32",
        .title = "tf32",
        .values = kSwitch,
-       .example = "off,on",
        .usual = "off,on",
        .needs_gpu = true,
        .usually_helps = true},
       {.name = "pin_memory",
        .title = "pin",
        .values = kSwitch,
-       .example = "off,on",
        .usual = "off,on",
        .needs_gpu = true,
        .moves_memory = false,
@@ -86,26 +81,16 @@ const std::vector<HookKnob>& hook_knobs() {
       {.name = "gradient_as_bucket_view",
        .title = "view",
        .values = kSwitch,
-       .example = "off,on",
        .usual = "off,on",
        .needs_ranks = true},
-      {.name = "static_graph",
-       .title = "static",
-       .values = kSwitch,
-       .example = "off,on",
-       .needs_ranks = true},
-      {.name = "find_unused_parameters",
-       .title = "unused",
-       .values = kSwitch,
-       .example = "off,on",
-       .needs_ranks = true},
-  };
+      {.name = "static_graph", .title = "static", .values = kSwitch, .needs_ranks = true},
+      {.name = "find_unused_parameters", .title = "unused", .values = kSwitch, .needs_ranks = true},
+  });
   return kKnobs;
 }
 
 const HookKnob* find_hook_knob(std::string_view name) {
-  const auto found = std::find_if(hook_knobs().begin(), hook_knobs().end(),
-                                  [&](const HookKnob& knob) { return knob.name == name; });
+  const auto found = std::ranges::find(hook_knobs(), name, &HookKnob::name);
   return found == hook_knobs().end() ? nullptr : &*found;
 }
 
@@ -129,7 +114,7 @@ tl::expected<void, std::string> check_hook_knob(const std::string& name, const s
     return tl::unexpected(
         fmt::format("{} = {} is not a whole number of at least {}", name, value, knob->least));
   }
-  if (std::find(knob->values.begin(), knob->values.end(), value) != knob->values.end()) return {};
+  if (std::ranges::find(knob->values, value) != knob->values.end()) return {};
   return tl::unexpected(
       fmt::format("{} = {} is not one of {}", name, value, fmt::join(knob->values, ", ")));
 }

@@ -22,7 +22,8 @@ struct HookKnob {
   /// The only values that it takes; empty: whole numbers of at least `least`.
   std::vector<std::string> values = {};
   int64_t least = 0;
-  std::string_view example;  ///< values that make sense, for messages: "8..512"
+  /// Values that make sense, for messages: "8..512"; if a row has none, all its values.
+  std::string example = {};
   /// The values that are searched if the user names no knob. Empty: it is not searched then,
   /// because it changes what the model computes or seldom helps. {cores} stands for the cores of
   /// this machine, at most 16.

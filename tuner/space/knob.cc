@@ -28,7 +28,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
   });
 }
@@ -69,7 +69,7 @@ std::string reason_not_for_hook(const Knob& knob, const HookKnob& hook) {
   if (knob.is_range())
     return fmt::format("{} takes {}, not a range", knob.name, joined(hook.values, ","));
   for (const std::string& value : knob.values) {
-    if (std::find(hook.values.begin(), hook.values.end(), value) == hook.values.end()) {
+    if (std::ranges::find(hook.values, value) == hook.values.end()) {
       return fmt::format("{} cannot be '{}' (it takes {})", knob.name, value,
                          joined(hook.values, ","));
     }
@@ -85,12 +85,12 @@ std::optional<int64_t> plain_number(const std::string& text) {
 }
 
 bool Knob::is_numeric() const {
-  return std::all_of(values.begin(), values.end(),
-                     [](const std::string& value) { return parse_integer(value).has_value(); });
+  return std::ranges::all_of(
+      values, [](const std::string& value) { return parse_integer(value).has_value(); });
 }
 
 bool Knob::contains(const std::string& value) const {
-  if (!is_range()) return std::find(values.begin(), values.end(), value) != values.end();
+  if (!is_range()) return std::ranges::find(values, value) != values.end();
   const std::optional<int64_t> number = parse_integer(value);
   return number && *number >= low && *number <= high;
 }

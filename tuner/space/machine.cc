@@ -29,7 +29,7 @@ int visible_gpus(const std::string& root) {
   if (visible == nullptr) return present;
   const std::string_view names(visible);
   if (names.empty() || names.front() == '-') return 0;
-  return std::min(present, 1 + static_cast<int>(std::count(names.begin(), names.end(), ',')));
+  return std::min(present, 1 + static_cast<int>(std::ranges::count(names, ',')));
 }
 
 /// Writes 0,1,2,5 as "0-2,5".
@@ -189,9 +189,7 @@ Machine machine_of(const Share& share, Machine machine) {
 std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus) {
   for (size_t i = 0; i < command.size(); ++i) {
     const std::string name = std::filesystem::path(command[i]).filename();
-    const auto launcher =
-        std::find_if(launchers().begin(), launchers().end(),
-                     [&](const Launcher& candidate) { return candidate.name == name; });
+    const auto launcher = std::ranges::find(launchers(), name, &Launcher::name);
     if (launcher == launchers().end()) continue;
     const auto words = launchers_words(std::span(command).subspan(i + 1));
     const auto processes = value_of(words, launcher->processes);

@@ -74,7 +74,7 @@ std::string nothing_sets(const std::string& text, const std::string& name) {
 bool has_placeholder(const std::vector<std::string>& command, const std::string& name) {
   const std::string placeholder = "{" + name + "}";
   const auto holds = [&](std::string_view text) { return contains(text, placeholder); };
-  if (std::any_of(command.begin(), command.end(), holds)) return true;
+  if (std::ranges::any_of(command, holds)) return true;
   for (char** variable = environ; *variable; ++variable) {
     if (holds(*variable)) return true;
   }
@@ -92,8 +92,7 @@ std::optional<std::string> Space::fix_global_batch() {
                        *global_batch, ranks, ranks);
   }
   samples_a_step = *global_batch / ranks;
-  auto batch = std::find_if(knobs.begin(), knobs.end(),
-                            [](const Knob& knob) { return knob.name == "batch_size"; });
+  auto batch = std::ranges::find(knobs, "batch_size", &Knob::name);
   if (batch == knobs.end()) {
     batch = knobs.insert(batch, *parse_knob(fmt::format("batch_size=1..{}", *global_batch)));
   }
@@ -183,8 +182,7 @@ bool Space::limit(const std::string& name, int64_t highest, const std::string& w
 }
 
 const Knob* Space::find(const std::string& name) const {
-  const auto found =
-      std::find_if(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
+  const auto found = std::ranges::find(knobs, name, &Knob::name);
   return found == knobs.end() ? nullptr : &*found;
 }
 

@@ -116,20 +116,20 @@ std::string best_json(const Best& best, const History& history,
   json["schema"] = "redline.config/1";
   json["knobs"] = config_json(best.config);
   json["throughput"] = throughput_json(best.estimate.throughput);
-  json["tokens_per_s"] = or_null(best.tokens_per_s());
-  json["joules_per_sample"] = or_null(best.estimate.joules_per_sample);
+  json["tokens_per_s"] = best.tokens_per_s();
+  json["joules_per_sample"] = best.estimate.joules_per_sample;
   OrderedJson& standard = json["default"];
   standard["knobs"] =
       config_json(history.effective(history.canonical(history.trials().front().config)));
   const auto& estimate = best.default_estimate;
   standard["throughput"] = estimate ? throughput_json(estimate->throughput) : OrderedJson();
-  standard["joules_per_sample"] = estimate ? or_null(estimate->joules_per_sample) : OrderedJson();
+  standard["joules_per_sample"] = estimate ? estimate->joules_per_sample : std::nullopt;
   json["speedup"] = best.speedup ? OrderedJson(best.speedup->value) : OrderedJson();
   json["speedup_interval"] =
       best.speedup ? OrderedJson{{"low", best.speedup->low}, {"high", best.speedup->high}}
                    : OrderedJson();
   json["runs"] = best.estimate.runs;
-  json["peak_memory_bytes"] = or_null(best.peak_memory_bytes);
+  json["peak_memory_bytes"] = best.peak_memory_bytes;
   if (best.compilation) {
     json["compile_s"] = std::chrono::duration<double>(best.compilation->time).count();
     if (best.compilation->pays_after_steps) {

@@ -70,8 +70,8 @@ class StudyRun {
 
   [[nodiscard]] std::optional<size_t> free_share() const {
     for (size_t share = 0; share < parts_.shares.size(); ++share) {
-      const bool taken = std::any_of(
-          own_.begin(), own_.end(), [&](const auto& entry) { return entry.second.share == share; });
+      const bool taken =
+          std::ranges::any_of(own_, [&](const auto& entry) { return entry.second.share == share; });
       if (!taken) return share;
     }
     return std::nullopt;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -12,12 +13,11 @@ namespace redline::tuner {
 namespace {
 
 bool varies(const History& history, const std::string& knob, const std::string& value) {
-  return std::any_of(history.trials().begin(), history.trials().end(),
-                     [&](const FinishedTrial& trial) {
-                       const Config all = history.effective(trial.config);
-                       const auto found = all.find(knob);
-                       return found == all.end() || found->second != value;
-                     });
+  return std::ranges::any_of(history.trials(), [&](const FinishedTrial& trial) {
+    const Config all = history.effective(trial.config);
+    const auto found = all.find(knob);
+    return found == all.end() || found->second != value;
+  });
 }
 
 /// The name of a stratum in the legend: only the knobs that have several values, which tell strata
@@ -73,8 +73,7 @@ void mark_best_of_each_batch(std::vector<TrialMark>& marks) {
 }
 
 void finish(BatchSeries& series) {
-  std::stable_sort(series.marks.begin(), series.marks.end(),
-                   [](const TrialMark& a, const TrialMark& b) { return a.x < b.x; });
+  std::ranges::stable_sort(series.marks, {}, &TrialMark::x);
   mark_best_of_each_batch(series.marks);
   for (const TrialMark& mark : series.marks) {
     series.best_rate = std::max(series.best_rate, mark.rate.value_or(0));
@@ -146,9 +145,7 @@ std::vector<BatchSeries> batch_series(const History& history) {
     finish(series);
     result.push_back(std::move(series));
   }
-  std::stable_sort(result.begin(), result.end(), [](const BatchSeries& a, const BatchSeries& b) {
-    return a.best_rate > b.best_rate;
-  });
+  std::ranges::stable_sort(result, std::greater(), &BatchSeries::best_rate);
   return result;
 }
 
@@ -179,9 +176,7 @@ std::vector<KnobEffect> knob_effects(const History& history, const Space& space)
                              &std::pair<std::string, double>::second);
     if (how_many_ran(alone) > 1) effects.push_back(effect);
   }
-  std::stable_sort(effects.begin(), effects.end(), [](const KnobEffect& a, const KnobEffect& b) {
-    return a.at_stake() > b.at_stake();
-  });
+  std::ranges::stable_sort(effects, std::greater(), &KnobEffect::at_stake);
   return effects;
 }
 

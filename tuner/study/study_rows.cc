@@ -41,28 +41,28 @@ Json latency_json(const std::optional<Latency>& latency) {
   if (!latency) return {};
   return {{"batches", latency->count},
           {"p50_ns", latency->p50_ns},
-          {"p90_ns", or_null(latency->p90_ns)},
-          {"p99_ns", or_null(latency->p99_ns)}};
+          {"p90_ns", latency->p90_ns},
+          {"p99_ns", latency->p99_ns}};
 }
 
 Json expected_json(const std::optional<Expectation>& expected) {
   if (!expected) return {};
   return {{"score", interval_json(expected->score)},
-          {"peak_memory_bytes", or_null(expected->peak_memory_bytes)}};
+          {"peak_memory_bytes", expected->peak_memory_bytes}};
 }
 
 /// The values that have no column of their own, because they are of little use in a query.
 /// finished() reads them back.
 Json result_json(const TrialResult& result) {
-  return {{"memory_capacity_bytes", or_null(result.memory_capacity_bytes)},
-          {"resting_memory_bytes", or_null(result.resting_memory_bytes)},
+  return {{"memory_capacity_bytes", result.memory_capacity_bytes},
+          {"resting_memory_bytes", result.resting_memory_bytes},
           {"fullest_gpu", result.fullest_gpu},
-          {"data_wait_share", or_null(result.data_wait_share)},
-          {"tokens_per_sample", or_null(result.tokens_per_sample)},
+          {"data_wait_share", result.data_wait_share},
+          {"tokens_per_sample", result.tokens_per_sample},
           {"infers", result.infers},
           {"latency", latency_json(result.latency)},
-          {"epoch_samples", or_null(result.epoch_samples)},
-          {"joules_per_sample", or_null(result.joules_per_sample)},
+          {"epoch_samples", result.epoch_samples},
+          {"joules_per_sample", result.joules_per_sample},
           {"samples_per_joule", interval_json(result.samples_per_joule)},
           {"host_use", host_use_json(result.host_use)},
           {"expected", expected_json(result.expected)},

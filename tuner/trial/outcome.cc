@@ -9,7 +9,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <string_view>
 #include <utility>
 
 namespace redline::tuner {

@@ -57,8 +57,8 @@ void RankReports::add(const CompileReport& report) {
 }
 
 bool RankReports::compiling() const {
-  return std::any_of(compilations_.begin(), compilations_.end(),
-                     [](const auto& entry) { return entry.second.last.running; });
+  return std::ranges::any_of(compilations_,
+                             [](const auto& entry) { return entry.second.last.running; });
 }
 
 std::chrono::nanoseconds RankReports::compile_time() const {
@@ -91,7 +91,7 @@ std::string RankReports::activity() const {
 }
 
 void RankReports::note(const std::string& text) {
-  if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
+  if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(text);
 }
 
 }  // namespace redline::tuner

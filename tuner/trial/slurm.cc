@@ -52,7 +52,7 @@ bool end(const std::function<std::vector<std::string>()>& ids, std::chrono::nano
     const auto elapsed = Clock::now() - begin;
     if (left.empty() || elapsed > kJobPatience) return left.empty();
     for (const std::string& id : left) {
-      const bool known = std::find(asked.begin(), asked.end(), id) != asked.end();
+      const bool known = std::ranges::find(asked, id) != asked.end();
       if (!known) asked.push_back(id);
       // A job that still waits for its nodes cannot be sent a signal, only be cancelled.
       if (elapsed > grace) {

@@ -42,7 +42,7 @@ std::vector<fs::path> stack_files(const std::string& directory) {
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     if (entry.path().filename().string().starts_with(kFilePrefix)) files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -59,8 +59,8 @@ bool has_answered(const fs::path& file, pid_t process, int number) {
 /// Whether all processes that were asked and have a file of their own have answered. A forked
 /// worker writes into its parent's file.
 bool all_answered(const std::vector<fs::path>& files, const std::vector<pid_t>& asked, int number) {
-  return std::all_of(files.begin(), files.end(), [&](const fs::path& file) {
-    const auto own = std::find_if(asked.begin(), asked.end(), [&](pid_t pid) {
+  return std::ranges::all_of(files, [&](const fs::path& file) {
+    const auto own = std::ranges::find_if(asked, [&](pid_t pid) {
       return file.filename().string().ends_with("pid " + std::to_string(pid));
     });
     return own == asked.end() || has_answered(file, *own, number);

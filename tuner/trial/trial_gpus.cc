@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -142,9 +141,7 @@ std::optional<double> EnergyMeter::between(int64_t begin_ns, int64_t end_ns) con
 }
 
 double EnergyMeter::at(int64_t time_ns) const {
-  const auto after =
-      std::lower_bound(readings_.begin(), readings_.end(), time_ns,
-                       [](const Reading& reading, int64_t time) { return reading.time_ns < time; });
+  const auto after = std::ranges::lower_bound(readings_, time_ns, {}, &Reading::time_ns);
   if (after == readings_.begin()) return after->joules;
   const Reading& before = *(after - 1);
   const double share = static_cast<double>(time_ns - before.time_ns) /
@@ -173,7 +170,7 @@ std::vector<std::string> GpuMemoryReturn::wait(std::chrono::nanoseconds patience
                                                const std::atomic<StopRequest>& stop) const {
   const auto begin = Clock::now();
   std::vector<uint64_t> more = kept();
-  while (std::any_of(more.begin(), more.end(), [](uint64_t bytes) { return bytes > 0; }) &&
+  while (std::ranges::any_of(more, [](uint64_t bytes) { return bytes > 0; }) &&
          Clock::now() - begin < patience && stop != StopRequest::kKill) {
     std::this_thread::sleep_for(kMemoryPoll);
     more = kept();

@@ -5,12 +5,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <tl/expected.hpp>
-#include <vector>
 
 #include "machine/launch/environment.h"
 #include "machine/launch/tracked_command.h"

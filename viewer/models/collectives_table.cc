@@ -119,7 +119,7 @@ Table collective_rows(const Session& session, const trace::Report& report) {
     if (index) longest = longest_calls(session, analysis, *index);
     for (const trace::Collective& row : analysis.communication.table) {
       const std::string algorithm =
-          fmt::format("{}{}{}", row.algorithm, row.protocol.empty() ? "" : " ", row.protocol);
+          fmt::format("{}{}{}", row.algorithm(), row.protocol().empty() ? "" : " ", row.protocol());
       table.rows.push_back({{row.name, std::string(trace::kind_name(row.kind)),
                              rank_name(session, analysis), row.group, algorithm, row.count,
                              row.bytes, row.total_ns, mean_of(row.total_ns, row.count),
@@ -137,9 +137,7 @@ std::function<bool(const TableRow& row)> row_of_call(const Session& session,
   for (const Analysis& analysis : report.analyses) {
     if (trace_of(session, analysis) != slice.trace) continue;
     const trace::CollectiveCalls& all = analysis.communication.collectives;
-    const auto call = std::find_if(
-        all.calls.begin(), all.calls.end(),
-        [&slice](const trace::CollectiveCall& each) { return each.slice == slice.slice; });
+    const auto call = std::ranges::find(all.calls, slice.slice, &trace::CollectiveCall::slice);
     if (call == all.calls.end()) continue;
     return [name = std::string(session.name_of(slice)), rank = rank_name(session, analysis),
             group = all.groups[call->group].name, bytes = call->bytes](const TableRow& row) {

@@ -26,7 +26,6 @@
 #include "viewer/models/testing_hang.h"
 #include "viewer/models/testing_run.h"
 #include "viewer/models/testing_study.h"
-#include "viewer/widgets/panes.h"
 #include "viewer/widgets/run_page.h"
 #include "viewer/widgets/step_bars.h"
 #include "viewer/widgets/testing_window.h"
@@ -160,8 +159,7 @@ class Golden : public ::testing::Test {
   void open(const LoadedSession& session, const Theme& theme = Theme::light(),
             QSize size = kWindow) {
     show_window(theme, size);
-    window_->show_session(session);
-    window_->show_analysis(analyse_session(*session.session));
+    show_analysed(*window_, session);
     settle();
   }
   /// Qt fades the buttons that empty fields in and out. If both run at once, as on a busy machine,

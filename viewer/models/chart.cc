@@ -50,17 +50,15 @@ Place place_of(const Chart& chart, size_t index) {
 size_t nearest_in(const Chart& chart, Place place, size_t index) {
   const double x = chart.point(index).x;
   const auto& points = chart.series[place.series].points;
-  const auto nearest = std::min_element(
-      points.begin(), points.end(),
-      [x](const auto& a, const auto& b) { return std::abs(a.x - x) < std::abs(b.x - x); });
+  const auto nearest = std::ranges::min_element(
+      points, {}, [x](const ChartPoint& point) { return std::abs(point.x - x); });
   return place.begin + static_cast<size_t>(nearest - points.begin());
 }
 
 }  // namespace
 
 bool Chart::empty() const {
-  return std::all_of(series.begin(), series.end(),
-                     [](const ChartSeries& one) { return one.points.empty(); });
+  return std::ranges::all_of(series, [](const ChartSeries& one) { return one.points.empty(); });
 }
 
 size_t Chart::point_count() const {

@@ -1,6 +1,5 @@
 #include "viewer/models/colours.h"
 
-#include <algorithm>
 #include <set>
 
 #include "viewer/models/analyse.h"

@@ -189,19 +189,14 @@ CollectiveLinks::CollectiveLinks(const Session& session, const trace::Report& re
     }
   }
   calls_ = by_collective_;
-  std::sort(calls_.begin(), calls_.end(),
-            [](const Call& left, const Call& right) { return left.ref < right.ref; });
+  std::ranges::sort(calls_, {}, &Call::ref);
 }
 
 std::vector<SliceRef> CollectiveLinks::calls_of(SliceRef ref) const {
-  const auto found =
-      std::lower_bound(calls_.begin(), calls_.end(), ref,
-                       [](const Call& call, SliceRef wanted) { return call.ref < wanted; });
+  const auto found = std::ranges::lower_bound(calls_, ref, {}, &Call::ref);
   std::vector<SliceRef> refs;
   if (!ref || found == calls_.end() || found->ref != ref) return refs;
-  auto call = std::lower_bound(
-      by_collective_.begin(), by_collective_.end(), found->collective,
-      [](const Call& left, uint32_t collective) { return left.collective < collective; });
+  auto call = std::ranges::lower_bound(by_collective_, found->collective, {}, &Call::collective);
   for (; call != by_collective_.end() && call->collective == found->collective; ++call) {
     refs.push_back(call->ref);
   }
@@ -248,9 +243,7 @@ struct Around {
 std::vector<Around> found_around(const trace::Trace& trace, trace::SliceId slice) {
   std::vector<Around> found;
   const auto add = [&](const char* what, trace::SliceId one) {
-    const bool is_known = std::any_of(found.begin(), found.end(),
-                                      [what](const Around& other) { return other.what == what; });
-    if (!is_known) found.push_back({what, one});
+    if (std::ranges::find(found, what, &Around::what) == found.end()) found.push_back({what, one});
   };
   for (const trace::SliceId one : host_stack(trace, slice)) {
     const trace::Category category = trace.slices().category[one.value];
@@ -278,9 +271,8 @@ Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef
         {{std::string(session.name_of(other)), std::move(kind), after}, other, {}});
   };
   if (!of) return table;
-  const auto launch = std::find_if(links.begin(), links.end(), [of](const Link& link) {
-    return link.kind == LinkKind::kLaunch && link.to == of;
-  });
+  const auto launch = std::ranges::find_if(
+      links, [of](const Link& link) { return link.kind == LinkKind::kLaunch && link.to == of; });
   const trace::SliceId on_host = launch == links.end() ? of.slice : launch->from.slice;
   const trace::Trace& trace = *session.traces()[of.trace].trace;
   const std::vector<Around> nearest = found_around(trace, on_host);
@@ -292,8 +284,7 @@ Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef
     add(other, other.trace == of.trace ? kind : rank + ", " + kind);
   }
   for (const trace::SliceId frame : host_stack(trace, on_host)) {  // the rest of the Python stack
-    const bool is_known = std::any_of(nearest.begin(), nearest.end(),
-                                      [frame](const Around& one) { return one.slice == frame; });
+    const bool is_known = std::ranges::find(nearest, frame, &Around::slice) != nearest.end();
     const bool is_python = trace.slices().category[frame.value] == trace::Category::kPythonFunction;
     if (is_python && !is_known) add({of.trace, frame}, "in Python");
   }

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <QTemporaryDir>
 #include <algorithm>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
 #include "trace/read/reader.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/search.h"
@@ -40,8 +40,8 @@ TEST(Details, WhatLiesBeforeTheAlignedStepSaysSo) {
 }
 
 TEST(Details, ArgumentsOfAFileThatWasOverwrittenAreNotKnown) {
-  const QTemporaryDir folder;
-  const std::string path = folder.filePath("rank0.pt.trace.json").toStdString();
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "rank0.pt.trace.json";
   const std::string json = training_trace(0).json();
   std::ofstream(path) << json;
   const Session session({trace::read_trace(path).value()});

@@ -11,10 +11,6 @@
 namespace redline::viewer {
 namespace {
 
-std::string change_text(int64_t delta_ns) {
-  return (delta_ns > 0 ? "+" : "") + format_duration(delta_ns);
-}
-
 TableValue relative_change(const trace::DiffRow& row) {
   if (row.before_ns <= 0) return {};
   return static_cast<double>(row.delta_ns()) / static_cast<double>(row.before_ns);
@@ -67,7 +63,7 @@ Table diff_rows(const Session& session, const trace::Report& after, const trace:
 
 std::string diff_headline(const trace::Diff& diff) {
   const trace::DiffWords words = trace::words_of(diff);
-  std::string change = change_text(diff.step_delta_ns());
+  std::string change = format_change(diff.step_delta_ns());
   if (diff.basis_samples) change += " for " + words.basis;
   const auto& before = diff.before.samples_per_second;
   const auto& after = diff.after.samples_per_second;

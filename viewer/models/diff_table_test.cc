@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <QTemporaryDir>
-#include <fstream>
 #include <map>
 
+#include "tests/temporary_folder.h"
 #include "trace/report/diff_words.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/format.h"
@@ -33,19 +32,9 @@ TestTrace run_with(double kernel_us, int64_t start_us) {
 
 class Comparison : public ::testing::Test {
  protected:
-  Comparison() {
-    before_ = write("before.json", run_with(25, 1'000'000));
-    after_ = write("after.json", run_with(10, 99'000'000));
-  }
-  std::string write(const char* name, const TestTrace& trace) {
-    const std::string path = folder_.filePath(name).toStdString();
-    std::ofstream(path) << trace.json();
-    return path;
-  }
-
-  QTemporaryDir folder_;
-  std::string before_;
-  std::string after_;
+  testing::TemporaryFolder folder_;
+  const std::string before_ = run_with(25, 1'000'000).write(folder_ / "before.json");
+  const std::string after_ = run_with(10, 99'000'000).write(folder_ / "after.json");
 };
 
 TEST_F(Comparison, StandsOnAlignedStepsAndTellsTheSidesApart) {
@@ -120,8 +109,8 @@ TEST_F(Comparison, EachRowOfWorkLeadsToIt) {
     }
     return trace;
   };
-  const auto loaded = load_comparison({write("before.json", run(1'000'000))},
-                                      {write("after.json", run(99'000'000))});
+  const auto loaded =
+      load_comparison({run(1'000'000).write(before_)}, {run(99'000'000).write(after_)});
   ASSERT_TRUE(loaded);
   const Session& session = *loaded->session;
   const AnalysedSession analysed = analyse_session(session);

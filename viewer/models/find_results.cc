@@ -70,7 +70,7 @@ std::vector<std::vector<int64_t>> ranks_of_words(const Session& session, size_t 
                          std::pair(t, i));
     }
   }
-  std::sort(words.begin(), words.end());
+  std::ranges::sort(words);
   int64_t rank = 0;
   for (size_t i = 0; i < words.size(); ++i) {
     if (i > 0 && words[i].first != words[i - 1].first) ++rank;
@@ -91,9 +91,8 @@ int64_t key_of(const Session& session, const std::vector<std::vector<int64_t>>& 
 }  // namespace
 
 size_t bin_of(const std::vector<HistogramBin>& histogram, int64_t duration_ns) {
-  const auto after =
-      std::upper_bound(histogram.begin(), histogram.end(), static_cast<double>(duration_ns),
-                       [](double value, const HistogramBin& bin) { return value < bin.to_ns; });
+  const auto after = std::ranges::upper_bound(histogram, static_cast<double>(duration_ns), {},
+                                              &HistogramBin::to_ns);
   const auto index = static_cast<size_t>(after - histogram.begin());
   return std::min(index, histogram.empty() ? 0 : histogram.size() - 1);
 }

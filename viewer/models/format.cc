@@ -63,6 +63,8 @@ std::string format_time_exact(int64_t ns) {
   return (ns < 0 ? "" : "+") + format_duration_exact(ns);
 }
 
+std::string format_change(int64_t ns) { return (ns > 0 ? "+" : "") + format_duration(ns); }
+
 std::string_view label_of(std::string_view name) {
   constexpr std::string_view kResult = "void ";
   if (name.starts_with(kResult)) name.remove_prefix(kResult.size());

@@ -22,6 +22,9 @@ namespace redline::viewer {
 [[nodiscard]] std::string format_time(int64_t ns);
 [[nodiscard]] std::string format_time_exact(int64_t ns);
 
+/// By how much a time has changed: "+13.2 µs", "-13.2 µs", "0 ns".
+[[nodiscard]] std::string format_change(int64_t ns);
+
 /// A name for places with little room: a kernel's name without its return type, which is the same
 /// for most kernels.
 [[nodiscard]] std::string_view label_of(std::string_view name);

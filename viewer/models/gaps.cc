@@ -131,10 +131,8 @@ Table gap_rows(const Session& session, const trace::Report& report, const Derive
       }
     }
   }
-  std::stable_sort(table.rows.begin(), table.rows.end(),
-                   [](const TableRow& left, const TableRow& right) {
-                     return left.values[1].whole() > right.values[1].whole();
-                   });
+  std::ranges::stable_sort(table.rows, std::greater(),
+                           [](const TableRow& row) { return row.values[1].whole(); });
   return table;
 }
 

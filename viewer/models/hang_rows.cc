@@ -9,7 +9,7 @@ namespace {
 using trace::HangTable;
 
 bool has(const std::vector<int>& ranks, int rank) {
-  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  return std::ranges::find(ranks, rank) != ranks.end();
 }
 
 // The groups in which somebody waits, and that of the verdict.

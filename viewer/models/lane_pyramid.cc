@@ -1,7 +1,6 @@
 #include "viewer/models/lane_pyramid.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace redline::viewer {

@@ -292,14 +292,11 @@ void Layout::sort_groups() {
     for (int32_t i = 0; i < static_cast<int32_t>(groups_[g].tracks.size()); ++i) {
       tracks.emplace_back(place_of(key_of({g, i})), groups_[g].tracks[static_cast<size_t>(i)]);
     }
-    std::stable_sort(tracks.begin(), tracks.end(),
-                     [](const auto& left, const auto& right) { return left.first < right.first; });
+    std::ranges::stable_sort(tracks, {}, [](const auto& track) { return track.first; });
     for (size_t i = 0; i < tracks.size(); ++i) groups_[g].tracks[i] = std::move(tracks[i].second);
   }
-  std::stable_sort(groups_.begin(), groups_.end(),
-                   [&](const TrackGroup& left, const TrackGroup& right) {
-                     return place_of(group_key(left)) < place_of(group_key(right));
-                   });
+  std::ranges::stable_sort(groups_, {},
+                           [&](const TrackGroup& group) { return place_of(group_key(group)); });
 }
 
 void Layout::set_filter(const std::string& text) {
@@ -315,8 +312,7 @@ void Layout::arrange(Arrangement arrangement) {
 }
 
 const Row* Layout::row_at(int y) const {
-  const auto after = std::upper_bound(rows_.begin(), rows_.end(), y,
-                                      [](int value, const Row& row) { return value < row.top; });
+  const auto after = std::ranges::upper_bound(rows_, y, {}, &Row::top);
   if (after == rows_.begin()) return nullptr;
   const Row& row = *std::prev(after);
   return y < row.top + row.height ? &row : nullptr;

@@ -57,7 +57,7 @@ namespace {
 // (then their times do).
 bool tell_all(const trace::Traces& heads) {
   std::set<int> ranks;
-  return std::all_of(heads.begin(), heads.end(), [&ranks](const auto& head) {
+  return std::ranges::all_of(heads, [&ranks](const auto& head) {
     const auto rank = head->metadata().rank;
     return rank && ranks.insert(*rank).second && trace::recorded_trace(*head).ring_process.empty();
   });

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <QTemporaryDir>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
 #include "viewer/models/summary.h"
 #include "viewer/models/testing_trace.h"
 
@@ -75,21 +75,18 @@ TEST(LoadReport, TheTimeLeftFollowsFromTheTimeSoFar) {
 }
 
 TEST(LoadReport, OneBadFileDoesNotRefuseTheOthers) {
-  const QTemporaryDir folder;
-  const auto path = [&](const char* name) { return folder.filePath(name).toStdString(); };
-  for (const int rank : {0, 2}) {
-    std::ofstream(path(rank == 0 ? "rank0.pt.trace.json" : "rank2.pt.trace.json"))
-        << training_trace(rank).json();
-  }
-  std::ofstream(path("rank1.pt.trace.json")) << "no trace";
-  const auto loaded = load_session({folder.path().toStdString()});
+  const testing::TemporaryFolder folder;
+  const auto path = [&](int rank) { return folder / fmt::format("rank{}.pt.trace.json", rank); };
+  for (const int rank : {0, 2}) training_trace(rank).write(path(rank));
+  std::ofstream(path(1)) << "no trace";
+  const auto loaded = load_session({folder.path()});
   ASSERT_TRUE(loaded) << loaded.error();
   ASSERT_EQ(loaded->session->traces().size(), 2U);
   EXPECT_EQ(loaded->session->traces()[1].title, "rank 2");
   ASSERT_EQ(loaded->unreadable.size(), 1U);
   EXPECT_THAT(load_report(*loaded->session, loaded->unreadable),
-              HasSubstr("left out: " + path("rank1.pt.trace.json") + ": "));
-  EXPECT_FALSE(load_session({path("rank1.pt.trace.json")})) << "there is no other";
+              HasSubstr("left out: " + path(1) + ": "));
+  EXPECT_FALSE(load_session({path(1)})) << "there is no other";
 }
 
 }  // namespace

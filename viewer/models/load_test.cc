@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 #include "trace/read/text.h"
 #include "viewer/models/collectives_table.h"
 #include "viewer/models/details.h"
@@ -102,12 +102,11 @@ TEST(Load, AMissingFileIsASentence) {
 }
 
 TEST(LoadBeginning, IsAShareOfWhatTakesLong) {
-  const fs::path folder = fs::path(::testing::TempDir()) / fmt::format("beginning.{}", getpid());
-  fs::create_directories(folder);
+  const testing::TemporaryFolder folder;
   for (const int rank : {0, 1}) {
     TestTrace trace(rank);
     for (int i = 0; i < 2'000; ++i) trace.slice("cpu_op", "op", 1, 1, i, 0.5);
-    std::ofstream(folder / fmt::format("rank{}.pt.trace.json", rank)) << trace.json();
+    trace.write(folder / fmt::format("rank{}.pt.trace.json", rank));
   }
   const std::string one = folder / "rank0.pt.trace.json", two = folder / "rank1.pt.trace.json";
   const uint64_t size = fs::file_size(one);
@@ -135,12 +134,12 @@ TEST(LoadBeginning, IsAShareOfWhatTakesLong) {
   const uint64_t both = size + fs::file_size(two);
   look.least_bytes = both;
   options.progress = [](uint64_t, uint64_t) { ADD_FAILURE() << "the whole files' turn is next"; };
-  const auto eighth = load_beginning({}, {folder.string()}, look, options);
+  const auto eighth = load_beginning({}, {folder.path()}, look, options);
   ASSERT_TRUE(eighth);
   EXPECT_GT(eighth->session->event_count(), 350U);
   EXPECT_LT(eighth->session->event_count(), 650U) << "an eighth of each";
   look.least_bytes = both + 1;
-  EXPECT_FALSE(load_beginning({}, {folder.string()}, look, options));
+  EXPECT_FALSE(load_beginning({}, {folder.path()}, look, options));
   look.least_bytes = both;
   EXPECT_TRUE(load_beginning({}, {one, two, folder / "gone"}, look, options))
       << "what is not there is nothing to read";
@@ -152,8 +151,7 @@ TEST(LoadBeginning, IsAShareOfWhatTakesLong) {
   EXPECT_FALSE(load_beginning({}, {}, look, options));
   std::ofstream(folder / "rank0.pt.trace.json") << std::string(100'000, ' ') + "{}";
   std::ofstream(folder / "rank1.pt.trace.json") << std::string(100'000, ' ') + "{}";
-  EXPECT_FALSE(load_beginning({}, {folder.string()}, look, options)) << "there is nothing to show";
-  fs::remove_all(folder);
+  EXPECT_FALSE(load_beginning({}, {folder.path()}, look, options)) << "there is nothing to show";
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 // that all figures are those of a session that has loaded everything.
 #include <gmock/gmock.h>
 
-#include <QTemporaryDir>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
+#include "tests/temporary_folder.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/layout.h"
 #include "viewer/models/load.h"
@@ -30,12 +30,10 @@ class ManyRanksTest : public ::testing::Test {
       write(rank, trace);
     }
   }
-  void write(int rank, const TestTrace& trace) { std::ofstream(file(rank)) << trace.json(); }
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return folder_.filePath(QString::fromStdString(name)).toStdString();
-  }
+  void write(int rank, const TestTrace& trace) { trace.write(file(rank)); }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
   [[nodiscard]] LoadedSession load(const ManyRanks& many) const {
-    auto loaded = load_session({folder_.path().toStdString()}, {}, many);
+    auto loaded = load_session({folder_.path()}, {}, many);
     EXPECT_TRUE(loaded) << loaded.error();
     return *std::move(loaded);
   }
@@ -46,7 +44,7 @@ class ManyRanksTest : public ::testing::Test {
   [[nodiscard]] std::shared_ptr<const Session> first() const { return load(kMany).session; }
   [[nodiscard]] std::shared_ptr<const Session> whole() const { return load({}).session; }
 
-  QTemporaryDir folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(ManyRanksTest, OnlyTheFirstRanksAreLoaded) {
@@ -68,7 +66,7 @@ TEST_F(ManyRanksTest, ManyAreAsManyRanksAndAsMuchTextAsTheLimits) {
     all += bytes(rank);
     paths.push_back(file(rank));
   }
-  for (const auto& where : {std::vector{folder_.path().toStdString()}, paths}) {
+  for (const auto& where : {std::vector{folder_.path()}, paths}) {
     EXPECT_TRUE(opens_first_ranks(where, {.least_ranks = kRanks, .least_bytes = all}));
     EXPECT_FALSE(opens_first_ranks(where, {.least_ranks = kRanks + 1, .least_bytes = all}));
     EXPECT_FALSE(opens_first_ranks(where, {.least_ranks = kRanks, .least_bytes = all + 1}));
@@ -90,7 +88,7 @@ TEST_F(ManyRanksTest, LargeRanksAreNotLoadedBesideTheFirst) {
   trace::ReadOptions options;
   std::set<uint64_t> totals;
   options.progress = [&totals](uint64_t, uint64_t total) { totals.insert(total); };
-  ASSERT_TRUE(load_session({folder_.path().toStdString()}, options, many));
+  ASSERT_TRUE(load_session({folder_.path()}, options, many));
   EXPECT_EQ(totals, std::set{bytes(0)}) << "a look at the beginnings is no progress";
   many.opened = 3;
   many.opened_bytes = bytes(0) + bytes(1) + bytes(2);
@@ -204,7 +202,7 @@ TEST_F(ManyRanksTest, WhatIsSkippedInARankIsCountedOnce) {
 TEST_F(ManyRanksTest, RanksThatAreLoadedAreNotReadAgain) {
   const auto session = first();
   // Another file in its place, because the session may still show text of the first.
-  ASSERT_TRUE(QFile::remove(QString::fromStdString(file(0))));
+  ASSERT_TRUE(std::filesystem::remove(file(0)));
   std::ofstream(file(0)) << "no trace any more";
   const AnalysedSession analysed = analyse_session(*session);
   EXPECT_TRUE(analysed.pass.unreadable.empty());
@@ -228,7 +226,7 @@ TEST_F(ManyRanksTest, TheReportSaysWhichRanksItHasAnalysed) {
   }
   // Who knows the summaries reads nothing anew.
   heard.clear();
-  ASSERT_TRUE(QFile::remove(QString::fromStdString(file(5))));
+  ASSERT_TRUE(std::filesystem::remove(file(5)));
   const AnalysedSession again =
       analyse_session(session->with(read_ranks(*session, {4}).ranks), nullptr, analysed.pass,
                       [&](size_t done, size_t total) { heard.emplace_back(done, total); });
@@ -245,7 +243,7 @@ TEST_F(ManyRanksTest, TheReportSaysWhichRanksItHasAnalysed) {
 
 TEST_F(ManyRanksTest, ARankThatCannotBeReadIsNamed) {
   const auto session = first();
-  ASSERT_TRUE(QFile::remove(QString::fromStdString(path("rank5.pt.trace.json"))));
+  ASSERT_TRUE(std::filesystem::remove(path("rank5.pt.trace.json")));
   const ReadRanks read = read_ranks(*session, {5});
   EXPECT_TRUE(read.ranks.empty());
   EXPECT_THAT(read.failed.at(5), HasSubstr("rank5.pt.trace.json"));
@@ -263,7 +261,7 @@ TEST_F(ManyRanksTest, RanksOfAnotherHourStandAtTheStart) {
 }
 
 TEST_F(ManyRanksTest, TracesOfOneRankAreAllLoaded) {
-  std::ofstream(path("again.pt.trace.json")) << training_trace(3).json();
+  training_trace(3).write(path("again.pt.trace.json"));
   EXPECT_FALSE(first()->is_partial()) << "only their ends tell which of them count";
 }
 

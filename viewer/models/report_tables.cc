@@ -21,9 +21,8 @@ SliceRef longest_step(const Session& session, const trace::Report& report, size_
     return longest.empty() ? SliceRef() : SliceRef{*index, longest.front().slice};
   }
   const std::vector<Step>& steps = item.steps;
-  const auto longest = std::max_element(
-      steps.begin(), steps.end(),
-      [](const Step& a, const Step& b) { return a.range.span_ns() < b.range.span_ns(); });
+  const auto longest =
+      std::ranges::max_element(steps, {}, [](const Step& step) { return step.range.span_ns(); });
   return longest == steps.end() ? SliceRef() : SliceRef{*index, longest->slice};
 }
 
@@ -56,8 +55,8 @@ std::string rank_name(const Session& session, const trace::Analysis& analysis) {
 }
 
 bool has_marked_steps(const trace::Report& report) {
-  return std::any_of(report.traces.begin(), report.traces.end(),
-                     [](const auto& rank) { return rank.has_marked_steps(); });
+  return std::ranges::any_of(report.traces,
+                             [](const auto& rank) { return rank.has_marked_steps(); });
 }
 
 Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
@@ -197,9 +196,8 @@ std::vector<TableRow> peak_rows(const trace::MemoryPeak& peak, const std::string
     add("(released, older than the recording)", peak.earlier_bytes, {});
   }
   if (peak.unknown_bytes != 0) add("(the trace does not say by whom)", peak.unknown_bytes, {});
-  std::stable_sort(rows.begin(), rows.end(), [](const TableRow& left, const TableRow& right) {
-    return left.values[2].whole() > right.values[2].whole();
-  });
+  std::ranges::stable_sort(rows, std::greater(),
+                           [](const TableRow& row) { return row.values[2].whole(); });
   TableRow all;
   all.values = {std::string("all, at the peak"), device, peak.allocated_bytes, TableValue(), 1.0};
   rows.insert(rows.begin(), std::move(all));

@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include <QTemporaryDir>
 #include <filesystem>
 
+#include "tests/temporary_folder.h"
 #include "viewer/models/testing_run.h"
 
 namespace redline::viewer {
@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 
 class RunModel : public ::testing::Test {
  protected:
-  std::string path(const std::string& name) { return folder_.path().toStdString() + "/" + name; }
+  std::string path(const std::string& name) { return folder_ / name; }
   WholeRun load() {
     run_.write();
     auto run = load_run({run_.folder()});
@@ -26,7 +26,7 @@ class RunModel : public ::testing::Test {
     return run.value_or(WholeRun());
   }
 
-  QTemporaryDir folder_;
+  testing::TemporaryFolder folder_;
   TestRun run_{path("logs")};
 };
 
@@ -76,7 +76,7 @@ TEST_F(RunModel, StepLogsWithoutTracesAreARun) {
   std::ofstream(path("logs/rank0.pt.trace.json")) << "{}";
   EXPECT_FALSE(is_run({run_.folder()})) << "the traces are shown, and a button leads to the run";
   EXPECT_TRUE(has_run({run_.folder()}));
-  EXPECT_FALSE(has_run({folder_.path().toStdString()}));
+  EXPECT_FALSE(has_run({folder_.path()}));
 }
 
 TEST_F(RunModel, WhatCannotBeReadIsASentence) {

@@ -23,9 +23,8 @@ std::vector<trace::SliceId> calls_of(const SessionTrace& source, trace::StringId
     }
   }
   const trace::Slices& slices = source.trace->slices();
-  std::stable_sort(calls.begin(), calls.end(), [&](trace::SliceId left, trace::SliceId right) {
-    return slices.begin_ns[left.value] < slices.begin_ns[right.value];
-  });
+  std::ranges::stable_sort(calls, {},
+                           [&](trace::SliceId call) { return slices.begin_ns[call.value]; });
   return calls;
 }
 
@@ -57,7 +56,7 @@ SliceRef RuntimeLane::call_at(int64_t time_ns, int64_t tolerance_ns) const {
 std::vector<RuntimeLane> runtime_lanes(const Session& session, uint32_t trace) {
   std::vector<trace::StringId> pids;
   for (const trace::Track& track : session.traces()[trace].trace->tracks()) {
-    const bool is_known = std::find(pids.begin(), pids.end(), track.pid) != pids.end();
+    const bool is_known = std::ranges::find(pids, track.pid) != pids.end();
     if (!is_known && is_of(track, track.pid)) pids.push_back(track.pid);
   }
   std::vector<RuntimeLane> lanes;

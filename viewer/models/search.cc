@@ -20,8 +20,7 @@ std::vector<uint32_t> by_place_in_file(const trace::Trace& trace) {
   std::vector<uint32_t> order(trace.slice_count());
   std::iota(order.begin(), order.end(), 0U);
   const auto& offsets = trace.slices().text_offset;
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; });
+  std::ranges::sort(order, {}, [&](uint32_t slice) { return offsets[slice]; });
   return order;
 }
 

@@ -64,8 +64,7 @@ bool on_one_clock(const Works& works) {
     ranges.push_back(*work);
     longest = std::max(longest, work->span_ns());
   }
-  std::sort(ranges.begin(), ranges.end(),
-            [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; });
+  std::ranges::sort(ranges, {}, &TimeRange::begin_ns);
   for (size_t i = 1; i < ranges.size(); ++i) {
     if (saturating_sub(ranges[i].begin_ns, ranges[i - 1].end_ns) > longest) return false;
     ranges[i].end_ns = std::max(ranges[i].end_ns, ranges[i - 1].end_ns);
@@ -102,8 +101,7 @@ std::vector<Step> find_steps(const Trace& trace, int64_t origin_ns) {
                       saturating_sub(slices.end_ns[i], origin_ns)},
                      {i}});
   }
-  std::sort(steps.begin(), steps.end(),
-            [](const Step& a, const Step& b) { return a.range.begin_ns < b.range.begin_ns; });
+  std::ranges::sort(steps, {}, [](const Step& step) { return step.range.begin_ns; });
   return steps;
 }
 
@@ -260,8 +258,7 @@ void Session::find_marked_steps() {
 }
 
 size_t Session::loaded_count() const {
-  return static_cast<size_t>(std::count_if(
-      traces_.begin(), traces_.end(), [](const SessionTrace& item) { return item.is_loaded; }));
+  return static_cast<size_t>(std::ranges::count(traces_, true, &SessionTrace::is_loaded));
 }
 
 SessionTrace Session::prepared(uint32_t trace, std::shared_ptr<const Trace> loaded) const {
@@ -352,8 +349,8 @@ size_t Session::lane_count() const {
 }
 
 bool Session::is_changed() const {
-  return std::any_of(traces_.begin(), traces_.end(),
-                     [](const SessionTrace& item) { return item.trace->text().is_changed(); });
+  return std::ranges::any_of(
+      traces_, [](const SessionTrace& item) { return item.trace->text().is_changed(); });
 }
 
 TimeRange Session::range_of(SliceRef ref) const {
@@ -420,8 +417,6 @@ namespace {
 
 constexpr size_t kNamed = 3;
 
-std::string signed_duration(int64_t ns) { return (ns > 0 ? "+" : "") + format_duration(ns); }
-
 // The session's traces of a compared rank. A job that recorded several cycles left several traces
 // of each rank, all on one clock.
 std::vector<uint32_t> traces_of_rank(const Session& session, const trace::Report& report,
@@ -478,7 +473,7 @@ std::optional<ClockShifts> clock_shifts(const Session& session, const trace::Rep
     if (++moved > kNamed) continue;
     shifts.text += fmt::format(
         "{}{} by {} ± {}", moved > 1 ? ", " : "", session.traces()[of_rank.front()].title,
-        signed_duration(clock->offset_ns), format_duration(clock->uncertainty_ns));
+        format_change(clock->offset_ns), format_duration(clock->uncertainty_ns));
   }
   if (moved == 0) return std::nullopt;
   if (moved > kNamed) shifts.text += fmt::format(" and {} more", moved - kNamed);

@@ -3,13 +3,13 @@
 // whole_models_test.cc keeps the same for two small ranks, as text.
 #include <gtest/gtest.h>
 
-#include <QTemporaryDir>
 #include <cmath>
 #include <fstream>
 #include <random>
 
 #include "tests/kept_sums.h"
 #include "tests/random_job.h"
+#include "tests/temporary_folder.h"
 #include "trace/read/reader.h"
 #include "viewer/models/chart.h"
 #include "viewer/models/format.h"
@@ -45,12 +45,12 @@ Session long_job(uint64_t seed) {
 
 /// A job of three ranks; only the first is loaded.
 void add_partly_loaded(Sums& sums, uint64_t seed) {
-  const QTemporaryDir folder;
+  const testing::TemporaryFolder folder;
   for (int rank = 0; rank < 3; ++rank) {
-    std::ofstream(folder.filePath(QString("rank%1.pt.trace.json").arg(rank)).toStdString())
+    std::ofstream(folder / fmt::format("rank{}.pt.trace.json", rank))
         << RandomRank(seed, rank, 3).json();
   }
-  const auto loaded = load_session({folder.path().toStdString()}, {}, {2, 0, 1});
+  const auto loaded = load_session({folder.path()}, {}, {2, 0, 1});
   ASSERT_TRUE(loaded) << loaded.error();
   ASSERT_TRUE(loaded->session->is_partial());
   Shown(sums, *loaded->session, seed).add_of_all_ranks();
@@ -75,8 +75,8 @@ void add_study(Sums& sums, uint64_t seed) {
   const auto one_of = [&dice](std::initializer_list<const char*> all) {
     return std::string(all.begin()[dice() % all.size()]);
   };
-  const QTemporaryDir folder;
-  const std::string path = folder.filePath("s.redline").toStdString();
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "s.redline";
   {
     const bool saves_energy = dice() % 3 == 0;
     TestStudy study(path, saves_energy ? "samples/J" : "");

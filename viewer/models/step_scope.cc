@@ -12,10 +12,8 @@ ReportTables tables_of_step(const Session& session, const trace::Report& report,
   trace::Report scoped;
   for (const trace::Analysis& analysis : report.analyses) {
     if (trace_of(session, analysis) != step.trace) continue;
-    const auto found = std::find_if(
-        analysis.steps.begin(), analysis.steps.end(), [&step](const trace::Step& each) {
-          return each.window == redline::Interval{step.begin_ns, step.end_ns};
-        });
+    const auto found = std::ranges::find(
+        analysis.steps, redline::Interval{step.begin_ns, step.end_ns}, &trace::Step::window);
     if (found == analysis.steps.end()) continue;
     const trace::Trace& trace = *analysis.trace;
     trace::Analysis& part = scoped.analyses.emplace_back();

@@ -30,7 +30,7 @@ std::string number_text(double value, Unit unit) {
     case Unit::kShare:
       return format_percent(value);
     case Unit::kChange:
-      return (value > 0 ? "+" : "") + format_duration(std::llround(value));
+      return format_change(std::llround(value));
     case Unit::kChangeShare:
       return (value > 0 ? "+" : "") + format_percent(value);
     case Unit::kRate:
@@ -178,7 +178,7 @@ bool value_less(const TableValue& left, const TableValue& right) {
 }
 
 bool has_values(const Table& table, size_t column) {
-  return std::any_of(table.rows.begin(), table.rows.end(), [column](const TableRow& row) {
+  return std::ranges::any_of(table.rows, [column](const TableRow& row) {
     const TableValue& value = row.values[column];
     if (value.kind() == TableValue::Kind::kText) return !value.text().empty();
     return value.kind() != TableValue::Kind::kNone;
@@ -186,7 +186,7 @@ bool has_values(const Table& table, size_t column) {
 }
 
 bool is_all_zero(const Table& table, size_t column) {
-  return std::all_of(table.rows.begin(), table.rows.end(), [column](const TableRow& row) {
+  return std::ranges::all_of(table.rows, [column](const TableRow& row) {
     return row.values[column].kind() == TableValue::Kind::kWhole && row.values[column].whole() == 0;
   });
 }

@@ -14,8 +14,6 @@ namespace redline::viewer {
 /// What tables have in common: how their columns and values are shown.
 class ValuesModel : public QAbstractTableModel {
  public:
-  using QAbstractTableModel::QAbstractTableModel;
-
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
@@ -33,8 +31,6 @@ class TableModel : public ValuesModel {
   Q_OBJECT
 
  public:
-  using ValuesModel::ValuesModel;
-
   /// Stays sorted by the same column if the columns stay the same.
   void set_table(Table table);
   [[nodiscard]] const Table& table() const { return table_; }
@@ -64,8 +60,6 @@ class HitsModel : public ValuesModel {
   Q_OBJECT
 
  public:
-  explicit HitsModel(QObject* parent = nullptr) : ValuesModel(parent), task_(this) {}
-
   void set_hits(std::shared_ptr<const Session> session, Hits hits);
   [[nodiscard]] size_t size() const { return hits_->size(); }
   /// Views look at every row that they are given, so they only get as many as a user may scroll to.
@@ -92,7 +86,7 @@ class HitsModel : public ValuesModel {
  private:
   std::shared_ptr<const Session> session_;
   Hits hits_ = std::make_shared<const std::vector<SliceRef>>();
-  LatestTask task_;
+  LatestTask task_{this};
 };
 
 }  // namespace redline::viewer

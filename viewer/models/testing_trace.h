@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <random>
 #include <string>
 
@@ -51,6 +52,11 @@ class TestTrace {
   }
 
   [[nodiscard]] std::string json() const { return text_.str(); }
+  /// Returns the file's path.
+  std::string write(const std::string& path) const {
+    std::ofstream(path) << json();
+    return path;
+  }
   [[nodiscard]] std::shared_ptr<const trace::Trace> read() const {
     auto trace = trace::parse_trace(fmt::format("/data/run/rank{}.pt.trace.json", rank_), json());
     EXPECT_TRUE(trace.has_value()) << (trace ? "" : trace.error().message);

@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <QTemporaryDir>
-#include <fstream>
-
+#include "tests/temporary_folder.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/load.h"
 #include "viewer/models/search.h"
@@ -31,21 +29,12 @@ TestTrace run_of(bool fused, int64_t start_us) {
 
 class CallTreePane : public ::testing::Test {
  protected:
-  CallTreePane()
-      : session_(load_comparison({write("before.json", run_of(false, 1'000'000))},
-                                 {write("after.json", run_of(true, 99'000'000))})
-                     ->session),
-        analysed_(analyse_session(*session_)) {}
-
-  std::string write(const char* name, const TestTrace& trace) {
-    const std::string path = folder_.filePath(name).toStdString();
-    std::ofstream(path) << trace.json();
-    return path;
-  }
-
-  QTemporaryDir folder_;
-  std::shared_ptr<const Session> session_;
-  AnalysedSession analysed_;
+  testing::TemporaryFolder folder_;
+  const std::shared_ptr<const Session> session_ =
+      load_comparison({run_of(false, 1'000'000).write(folder_ / "before.json")},
+                      {run_of(true, 99'000'000).write(folder_ / "after.json")})
+          ->session;
+  const AnalysedSession analysed_ = analyse_session(*session_);
 };
 
 TEST_F(CallTreePane, FiguresAreThoseOfRedlineDiff) {

@@ -145,8 +145,8 @@ Table trial_table(const tuner::StudyContent& study, const History& history,
 
 bool is_trace_name(const std::string& name) {
   constexpr std::string_view kEndings[] = {".json", ".json.gz", ".json.zst", ".json.partial"};
-  const bool is_trace = std::any_of(std::begin(kEndings), std::end(kEndings),
-                                    [&](std::string_view end) { return name.ends_with(end); });
+  const bool is_trace =
+      std::ranges::any_of(kEndings, [&](std::string_view end) { return name.ends_with(end); });
   return is_trace && name.find("trace") != std::string::npos;
 }
 
@@ -161,7 +161,7 @@ std::vector<std::string> traces_in(const fs::path& folder) {
       traces.push_back(entry->path().string());
     }
   }
-  std::sort(traces.begin(), traces.end());
+  std::ranges::sort(traces);
   return traces;
 }
 
@@ -235,8 +235,7 @@ std::string figures_of(const tuner::StudyContent& study, const History& history)
 }  // namespace
 
 const TrialDetails* Tuning::find(int64_t trial) const {
-  const auto found = std::find_if(details.begin(), details.end(),
-                                  [trial](const TrialDetails& one) { return one.id == trial; });
+  const auto found = std::ranges::find(details, trial, &TrialDetails::id);
   return found == details.end() ? nullptr : &*found;
 }
 

@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <QTemporaryDir>
+#include <fstream>
 
+#include "tests/temporary_folder.h"
 #include "tuner/study/database.h"
 #include "viewer/models/testing_study.h"
 
@@ -16,7 +17,7 @@ using ::testing::HasSubstr;
 
 class TuningOf : public ::testing::Test {
  protected:
-  std::string path(const char* name = "study.db") { return folder_.filePath(name).toStdString(); }
+  std::string path(const char* name = "study.db") { return folder_ / name; }
   void write(const char* name, const std::string& text) { std::ofstream(path(name)) << text; }
   std::string refusal(const char* name) {
     const auto tuning = load_tuning(path(name));
@@ -24,7 +25,7 @@ class TuningOf : public ::testing::Test {
     return tuning ? "" : tuning.error();
   }
 
-  QTemporaryDir folder_;
+  testing::TemporaryFolder folder_;
 };
 
 std::vector<std::string> cells(const Table& table, size_t row) {
@@ -198,7 +199,7 @@ TEST_F(TuningOf, WhatIsNoStudyIsRefusedWithItsName) {
   write("trace.json", "[]");
   EXPECT_FALSE(is_study(path("trace.json")));
   EXPECT_FALSE(is_study(path("nothing.db")));
-  EXPECT_FALSE(is_study(folder_.path().toStdString()));
+  EXPECT_FALSE(is_study(folder_.path()));
 }
 
 }  // namespace

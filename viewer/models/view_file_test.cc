@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <QTemporaryDir>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -62,8 +62,8 @@ TEST(ViewFile, OtherFilesAreRefusedAndOddFieldsLeftOut) {
 }
 
 TEST(ViewFile, ReadsWhatItWroteAndSaysWhatIsWrong) {
-  const QTemporaryDir folder;
-  const std::string path = folder.filePath("t.json.view").toStdString();
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "t.json.view";
   EXPECT_FALSE(read_view(path)->has_value());
   EXPECT_FALSE(read_view("")->has_value());
   EXPECT_EQ(write_view(path, saved_view()), std::nullopt);

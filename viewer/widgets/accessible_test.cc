@@ -3,7 +3,6 @@
 #include <QAccessible>
 #include <QLineEdit>
 #include <QTableView>
-#include <QTemporaryDir>
 
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/chart_view.h"
@@ -40,10 +39,8 @@ class Accessible : public Window {
 };
 
 TEST_F(Accessible, EveryControlHasANameAndARole) {
-  QTemporaryDir folder;
-  TestStudy study(folder.filePath("study.db").toStdString());
-  study.add_search();
-  window_.show_tuning(*load_tuning(folder.filePath("study.db").toStdString()));
+  TestStudy(path("study.db")).add_search();
+  window_.show_tuning(*load_tuning(path("study.db")));
   open_two_ranks();
   expect_names<QLineEdit>({QAccessible::EditableText}, 3);
   expect_names<QTableView>({QAccessible::Table}, 8);

@@ -31,8 +31,7 @@ class AnyFile : public Window {
  private:
   void show(const LoadedSession& session, Outcome& outcome) {
     ++outcome.shown;
-    window_.show_session(session);
-    window_.show_analysis(analyse_session(*session.session));
+    show_analysed(window_, session);
     EXPECT_FALSE(window_.grab().isNull());
     state().fit();
     lanes().repaint();

@@ -1,10 +1,5 @@
 // The user cancels a load by its button or by Esc, early or late; then the window shows again what
 // was open before.
-#include <QPushButton>
-#include <QSignalSpy>
-#include <QTemporaryDir>
-#include <fstream>
-
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/tuning_page.h"
@@ -16,12 +11,10 @@ constexpr int kManyKernels = 200'000;  // 30 MB: reading is far from done at its
 
 class Cancel : public Window {
  protected:
-  std::string path(const char* name) { return folder_.filePath(name).toStdString(); }
   std::string write(const char* name, int kernels) {
     TestTrace trace(0);
     for (int i = 0; i < kernels; ++i) trace.kernel("k" + std::to_string(i % 7), 7, i * 10.0, 5);
-    std::ofstream(path(name)) << trace.json();
-    return path(name);
+    return trace.write(path(name));
   }
   bool open(const std::string& file) {
     QSignalSpy summed_up(&window_, &MainWindow::summed_up);
@@ -58,23 +51,15 @@ class Cancel : public Window {
     open_and_act(write("long.pt.trace.json", kManyKernels), &Loader::begun, act);
     return range;
   }
-  QPushButton* cancel_button() {
-    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
-      if (one->isVisible() && one->text() == "Cancel") return one;
-    }
-    return nullptr;
-  }
   void click_cancel() {
-    ASSERT_NE(cancel_button(), nullptr);
-    QTest::mouseClick(cancel_button(), Qt::LeftButton);
+    ASSERT_NE(button("Cancel"), nullptr);
+    QTest::mouseClick(button("Cancel"), Qt::LeftButton);
   }
   [[nodiscard]] size_t slices() {
     size_t count = 0;
     for (const SessionTrace& one : state().session().traces()) count += one.trace->slice_count();
     return count;
   }
-
-  QTemporaryDir folder_;
 };
 
 TEST_F(Cancel, TheFirstLoadLeavesTheWelcomePageAndAnotherWorks) {
@@ -82,7 +67,7 @@ TEST_F(Cancel, TheFirstLoadLeavesTheWelcomePageAndAnotherWorks) {
   QSignalSpy failed(&window_, &MainWindow::failed);
   begin(write("long.pt.trace.json", kManyKernels), [this] { click_cancel(); });
   EXPECT_TRUE(some_label_says("Cancelled. Open a trace"));
-  EXPECT_EQ(cancel_button(), nullptr);
+  EXPECT_EQ(button("Cancel"), nullptr);
   EXPECT_TRUE(open(write("short.pt.trace.json", 10)));
   EXPECT_EQ(slices(), 10U);
   EXPECT_EQ(loaded.size(), 1) << "of the short one only";
@@ -103,16 +88,14 @@ TEST_F(Cancel, EscBringsBackTheTraceThatWasOpen) {
   EXPECT_EQ(slices(), 10U);
   EXPECT_EQ(state().axis().range(), range);
   EXPECT_TRUE(window_.windowTitle().startsWith("short"));
-  QSignalSpy loaded(&window_, &MainWindow::loaded);
-  QTest::keyClick(&window_, Qt::Key_F5);
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  ASSERT_TRUE(read_again());
   EXPECT_EQ(slices(), 10U) << "read again is what is open";
 }
 
 TEST_F(Cancel, FirstLanesGiveWayToTheTraceThatWasOpen) {
   const TimeRange range = open_and_begin_another([this] {
     EXPECT_GT(slices(), 10U);
-    EXPECT_NE(cancel_button(), nullptr);
+    EXPECT_NE(button("Cancel"), nullptr);
     QTest::keyClick(&lanes(), Qt::Key_Escape);
   });
   EXPECT_EQ(slices(), 10U);
@@ -120,7 +103,7 @@ TEST_F(Cancel, FirstLanesGiveWayToTheTraceThatWasOpen) {
   EXPECT_FALSE(some_label_says("Reading"));
   EXPECT_FALSE(some_label_says("Summing up"));
   EXPECT_TRUE(some_label_says("10 events"));
-  EXPECT_EQ(cancel_button(), nullptr);
+  EXPECT_EQ(button("Cancel"), nullptr);
 }
 
 TEST_F(Cancel, WhatWasNotSummedUpYetIsAfterwards) {
@@ -163,9 +146,7 @@ TEST_F(Cancel, FirstLanesAreGoneWhenAStudyWasOpenedInstead) {
 TEST_F(Cancel, AStudyIsBroughtBack) {
   TestStudy study(path("study.db"));
   study.add_search();
-  QSignalSpy loaded(&window_, &MainWindow::loaded);
-  window_.open({path("study.db")});
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  ASSERT_TRUE(Window::open({path("study.db")}));
   window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
   open_and_act(write("long.pt.trace.json", kManyKernels), &Loader::begun,
                [this] { QTest::keyClick(&lanes(), Qt::Key_Escape); });

@@ -32,7 +32,7 @@ void paint_heights(QPainter& painter, const QRectF& area, const ChartGeometry& g
   }
 }
 
-ChartView::ChartView(const Theme& theme, QWidget* parent) : ItemsView(parent), theme_(theme) {
+ChartView::ChartView(const Theme& theme) : theme_(theme) {
   setMinimumSize(220, 200);
   setAccessibleName(tr("Chart"));
   setMouseTracking(true);

@@ -16,7 +16,7 @@ class ChartView : public ItemsView {
   Q_OBJECT
 
  public:
-  explicit ChartView(const Theme& theme, QWidget* parent = nullptr);
+  explicit ChartView(const Theme& theme);
 
   void show_chart(Chart chart);
   /// Circles the points of this id; 0: none.

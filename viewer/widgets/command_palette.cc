@@ -18,9 +18,8 @@ QString text_of(const Command& command) {
 }
 
 bool has_words(const QString& text, const QStringList& words) {
-  return std::all_of(words.begin(), words.end(), [&text](const QString& word) {
-    return text.contains(word, Qt::CaseInsensitive);
-  });
+  return std::ranges::all_of(
+      words, [&text](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class CommandPalette : public QDialog {
   Q_OBJECT
 
  public:
-  explicit CommandPalette(std::vector<Command> commands, QWidget* parent = nullptr);
+  explicit CommandPalette(std::vector<Command> commands, QWidget* parent);
 
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;

@@ -3,7 +3,6 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QPainter>
-#include <QPushButton>
 #include <algorithm>
 
 #include "viewer/models/format.h"
@@ -74,6 +73,43 @@ QLabel* make_label(const QString& words, const QFont& font, bool muted) {
   return label;
 }
 
+QLabel* selectable_label(const QString& words, const QFont& font, bool muted) {
+  QLabel* label = make_label(words, font, muted);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return label;
+}
+
+QPushButton* make_link(const QString& words) {
+  auto* link = new QPushButton(words);
+  link->setProperty("link", true);
+  link->setCursor(Qt::PointingHandCursor);
+  return link;
+}
+
+QFrame* separator() {
+  auto* line = new QFrame;
+  line->setFixedHeight(1);
+  line->setProperty("line", true);
+  return line;
+}
+
+QVBoxLayout* make_column(QWidget* widget) {
+  auto* column = new QVBoxLayout(widget);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  return column;
+}
+
+QSplitter* make_splitter(Qt::Orientation orientation, std::initializer_list<QWidget*> parts,
+                         const QList<int>& sizes, int stretched) {
+  auto* splitter = new QSplitter(orientation);
+  splitter->setHandleWidth(1);
+  for (QWidget* part : parts) splitter->addWidget(part);
+  splitter->setStretchFactor(stretched, 1);
+  splitter->setSizes(sizes);
+  return splitter;
+}
+
 void paint_focus_frame(QPainter& painter, const QWidget& part, const Theme& theme) {
   if (!part.hasFocus()) return;
   painter.setBrush(Qt::NoBrush);
@@ -87,7 +123,7 @@ constexpr int kSteps = 1000;
 
 }  // namespace
 
-LoadProgress::LoadProgress(QWidget* parent) : QWidget(parent), bar_(new QProgressBar) {
+LoadProgress::LoadProgress() : bar_(new QProgressBar) {
   bar_->setRange(0, kSteps);
   bar_->setAccessibleName(tr("Reading"));
   auto* cancel = new QPushButton(tr("Cancel"));

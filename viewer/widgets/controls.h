@@ -5,16 +5,22 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QProgressBar>
+#include <QPushButton>
+#include <QSplitter>
 #include <QString>
+#include <QVBoxLayout>
 #include <QWidget>
 #include <string>
 
+#include "base/printable.h"
 #include "viewer/widgets/theme.h"
 
 namespace redline::viewer {
 
 /// Text from the models as a QString.
 [[nodiscard]] inline QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
+/// The same of what may hold anything: names, paths.
+[[nodiscard]] inline QString printable_text(std::string_view name) { return text(printable(name)); }
 
 /// A label that shows as much of its text as fits; the tooltip shows all of it.
 class ElidedLabel : public QLabel {
@@ -95,6 +101,17 @@ class WordsColumn : public QWidget {
 };
 
 [[nodiscard]] QLabel* make_label(const QString& words, const QFont& font, bool muted = false);
+/// A label whose words the mouse can select.
+[[nodiscard]] QLabel* selectable_label(const QString& words, const QFont& font, bool muted = false);
+[[nodiscard]] QPushButton* make_link(const QString& words);
+/// A line between what stands above and below it.
+[[nodiscard]] QFrame* separator();
+/// The layout of a widget whose parts stand below each other, without room between or around them.
+[[nodiscard]] QVBoxLayout* make_column(QWidget* widget);
+/// Parts that the user divides; the one at `stretched` takes the room that comes and goes.
+[[nodiscard]] QSplitter* make_splitter(Qt::Orientation orientation,
+                                       std::initializer_list<QWidget*> parts,
+                                       const QList<int>& sizes, int stretched = 0);
 
 /// The frame of a painted part that has the keyboard's focus.
 void paint_focus_frame(QPainter& painter, const QWidget& part, const Theme& theme);
@@ -104,7 +121,7 @@ class LoadProgress : public QWidget {
   Q_OBJECT
 
  public:
-  explicit LoadProgress(QWidget* parent = nullptr);
+  LoadProgress();
 
   /// Bytes of the file that is being read; 0 of 0: it has not begun.
   void show_bytes(quint64 done, quint64 total);

@@ -4,7 +4,6 @@
 #include <QFileDialog>
 #include <QImage>
 #include <QSignalSpy>
-#include <QTemporaryDir>
 #include <QTimer>
 #include <fstream>
 
@@ -17,19 +16,12 @@ namespace {
 
 class Files : public Window {
  protected:
-  std::string path(const char* name) { return folder_.filePath(name).toStdString(); }
   static QByteArray content(const std::string& path) {
     QFile file(QString::fromStdString(path));
     EXPECT_TRUE(file.open(QIODevice::ReadOnly)) << path;
     return file.readAll();
   }
-  std::string write_trace() {
-    const std::string trace = path("rank0.pt.trace.json");
-    std::ofstream(trace) << training_trace(0).json();
-    return trace;
-  }
-
-  QTemporaryDir folder_;
+  std::string write_trace() { return training_trace(0).write(path("rank0.pt.trace.json")); }
 };
 
 TEST_F(Files, TheTableThatIsShownIsExported) {
@@ -46,8 +38,7 @@ TEST_F(Files, TheTableThatIsShownIsExported) {
 }
 
 TEST_F(Files, AnExportOverwritesNoTraceThatIsOpen) {
-  const std::string trace = path("trace.json");
-  std::ofstream(trace) << training_trace(0).json();
+  const std::string trace = training_trace(0).write(path("trace.json"));
   const QByteArray recorded = content(trace);
   QSignalSpy summed_up(&window_, &MainWindow::summed_up);
   window_.open({trace});
@@ -73,45 +64,40 @@ TEST_F(Files, AnExportOverwritesNoTraceThatIsOpen) {
   for (QAction* action : window_.findChildren<QAction*>()) {
     if (action->text() == "Table as JSON …") action->trigger();
   }
-  EXPECT_EQ(proposed, folder_.filePath("trace.kernels.json"));
+  EXPECT_EQ(proposed.toStdString(), path("trace.kernels.json"));
 }
 
 TEST_F(Files, WindowsOfOneRankAreNoRanks) {
   open_two_ranks();
   EXPECT_TRUE(some_label_says("2 ranks · "));
   write_trace();
-  std::ofstream(path("later.pt.trace.json")) << training_trace(0).json();
-  QSignalSpy loaded(&window_, &MainWindow::loaded);
-  window_.open({folder_.path().toStdString()});
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  training_trace(0).write(path("later.pt.trace.json"));
+  ASSERT_TRUE(open({folder_.path()}));
   EXPECT_TRUE(some_label_says("2 traces · "));
 }
 
 TEST_F(Files, WhichFileOfAFolderIsLeftOutIsSaid) {
   write_trace();
   std::ofstream(path("rank1.pt.trace.json")) << "no trace";
-  QSignalSpy loaded(&window_, &MainWindow::loaded);
-  window_.open({folder_.path().toStdString()});
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  ASSERT_TRUE(open({folder_.path()}));
   EXPECT_EQ(state().session().traces().size(), 1U);
-  EXPECT_TRUE(some_label_says("left out: " + folder_.filePath("rank1.pt.trace.json")));
-  EXPECT_EQ(window_.folder(), folder_.path()) << "dialogs start where the traces lie";
-  window_.open({path("rank0.pt.trace.json")});
-  EXPECT_EQ(window_.folder(), folder_.path());
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  EXPECT_TRUE(some_label_says(("left out: " + path("rank1.pt.trace.json")).c_str()));
+  EXPECT_EQ(window_.folder().toStdString(), folder_.path()) << "dialogs start there";
+  EXPECT_TRUE(loads([this] {
+    window_.open({path("rank0.pt.trace.json")});
+    EXPECT_EQ(window_.folder().toStdString(), folder_.path());
+  }));
 }
 
 TEST_F(Files, APictureOfTheWindow) {
   open_two_ranks();
   EXPECT_EQ(window_.export_to(path("w.png"), ExportKind::kPng), std::nullopt);
-  EXPECT_EQ(QImage(folder_.filePath("w.png")).size(), window_.size());
+  EXPECT_EQ(QImage(path("w.png").c_str()).size(), window_.size());
 }
 
 TEST_F(Files, AViewComesBackWithItsTrace) {
   const std::string trace = write_trace();
-  const LoadedSession first = *load_session({trace});
-  window_.show_session(first);
-  window_.show_analysis(analyse_session(*first.session));
+  show_analysed(window_, *load_session({trace}));
   const SliceRef gemm = slice_named(state().session(), 0, "gemm");
   state().go_to(gemm);
   QTest::keyClick(&lanes(), Qt::Key_M);
@@ -123,9 +109,7 @@ TEST_F(Files, AViewComesBackWithItsTrace) {
   MainWindow other(Theme::light());
   other.resize(window_.size());
   other.show();
-  const LoadedSession second = *load_session({trace});
-  other.show_session(second);
-  other.show_analysis(analyse_session(*second.session));
+  show_analysed(other, *load_session({trace}));
   EXPECT_EQ(other.state().axis().range(), range);
   ASSERT_EQ(other.state().marks().size(), 1U);
   EXPECT_EQ(other.state().marks()[0].note, "gemm");
@@ -160,15 +144,12 @@ TEST_F(Files, UnfoldedCountersAndTheScrollComeBackWithTheView) {
     counted.raw(
         fmt::format(R"({{"ph":"C","name":"load {}","pid":100,"ts":1000001,"args":{{"n":1}}}})", i));
   }
-  const std::string trace = path("rank0.pt.trace.json");
-  std::ofstream(trace) << counted.json();
+  const std::string trace = counted.write(path("rank0.pt.trace.json"));
   const auto show = [&trace](MainWindow& window) {
     window.resize(1200, 420);
     window.show();
     QCoreApplication::processEvents();
-    const LoadedSession session = *load_session({trace});
-    window.show_session(session);
-    window.show_analysis(analyse_session(*session.session));
+    show_analysed(window, *load_session({trace}));
   };
   show(window_);
   const Row counters = state().layout().rows().back();
@@ -207,8 +188,8 @@ TEST_F(Files, ASavedViewComesBackToWhatWasMadeOfTheFirstLanes) {
 TEST_F(Files, MarksOfAFolderStandAtTheirTimesInAPartOfIt) {
   std::vector<std::string> ranks;
   for (const int rank : {0, 1, 2}) {
-    ranks.push_back(path(("rank" + std::to_string(rank) + ".pt.trace.json").c_str()));
-    std::ofstream(ranks.back()) << training_trace(rank, 1'000'000 + rank * 10).json();
+    ranks.push_back(training_trace(rank, 1'000'000 + rank * 10)
+                        .write(path(fmt::format("rank{}.pt.trace.json", rank))));
   }
   window_.show_session(*load_session(ranks));
   state().set_mark(state().session().range_of(slice_named(state().session(), 1, "gemm")).begin_ns,

@@ -20,7 +20,7 @@ QString count_text(uint64_t count) { return text(format_count(count)); }
 
 }  // namespace
 
-HistogramView::HistogramView(ViewState& state, QWidget* parent) : ItemsView(parent), state_(state) {
+HistogramView::HistogramView(ViewState& state) : state_(state) {
   setMinimumHeight(60);
   setAccessibleName(tr("Durations of what was found"));
   connect(&state, &ViewState::selection_changed, this, qOverload<>(&QWidget::update));
@@ -80,13 +80,11 @@ QString HistogramView::item_text(int item) const {
            duration_text(static_cast<double>(bin.total_ns)));
 }
 
-FindPane::FindPane(ViewState& state, QWidget* parent)
-    : QWidget(parent),
-      state_(state),
+FindPane::FindPane(ViewState& state)
+    : state_(state),
       figures_(new QLabel),
       histogram_(new HistogramView(state)),
-      table_(new HitsView(tr("What was found"))),
-      task_(this) {
+      table_(new HitsView(tr("What was found"))) {
   figures_->setWordWrap(true);
   figures_->setTextFormat(Qt::PlainText);
   figures_->setMinimumHeight(2 * figures_->fontMetrics().lineSpacing() +
@@ -180,8 +178,7 @@ void FindPane::show_results(const FindResults& results) {
   emit shown();
 }
 
-SearchField::SearchField(ViewState& state, QWidget* parent)
-    : Field(parent), state_(state), count_(new QLabel(this)) {
+SearchField::SearchField(ViewState& state) : state_(state), count_(new QLabel(this)) {
   setPlaceholderText(tr("Find a name, category or args:text  /"));
   setAccessibleName(tr("Search"));
   setMinimumWidth(200);

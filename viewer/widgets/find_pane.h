@@ -3,7 +3,6 @@
 
 #include <QLabel>
 #include <QWidget>
-#include <algorithm>
 
 #include "viewer/models/find_results.h"
 #include "viewer/models/latest_task.h"
@@ -19,7 +18,7 @@ class HistogramView : public ItemsView {
   Q_OBJECT
 
  public:
-  explicit HistogramView(ViewState& state, QWidget* parent = nullptr);
+  explicit HistogramView(ViewState& state);
   void show_bins(std::vector<HistogramBin> bins);
 
   [[nodiscard]] int item_count() const override { return static_cast<int>(bins_.size()); }
@@ -45,7 +44,7 @@ class FindPane : public QWidget {
   Q_OBJECT
 
  public:
-  explicit FindPane(ViewState& state, QWidget* parent = nullptr);
+  explicit FindPane(ViewState& state);
 
   [[nodiscard]] HitsView& table() { return *table_; }
   /// The first hits as they are sorted, at most a million.
@@ -73,7 +72,7 @@ class FindPane : public QWidget {
   HitsView* table_;
   Hits longest_first_;  ///< what the bars count
   bool is_stale_ = true;
-  LatestTask task_;
+  LatestTask task_{this};
 };
 
 /// The search field of the top bar, with "3 of 1,278" in it.
@@ -81,7 +80,7 @@ class SearchField : public Field {
   Q_OBJECT
 
  public:
-  explicit SearchField(ViewState& state, QWidget* parent = nullptr);
+  explicit SearchField(ViewState& state);
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;

@@ -6,7 +6,6 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <cmath>
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/controls.h"
@@ -18,8 +17,8 @@ namespace {
 constexpr double kLeastLabel = 30;
 }  // namespace
 
-FlameView::FlameView(ViewState& state, const QString& title, QWidget* parent)
-    : ItemsView(parent), state_(state), flame_(std::make_shared<const Flame>()), zooms_{0} {
+FlameView::FlameView(ViewState& state, const QString& title)
+    : state_(state), flame_(std::make_shared<const Flame>()), zooms_{0} {
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(title);
   connect(&state, &ViewState::search_changed, this, qOverload<>(&QWidget::update));
@@ -182,9 +181,7 @@ FlamePane::FlamePane(ViewState& state)
   figures_->setProperty("muted", true);
   figures_->setFont(ui_font(11));
   figures_->setContentsMargins(TableHeader::kLeft, 6, TableHeader::kRight, 4);
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
+  auto* column = make_column(this);
   column->addWidget(figures_);
   column->addWidget(in_scroll_area(*view_), 1);
   setFocusProxy(view_);

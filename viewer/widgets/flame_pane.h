@@ -20,7 +20,7 @@ class FlameView : public ItemsView {
  public:
   static constexpr int kRowHeight = 18;
 
-  FlameView(ViewState& state, const QString& title, QWidget* parent = nullptr);
+  FlameView(ViewState& state, const QString& title);
   void show_flame(std::shared_ptr<const Flame> flame);
 
   [[nodiscard]] const Flame& flame() const { return *flame_; }

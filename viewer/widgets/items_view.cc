@@ -18,7 +18,7 @@ QString tip(const QString& words) {
 
 }  // namespace
 
-ItemsView::ItemsView(QWidget* parent) : QWidget(parent) {
+ItemsView::ItemsView() {
   setFocusPolicy(Qt::TabFocus);
   install_items_accessible();
 }

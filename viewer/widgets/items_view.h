@@ -13,7 +13,7 @@ class ItemsView : public QWidget {
  public:
   static constexpr int kNoItem = -1;
 
-  explicit ItemsView(QWidget* parent = nullptr);
+  ItemsView();
 
   [[nodiscard]] virtual int item_count() const = 0;
   /// What the tooltip and a screen reader say.

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "viewer/widgets/legend.h"
-#include "viewer/widgets/panes.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
@@ -14,7 +13,6 @@ class Keyboard : public Window {
  protected:
   Keyboard() { open_two_ranks(); }
 
-  TrackColumn& column() { return *window_.findChild<TrackColumn*>(); }
   const Row& row(size_t index) { return state().layout().rows()[index]; }
   QString name_of_focus() {
     const QWidget* focus = window_.focusWidget();

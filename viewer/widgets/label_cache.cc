@@ -3,7 +3,7 @@
 #include <QPainter>
 #include <cmath>
 
-#include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
 namespace {
@@ -15,8 +15,6 @@ QFont scaled_font(double scale) {
   return ui_font(static_cast<int>(std::lround(kFontPixels * scale)));
 }
 
-QString short_text(std::string_view text) { return QString::fromStdString(printable(text)); }
-
 }  // namespace
 
 LabelCache::LabelCache(const Theme& theme, double scale)
@@ -26,7 +24,7 @@ const LabelCache::Words& LabelCache::words_of(std::string_view text) {
   const auto found = words_.find(text);
   if (found != words_.end()) return found->second;
   const Words words{static_cast<uint32_t>(words_.size()),
-                    metrics_.horizontalAdvance(short_text(text)) + 2};
+                    metrics_.horizontalAdvance(printable_text(text)) + 2};
   return words_.emplace(text, words).first->second;
 }
 
@@ -41,7 +39,7 @@ const QImage* LabelCache::label(std::string_view text, int width, uint8_t colour
   const Key key{words.number, steps, colour};
   auto image = images_.constFind(key);
   if (image == images_.constEnd()) {
-    QString shown = short_text(text);
+    QString shown = printable_text(text);
     if (steps != INT_MAX) shown = metrics_.elidedText(shown, Qt::ElideRight, steps * kStep);
     // A lone ellipsis or a letter with one says nothing.
     if (shown.size() < 3 && steps != INT_MAX) shown.clear();

@@ -21,8 +21,7 @@ constexpr double kScrollPixels = 60;  // a notch
 
 }  // namespace
 
-LanesView::LanesView(ViewState& state, QWidget* parent)
-    : QWidget(parent), state_(state), painter_(state.theme()) {
+LanesView::LanesView(ViewState& state) : state_(state), painter_(state.theme()) {
   setMouseTracking(true);
   setAttribute(Qt::WA_OpaquePaintEvent);
   setFocusPolicy(Qt::StrongFocus);

@@ -16,7 +16,7 @@ class LanesView : public QWidget {
   Q_OBJECT
 
  public:
-  explicit LanesView(ViewState& state, QWidget* parent = nullptr);
+  explicit LanesView(ViewState& state);
 
   /// The point that zooming by keyboard keeps in place: the cursor's, or the middle if it is
   /// elsewhere.

@@ -16,13 +16,13 @@ constexpr int kBeforeWords = 15;
 constexpr int kBetween = 16;
 constexpr int kMostWords = 115;  // pixels; the tooltip has all of a name
 
-QString words_of(const LegendEntry& entry) { return text(printable(entry.words)); }
+QString words_of(const LegendEntry& entry) { return printable_text(entry.words); }
 
-QString short_words_of(const LegendEntry& entry) { return text(printable(label_of(entry.words))); }
+QString short_words_of(const LegendEntry& entry) { return printable_text(label_of(entry.words)); }
 
 }  // namespace
 
-LegendEntries::LegendEntries(ViewState& state, QWidget* parent) : ItemsView(parent), state_(state) {
+LegendEntries::LegendEntries(ViewState& state) : state_(state) {
   setFont(ui_font(11));
   connect(&state, &ViewState::colours_changed, this, &LegendEntries::show_entries);
 }
@@ -70,9 +70,8 @@ void LegendEntries::paintEvent(QPaintEvent*) {
 
 int LegendEntries::item_at(QPointF at) const {
   const std::vector<Place> all = places();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Place& place) {
-    return place.rect.contains(at.toPoint());
-  });
+  const auto found = std::ranges::find_if(
+      all, [&](const Place& place) { return place.rect.contains(at.toPoint()); });
   return found == all.end() ? kNoItem : static_cast<int>(found - all.begin());
 }
 
@@ -86,7 +85,7 @@ void LegendEntries::choose(int item) {
   if (state_.name_colours()) state_.find(text(entry(item).words));
 }
 
-Legend::Legend(ViewState& state, QWidget* parent) : QWidget(parent), theme_(state.theme()) {
+Legend::Legend(ViewState& state) : theme_(state.theme()) {
   setFixedHeight(kHeight);
   auto* change = new QPushButton;
   change->setProperty("quiet", true);

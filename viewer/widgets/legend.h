@@ -14,7 +14,7 @@ class LegendEntries : public ItemsView {
   Q_OBJECT
 
  public:
-  explicit LegendEntries(ViewState& state, QWidget* parent = nullptr);
+  explicit LegendEntries(ViewState& state);
 
   [[nodiscard]] int item_count() const override { return static_cast<int>(places().size()); }
   [[nodiscard]] QString item_text(int item) const override;
@@ -47,7 +47,7 @@ class Legend : public QWidget {
  public:
   static constexpr int kHeight = 23;
 
-  explicit Legend(ViewState& state, QWidget* parent = nullptr);
+  explicit Legend(ViewState& state);
 
  protected:
   void paintEvent(QPaintEvent* event) override;

@@ -5,7 +5,7 @@
 
 namespace redline::viewer {
 
-Loader::Loader(QObject* parent) : QObject(parent) {
+Loader::Loader() {
   qRegisterMetaType<LoadedSession>();
   qRegisterMetaType<AnalysedSession>();
   qRegisterMetaType<ReadRanks>();

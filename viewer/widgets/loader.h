@@ -21,7 +21,7 @@ class Loader : public QObject {
   Q_OBJECT
 
  public:
-  explicit Loader(QObject* parent = nullptr);
+  Loader();
   ~Loader() override;
 
   /// Ends a load that still runs, then starts this one. With a run `before` it is a comparison.

@@ -122,9 +122,8 @@ bool MainWindow::event(QEvent* event) {
 QString MainWindow::status_of(const LoadedSession& loaded_session) const {
   if (!loaded_session.is_whole) return tr("first lanes, reading the rest");
   const Session& session = *loaded_session.session;
-  const bool is_known =
-      std::all_of(session.traces().begin(), session.traces().end(),
-                  [](const SessionTrace& each) { return each.is_loaded || each.outline; });
+  const bool is_known = std::ranges::all_of(
+      session.traces(), [](const SessionTrace& each) { return each.is_loaded || each.outline; });
   const QString events = text(format_plural(session.event_count(), "event"));
   QStringList parts{is_known ? events : tr("%1 in memory").arg(events)};
   if (session.is_partial()) {
@@ -146,7 +145,7 @@ QString MainWindow::status_of(const LoadedSession& loaded_session) const {
     }
   }
   for (const trace::ReadError& error : loaded_session.unreadable) {
-    parts << tr("left out: %1").arg(text(printable(error.message)));
+    parts << tr("left out: %1").arg(printable_text(error.message));
   }
   if (session.aligned_at_start()) parts << tr("recorded at different times: aligned at the start");
   return parts.join(QStringLiteral(" · "));
@@ -172,7 +171,7 @@ void MainWindow::show_session(const LoadedSession& loaded_session) {
 
 void MainWindow::put_session(const LoadedSession& loaded_session, const Files& files) {
   const bool is_whole = loaded_session.is_whole;
-  shown_[kTimelinePage] = {files, text(printable(loaded_session.session->name())), {}};
+  shown_[kTimelinePage] = {files, printable_text(loaded_session.session->name()), {}};
   shown_[kTimelinePage].status = status_of(loaded_session);
   rest_progress_->setVisible(!is_whole);
   note_panes(is_whole ? tr("Summing up …") : tr("Reading …"));
@@ -211,14 +210,13 @@ const MainWindow::Files& MainWindow::files() const {
 void MainWindow::show_tuning(const Tuning& tuning) {
   tuning_->show_tuning(tuning);
   const std::string file = std::filesystem::path(tuning.path).filename().string();
-  shown_[kTuningPage] = {{{tuning.path}, {}}, text(printable(file)), text(printable(tuning.path))};
+  shown_[kTuningPage] = {{{tuning.path}, {}}, printable_text(file), printable_text(tuning.path)};
   note_opened(kTuningPage);
 }
 
 void MainWindow::show_run(const WholeRun& run) {
   run_->show_run(run);
-  shown_[kRunPage] = {
-      {run.paths, {}}, text(printable(run.name)), text(printable(run.paths.front()))};
+  shown_[kRunPage] = {{run.paths, {}}, printable_text(run.name), printable_text(run.paths.front())};
   if (pages_->currentIndex() == kTimelinePage) return show_page(kTimelinePage);
   note_opened(kRunPage);
 }
@@ -268,7 +266,7 @@ void MainWindow::put_ranks(const Session& session) {
 void MainWindow::show_ranks(const ReadRanks& read) {
   for (const auto& [rank, problem] : read.failed) {
     state_.give_up(rank);
-    say(text(printable(problem)));
+    say(printable_text(problem));
   }
   if (read.ranks.empty()) return;
   put_ranks(recorded_->with(read.ranks));
@@ -373,7 +371,7 @@ void MainWindow::update_selection_status() {
     return;
   }
   const TimeRange range = state_.session().range_of(ref);
-  const QString name = text(printable(state_.session().name_of(ref)));
+  const QString name = printable_text(state_.session().name_of(ref));
   selection_text_->setText(tr("selected %1 · %2 at %3")
                                .arg(name.size() > 60 ? name.left(59) + QStringLiteral("…") : name,
                                     text(format_duration(range.span_ns())),

@@ -42,13 +42,6 @@ QPushButton* link_button() {
   return button;
 }
 
-QFrame* separator() {
-  auto* line = new QFrame;
-  line->setFixedHeight(1);
-  line->setProperty("line", true);
-  return line;
-}
-
 }  // namespace
 
 MainWindow::MainWindow(const Theme& theme) : state_(theme) {
@@ -68,9 +61,7 @@ MainWindow::MainWindow(const Theme& theme) : state_(theme) {
   connect(run_, &RunPage::traces_chosen, this, &MainWindow::open);
   connect(run_, &RunPage::comparison_chosen, this, &MainWindow::compare);
   auto* all = new QWidget;
-  auto* column = new QVBoxLayout(all);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
+  auto* column = make_column(all);
   column->addWidget(make_top_bar());
   column->addWidget(separator());
   column->addWidget(pages_, 1);

@@ -101,10 +101,8 @@ void MainWindow::fill_recent_links() {
   }
   if (!progress_->isHidden()) return;
   for (const QStringList& files : recent_files()) {
-    auto* link = new QPushButton(recent_title(files));
-    link->setProperty("link", true);
+    auto* link = make_link(recent_title(files));
     link->setToolTip(files.first());
-    link->setCursor(Qt::PointingHandCursor);
     connect(link, &QPushButton::clicked, this, [this, files] { open(paths_of(files)); });
     recent_links_->addWidget(link, 0, Qt::AlignCenter);
   }
@@ -239,7 +237,7 @@ std::optional<std::string> MainWindow::export_to(const std::string& path, Export
 QString MainWindow::path_of_export(const QString& suffix, const std::string& part) {
   const bool is_timeline = pages_->currentIndex() == kTimelinePage;
   // For two runs the title says what changed, which is no name for a file.
-  QString name = is_timeline ? text(printable(state_.session().name())) : name_->text();
+  QString name = is_timeline ? printable_text(state_.session().name()) : name_->text();
   // NAME.json may be the trace itself.
   if (!part.empty()) name += QLatin1Char('.') + text(part).toLower();
   return QFileDialog::getSaveFileName(this, tr("Export"),

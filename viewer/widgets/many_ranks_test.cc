@@ -1,7 +1,4 @@
 // The window on a job of many ranks: those that are not loaded are loaded when they are wanted.
-#include <QSignalSpy>
-#include <fstream>
-
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/testing_window.h"
@@ -16,12 +13,11 @@ class ManyRanksWindow : public Window {
     for (int rank = 0; rank < 6; ++rank) {
       TestTrace trace = training_trace(rank, 1'000'000 + 3 * rank);
       if (rank == 5) trace.kernel("only_here", 7, 200, 40);
-      const QString file = folder_.filePath(QStringLiteral("rank%1.pt.trace.json").arg(rank));
-      std::ofstream(file.toStdString()) << trace.json();
+      trace.write(path(fmt::format("rank{}.pt.trace.json", rank)));
     }
     window_.loader().set_many_ranks({.least_ranks = 4, .least_bytes = 0, .opened = 2});
     QSignalSpy summed_up(&window_, &MainWindow::summed_up);
-    window_.open({folder_.path().toStdString()});
+    window_.open({folder_.path()});
     EXPECT_TRUE(summed_up.wait(kLoadLimitMs));
   }
   const Row& row_of(uint32_t trace) {
@@ -41,8 +37,6 @@ class ManyRanksWindow : public Window {
     ASSERT_TRUE(summed_up.wait(kLoadLimitMs));
     ASSERT_TRUE(state().session().traces()[trace].is_loaded);
   }
-
-  QTemporaryDir folder_;
 };
 
 TEST_F(ManyRanksWindow, UnfoldingARankLoadsIt) {
@@ -111,17 +105,17 @@ TEST_F(ManyRanksWindow, ASearchSaysWhatItDidNotSearch) {
 }
 
 TEST_F(ManyRanksWindow, ARankThatAnotherLoadCutOffIsReadAfterAll) {
-  TestStudy study(folder_.filePath("study.db").toStdString());
+  TestStudy study(path("study.db"));
   study.add_search();
   load(4, [this] {
     state().toggle(row_of(4).id);
-    window_.open({folder_.filePath("study.db").toStdString()});
+    window_.open({path("study.db")});
   });
   EXPECT_TRUE(some_label_says("study.db")) << "the user is still there";
 }
 
 TEST_F(ManyRanksWindow, ARankThatIsGoneIsNamed) {
-  ASSERT_TRUE(QFile::remove(folder_.filePath("rank4.pt.trace.json")));
+  ASSERT_TRUE(std::filesystem::remove(path("rank4.pt.trace.json")));
   QSignalSpy read(&window_.loader(), &Loader::ranks_read);
   state().toggle(row_of(4).id);
   ASSERT_TRUE(read.wait(kLoadLimitMs));

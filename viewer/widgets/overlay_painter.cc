@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/lanes_painter.h"
 #include "viewer/widgets/view_state.h"
 
@@ -161,7 +162,7 @@ void OverlayPainter::paint_area() {
     for (uint32_t depth = 0; depth < row.lanes; ++depth) {
       const int y = static_cast<int>(depth) * Layout::kLaneHeight;
       const auto hit = state_.layout().lane_at(state_.session(), row.top + y);
-      const bool counts = hit && std::any_of(lanes.begin(), lanes.end(), [&](const LaneHit& lane) {
+      const bool counts = hit && std::ranges::any_of(lanes, [&](const LaneHit& lane) {
                             return lane.trace == hit->trace && lane.lane == hit->lane;
                           });
       if (counts) painter_.fillRect(QRectF(left, top + y, right - left, Layout::kLaneHeight), tint);
@@ -170,7 +171,7 @@ void OverlayPainter::paint_area() {
   for (const double x : {left, right - 1}) {
     painter_.fillRect(QRectF(x, 0, 1, size_.height()), theme.accent);
   }
-  const QString length = QString::fromStdString(format_duration(area.range.span_ns()));
+  const QString length = text(format_duration(area.range.span_ns()));
   painter_.setFont(ui_font(11, QFont::DemiBold));
   const int width = painter_.fontMetrics().horizontalAdvance(length) + 12;
   const double middle = std::clamp((left + right) / 2, width / 2.0, size_.width() - width / 2.0);

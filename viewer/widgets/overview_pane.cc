@@ -62,9 +62,7 @@ OverviewPane::OverviewPane(ViewState& state)
   area_->setWidgetResizable(true);
   area_->setAccessibleName(tr("Overview"));
   area_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->addWidget(area_);
+  make_column(this)->addWidget(area_);
   setFocusProxy(area_);
 }
 
@@ -137,11 +135,8 @@ void OverviewPane::add_parts(QVBoxLayout& column, const std::vector<SummaryPart>
 }
 
 void OverviewPane::add_figures(QVBoxLayout& column, const std::vector<SummaryFigure>& figures) {
-  auto* line = new QFrame;
-  line->setFixedHeight(1);
-  line->setProperty("line", true);
   column.addSpacing(4);
-  column.addWidget(line);
+  column.addWidget(separator());
   auto* grid = new QGridLayout;
   grid->setVerticalSpacing(2);
   for (int i = 0; i < static_cast<int>(figures.size()); ++i) {
@@ -171,22 +166,17 @@ void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
   words->addWidget(headline);
   words->addWidget(detail);
   if (!card.trial.empty()) {
-    auto* trial = make_label(text(card.trial), ui_font(11));
+    auto* trial = selectable_label(text(card.trial), ui_font(11));
     trial->setWordWrap(true);
-    trial->setTextInteractionFlags(Qt::TextSelectableByMouse);
     words->addWidget(trial);
   }
-  auto* show = new QPushButton(tr("show evidence"));
-  show->setProperty("link", true);
-  show->setCursor(Qt::PointingHandCursor);
+  auto* show = make_link(tr("show evidence"));
   connect(show, &QPushButton::clicked, this, [this, card] { show_evidence(card); });
   auto* links = new QHBoxLayout;
   links->setSpacing(16);
   links->addWidget(show);
   if (card.is_idle) {
-    auto* gaps = new QPushButton(tr("all gaps"));
-    gaps->setProperty("link", true);
-    gaps->setCursor(Qt::PointingHandCursor);
+    auto* gaps = make_link(tr("all gaps"));
     connect(gaps, &QPushButton::clicked, this, [this] { emit state_.gaps_wanted({}); });
     links->addWidget(gaps);
   }

@@ -27,7 +27,7 @@ QString step_label(const std::string& name) {
 
 }  // namespace
 
-OverviewStrip::OverviewStrip(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
+OverviewStrip::OverviewStrip(ViewState& state) : state_(state) {
   setFixedHeight(kHeight);
   setAccessibleName(tr("Overview"));
   connect(&state, &ViewState::session_changed, this, &OverviewStrip::recompute);
@@ -152,7 +152,7 @@ QFont flag_font() { return ui_font(11, QFont::DemiBold); }
 
 }  // namespace
 
-RulerView::RulerView(ViewState& state, QWidget* parent) : QWidget(parent), state_(state) {
+RulerView::RulerView(ViewState& state) : state_(state) {
   setFixedHeight(kHeight);
   setFocusPolicy(Qt::TabFocus);
   setAccessibleName(tr("Ruler"));

@@ -17,7 +17,7 @@ class OverviewStrip : public QWidget {
  public:
   static constexpr int kHeight = 55;
 
-  explicit OverviewStrip(ViewState& state, QWidget* parent = nullptr);
+  explicit OverviewStrip(ViewState& state);
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -47,7 +47,7 @@ class RulerView : public QWidget {
  public:
   static constexpr int kHeight = 23;
 
-  explicit RulerView(ViewState& state, QWidget* parent = nullptr);
+  explicit RulerView(ViewState& state);
 
  protected:
   void paintEvent(QPaintEvent* event) override;

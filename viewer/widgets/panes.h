@@ -85,7 +85,7 @@ class SelectionPane : public Pane {
   QLabel* figures_;
   QPushButton* flame_;  ///< leads to the flame graph of the area
   TableView* table_;
-  LatestTask task_;
+  LatestTask task_{this};
 };
 
 /// Where an average step goes, and what holds it back.

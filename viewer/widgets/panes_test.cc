@@ -1,19 +1,13 @@
 // The panes beside and under the timeline, and the arrows, are linked with the lanes.
 #include <QHeaderView>
 #include <QLineEdit>
-#include <QPushButton>
-#include <QSignalSpy>
 
-#include "viewer/widgets/panes.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {
 
-class Panes : public Window {
- protected:
-  SelectionPane& selection() { return *window_.findChild<SelectionPane*>(); }
-};
+class Panes : public Window {};
 
 TEST_F(Panes, ShiftDragSumsUpAnArea) {
   open_two_ranks();
@@ -110,9 +104,7 @@ TEST_F(Panes, ALongNameIsSearchedForFromItsBeginning) {
 }
 
 TEST_F(Panes, ATraceWithoutSlicesSaysSoAndShowsFind) {
-  const LoadedSession session = loaded({TestTrace(0).read()});
-  window_.show_session(session);
-  window_.show_analysis(analyse_session(*session.session));
+  show_analysed(window_, loaded({TestTrace(0).read()}));
   EXPECT_EQ(tables().currentWidget(), &tables().find());
   QImage blank(lanes().size(), QImage::Format_RGB32);
   blank.fill(Theme::light().lanes);
@@ -155,17 +147,11 @@ TEST_F(Panes, ArrowsLeadFromRankToRankAndBracketsFollowThem) {
 }
 
 TEST_F(Panes, TwoRunsStandSideBySideWithWhatChanged) {
-  const Session* session = nullptr;
-  const LoadedSession both{
-      std::make_shared<const Session>(
-          std::vector{training_trace(0).read(),
-                      training_trace(0, 77'000'000).kernel("gemm", 7, 176, 30).read()},
-          1),
-      0.01};
-  session = both.session.get();
-  window_.show_session(both);
-  window_.show_analysis(analyse_session(*session));
-  QCoreApplication::processEvents();
+  const auto session = std::make_shared<const Session>(
+      std::vector{training_trace(0).read(),
+                  training_trace(0, 77'000'000).kernel("gemm", 7, 176, 30).read()},
+      1);
+  show_analysed(window_, {session, 0.01});
   EXPECT_EQ(tables().tabText(tables().currentIndex()), "Compare");
   EXPECT_TRUE(some_label_says("a step"));
   EXPECT_TRUE(some_label_says("times are those of a step"));
@@ -197,19 +183,12 @@ TEST_F(Panes, AdviceShowsItsEvidence) {
                1, at + 1, 700)
         .slice("cpu_op", "aten::mm", 1, 1, at + 710, 200);
   }
-  const LoadedSession session = loaded({trace.read()});
-  window_.show_session(session);
-  window_.show_analysis(analyse_session(*session.session));
-  QCoreApplication::processEvents();
+  show_analysed(window_, loaded({trace.read()}));
   EXPECT_TRUE(some_label_says("at most")) << "beside the factor";
-  for (QPushButton* button : window_.findChildren<QPushButton*>()) {
-    if (button->text() != "show evidence") continue;
-    button->click();
-    EXPECT_NE(state().session().name_of(state().selection()).find("DataLoader"),
-              std::string_view::npos);
-    return;
-  }
-  FAIL() << "no evidence to show";
+  ASSERT_NE(button("show evidence"), nullptr);
+  button("show evidence")->click();
+  EXPECT_NE(state().session().name_of(state().selection()).find("DataLoader"),
+            std::string_view::npos);
 }
 
 TEST_F(Panes, EvidenceThatIsNoSliceIsATimeInAllLanes) {
@@ -271,9 +250,7 @@ TEST_F(Panes, ARowOfMemoryLeadsToThePeak) {
         R"("Device Id":0,"Bytes":{},"Addr":64,"Total Allocated":{}}}}})",
         1'000'000 + at, bytes, total));
   }
-  const LoadedSession session = loaded({trace.read()});
-  window_.show_session(session);
-  window_.show_analysis(analyse_session(*session.session));
+  show_analysed(window_, loaded({trace.read()}));
   show_tab("Memory");
   click_row(*tables().current_view(), 1);
   EXPECT_EQ(state().moment(), 36'000);

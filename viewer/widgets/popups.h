@@ -16,7 +16,7 @@ class HelpDialog : public QDialog {
   Q_OBJECT
 
  public:
-  explicit HelpDialog(QWidget* parent = nullptr);
+  explicit HelpDialog(QWidget* parent);
 };
 
 /// Asks for the words on a mark's flag, and sets the mark if there was none. The field begins with

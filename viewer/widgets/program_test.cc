@@ -43,8 +43,8 @@ class Program : public ::testing::Test {
   void SetUp() override {
     ASSERT_TRUE(folder_.isValid());
     for (const int rank : {0, 1}) {
-      std::ofstream(path("rank" + std::to_string(rank) + ".pt.trace.json").toStdString())
-          << training_trace(rank, 1'000'000 + rank * 10).json();
+      training_trace(rank, 1'000'000 + rank * 10)
+          .write(path("rank" + std::to_string(rank) + ".pt.trace.json").toStdString());
     }
   }
   QString path(const std::string& name) { return folder_.filePath(QString::fromStdString(name)); }
@@ -103,7 +103,7 @@ TEST_F(Program, ComparesWithAnEarlierRun) {
 
 TEST_F(Program, TimesAreFromTheStartOrUnixTimes) {
   const QString trace = path("unix.json");
-  std::ofstream(trace.toStdString()) << training_trace(0, 1'790'857'026'000'000).json();
+  training_trace(0, 1'790'857'026'000'000).write(trace.toStdString());
   const QString relative = path("relative.png");
   const QString unix_time = path("unix.png");
   ASSERT_EQ(run({"--at", "50000", "--span", "30000", "--screenshot", relative, trace}).status, 0);

@@ -5,8 +5,6 @@
 #include "tests/training_run.h"
 #include "trace/report/kernel_name.h"
 #include "viewer/models/testing_study.h"
-#include "viewer/widgets/panes.h"
-#include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/tuning_page.h"
 
@@ -18,9 +16,7 @@ using testing::TrainingRun;
 class Question : public Window {
  protected:
   void show(std::vector<std::shared_ptr<const trace::Trace>> traces, size_t before = 0) {
-    const LoadedSession session{std::make_shared<const Session>(std::move(traces), before), 0.01};
-    window_.show_session(session);
-    window_.show_analysis(analyse_session(*session.session));
+    show_analysed(window_, {std::make_shared<const Session>(std::move(traces), before), 0.01});
     window_.settle();
   }
   void show_fast_and_slow_rank() {
@@ -133,11 +129,8 @@ TEST_F(Question, WhichThreadsAreWhat) {
 }
 
 TEST_F(Question, WhatWasTheBatchSizeOfTheBestTrial) {
-  const QTemporaryDir folder;
-  const std::string path = folder.filePath("study.db").toStdString();
-  TestStudy study(path);
-  study.add_search();
-  window_.show_tuning(*load_tuning(path));
+  TestStudy(path("study.db")).add_search();
+  window_.show_tuning(*load_tuning(path("study.db")));
   EXPECT_TRUE(some_label_says("batch_size 128"));
 }
 

@@ -16,7 +16,7 @@ constexpr int kIntensityRoom = 18;
 
 }  // namespace
 
-RooflineView::RooflineView(ViewState& state, QWidget* parent) : ItemsView(parent), state_(state) {
+RooflineView::RooflineView(ViewState& state) : state_(state) {
   setFixedHeight(kRooflineHeight);
   setAccessibleName(tr("Roofline: rate over operations a byte"));
   hide();  // a tab's widgets take room from the timeline, even where the tab is hidden
@@ -31,7 +31,7 @@ void RooflineView::show_picture(RooflinePicture picture) {
 }
 
 QString RooflineView::item_text(int item) const {
-  return text(printable(picture_.hints[static_cast<size_t>(item)]));
+  return printable_text(picture_.hints[static_cast<size_t>(item)]);
 }
 
 QRectF RooflineView::plot() const {

@@ -12,7 +12,7 @@ class RooflineView : public ItemsView {
   Q_OBJECT
 
  public:
-  explicit RooflineView(ViewState& state, QWidget* parent = nullptr);
+  explicit RooflineView(ViewState& state);
 
   void show_picture(RooflinePicture picture);
   [[nodiscard]] const RooflinePicture& picture() const { return picture_; }

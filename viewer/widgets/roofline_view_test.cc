@@ -2,7 +2,6 @@
 
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
-#include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
@@ -27,12 +26,8 @@ class RooflineTab : public Window {
       text.runtime("cudaLaunchKernel", at_ns + 2'000, at_ns + 3'000, number);
       text.kernel("nvjet", at_ns + 5'000, at_ns + 5'000 + 40 * size, on_stream(7, number));
     }
-    const LoadedSession session = loaded({*trace::parse_trace("one", text.str())});
-    window_.show_session(session);
-    window_.show_analysis(analyse_session(*session.session));
-    QCoreApplication::processEvents();
+    show_analysed(window_, loaded({*trace::parse_trace("one", text.str())}));
   }
-  TablesPane& tables() { return *window_.findChild<TablesPane*>(); }
   RooflineView& picture() { return *tables().findChild<RooflineView*>(); }
 };
 

@@ -9,7 +9,6 @@
 #include <QScrollBar>
 #include <QToolTip>
 #include <algorithm>
-#include <utility>
 
 #include "viewer/widgets/table_header.h"
 
@@ -46,7 +45,7 @@ void add_copy_action(QTableView& view, const std::function<void()>& copy) {
   view.addAction(action);
 }
 
-RowsView::RowsView(const QString& title, QWidget* parent) : QTableView(parent) {
+RowsView::RowsView(const QString& title) {
   setAccessibleName(title);
   setShowGrid(false);
   setSelectionBehavior(QAbstractItemView::SelectRows);

@@ -25,7 +25,7 @@ class RowsView : public QTableView {
   Q_OBJECT
 
  public:
-  explicit RowsView(const QString& title, QWidget* parent = nullptr);
+  explicit RowsView(const QString& title);
 
   /// Takes what room is left: the last column, else the first as far as its names reach.
   void stretch_last_column() { stretches_last_ = true; }

@@ -50,7 +50,7 @@ int64_t round_time(int64_t length_ns, double pixels) {
 
 }  // namespace
 
-RunChartView::RunChartView(const Theme& theme, QWidget* parent) : ItemsView(parent), theme_(theme) {
+RunChartView::RunChartView(const Theme& theme) : theme_(theme) {
   setMinimumSize(320, 180);
   setAccessibleName(tr("Rate over the whole job"));
   setMouseTracking(true);
@@ -90,8 +90,8 @@ QString RunChartView::item_text(int item) const {
   const auto index = static_cast<size_t>(item);
   return index < run_.windows.size() ? tr("window of %1\n%2")
                                            .arg(time_words(run_.windows[index].time_ns),
-                                                text(printable(run_.windows[index].path)))
-                                     : text(printable(mark_of(item).words));
+                                                printable_text(run_.windows[index].path))
+                                     : printable_text(mark_of(item).words);
 }
 
 QRectF RunChartView::item_rect(int item) const {

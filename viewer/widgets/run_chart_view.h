@@ -16,7 +16,7 @@ class RunChartView : public ItemsView {
   Q_OBJECT
 
  public:
-  explicit RunChartView(const Theme& theme, QWidget* parent = nullptr);
+  explicit RunChartView(const Theme& theme);
 
   void show_run(const WholeRun& run);
   /// In pixels of the widget.

@@ -4,7 +4,6 @@
 #include <QHBoxLayout>
 #include <QScrollArea>
 #include <QScrollBar>
-#include <QSplitter>
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/controls.h"
@@ -19,9 +18,8 @@ constexpr int kReadAgainMs = 3000;
 QString printed(const std::string& words) { return text(typeset(printable(words))); }
 
 QLabel* wrapped_label(const std::string& words, const QFont& font, bool muted = false) {
-  QLabel* label = make_label(printed(words), font, muted);
+  QLabel* label = selectable_label(printed(words), font, muted);
   label->setWordWrap(true);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   return label;
 }
 
@@ -44,18 +42,9 @@ QWidget* finding_card(const RunFindingText& finding, size_t number) {
 
 }  // namespace
 
-RunPage::RunPage(const Theme& theme, QWidget* parent)
-    : QWidget(parent), theme_(theme), task_(this) {
-  auto* both = new QSplitter(Qt::Horizontal);
-  both->setObjectName(QStringLiteral("run"));
-  both->setHandleWidth(1);
-  both->addWidget(make_left());
-  both->addWidget(make_right());
-  both->setStretchFactor(0, 1);
-  both->setSizes({1240, kFindingsWidth});
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->addWidget(both);
+RunPage::RunPage(const Theme& theme) : theme_(theme) {
+  make_column(this)->addWidget(
+      make_splitter(Qt::Horizontal, {make_left(), make_right()}, {1240, kFindingsWidth}));
   setFocusProxy(ranks_);
   again_.setSingleShot(true);
   again_.setInterval(kReadAgainMs);
@@ -68,10 +57,10 @@ QWidget* RunPage::make_left() {
   auto* words = new QVBoxLayout(head);
   words->setContentsMargins(14, 12, 14, 8);
   words->setSpacing(4);
-  rate_ = make_label({}, ui_font(24, QFont::Bold));
-  subtitle_ = make_label({}, ui_font(14, QFont::DemiBold));
-  spread_ = make_label({}, ui_font(12), true);
-  left_out_ = make_label({}, ui_font(12), true);
+  rate_ = selectable_label({}, ui_font(24, QFont::Bold));
+  subtitle_ = selectable_label({}, ui_font(14, QFont::DemiBold));
+  spread_ = selectable_label({}, ui_font(12), true);
+  left_out_ = selectable_label({}, ui_font(12), true);
   left_out_->setWordWrap(true);
   auto* first = new QHBoxLayout;
   first->setSpacing(16);
@@ -81,31 +70,18 @@ QWidget* RunPage::make_left() {
   words->addLayout(first);
   words->addWidget(spread_);
   words->addWidget(left_out_);
-  for (QLabel* label : {rate_, subtitle_, spread_, left_out_}) {
-    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  }
-
   chart_ = new RunChartView(theme_);
   hint_ = make_label({}, ui_font(11), true);
   hint_->setContentsMargins(14, 0, 14, 8);
   hint_->setWordWrap(true);
   auto* upper = new QWidget;
-  auto* column = new QVBoxLayout(upper);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
+  auto* column = make_column(upper);
   column->addWidget(head);
   column->addWidget(chart_, 1);
   column->addWidget(hint_);
 
   ranks_ = new TableView(tr("Ranks"));
-  auto* left = new QSplitter(Qt::Vertical);
-  left->setObjectName(QStringLiteral("run ranks"));
-  left->setHandleWidth(1);
-  left->addWidget(upper);
-  left->addWidget(ranks_);
-  left->setStretchFactor(0, 1);
-  left->setSizes({700, kRanksHeight});
-  return left;
+  return make_splitter(Qt::Vertical, {upper, ranks_}, {700, kRanksHeight});
 }
 
 QWidget* RunPage::make_right() {

@@ -17,7 +17,7 @@ class RunPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit RunPage(const Theme& theme, QWidget* parent = nullptr);
+  explicit RunPage(const Theme& theme);
 
   /// While the job runs, the page reads its logs again every few seconds as long as it is shown.
   void show_run(WholeRun run);
@@ -50,7 +50,7 @@ class RunPage : public QWidget {
   TableView* ranks_ = nullptr;
   QScrollArea* findings_ = nullptr;
   QTimer again_;
-  LatestTask task_;
+  LatestTask task_{this};
 };
 
 }  // namespace redline::viewer

@@ -2,7 +2,6 @@
 #include "viewer/widgets/run_page.h"
 
 #include <QHeaderView>
-#include <QSignalSpy>
 
 #include "viewer/models/testing_run.h"
 #include "viewer/widgets/testing_window.h"
@@ -17,36 +16,18 @@ class RunWindowTest : public Window {
     run_.add_window_with_trace(500, "late", training_trace(0).json());
     run_.write();
   }
-  /// Does `act` and waits until what it opens is shown.
-  template <typename Act>
-  bool loads(Act act) {
-    QSignalSpy loaded(&window_, &MainWindow::loaded);
-    QSignalSpy failed(&window_, &MainWindow::failed);
-    act();
-    return QTest::qWaitFor([&] { return !loaded.empty() || !failed.empty(); }, kLoadLimitMs) &&
-           !loaded.empty();
-  }
-  bool open_run() {
-    return loads([&] { window_.open({run_.folder()}); });
-  }
+  bool open_run() { return open({run_.folder()}); }
   RunPage& page() { return *window_.findChild<RunPage*>(); }
   RunChartView& chart() { return *page().findChild<RunChartView*>(); }
   void click_at_step(int64_t step, Qt::KeyboardModifiers keys = {}) {
     const QPoint at(static_cast<int>(chart().x_of(TestRun::begin_of(step))), chart().height() / 2);
     QTest::mouseClick(&chart(), Qt::LeftButton, keys, at);
   }
-  QPushButton* button(const QString& words) {
-    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
-      if (one->text() == words && one->isVisible()) return one;
-    }
-    return nullptr;
-  }
   std::string path_of_trace(size_t index = 0) {
     return state().session().traces().at(index).trace->path();
   }
 
-  QTemporaryDir folder_;
-  TestRun run_{folder_.filePath("logs").toStdString()};
+  TestRun run_{path("logs")};
 };
 
 TEST_F(RunWindowTest, AFolderOfStepLogsIsAPageOfItsOwn) {
@@ -56,8 +37,7 @@ TEST_F(RunWindowTest, AFolderOfStepLogsIsAPageOfItsOwn) {
   EXPECT_TRUE(some_label_says("2 ranks · 600 steps"));
   EXPECT_TRUE(some_label_says("From step 300 on"));
   EXPECT_EQ(button("Run"), nullptr) << "nothing to return from";
-  const std::string csv = folder_.filePath("ranks.csv").toStdString();
-  EXPECT_EQ(window_.export_to(csv, ExportKind::kCsv), std::nullopt);
+  EXPECT_EQ(window_.export_to(path("ranks.csv"), ExportKind::kCsv), std::nullopt);
 }
 
 TEST_F(RunWindowTest, AClickOpensTheNearestWindowAndAButtonLeadsBack) {
@@ -92,7 +72,7 @@ TEST_F(RunWindowTest, KeysWalkItsWindowsAndMarks) {
 }
 
 TEST_F(RunWindowTest, LogsBesideTracesAreAButtonAway) {
-  std::ofstream(run_.folder() + "/rank0.pt.trace.json") << training_trace(0).json();
+  training_trace(0).write(run_.folder() + "/rank0.pt.trace.json");
   ASSERT_TRUE(open_run());
   EXPECT_TRUE(lanes().isVisible());
   ASSERT_TRUE(QTest::qWaitFor([&] { return button("Run") != nullptr; }, kLoadLimitMs));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/step_scope_button.h"
 
 namespace redline::viewer {
@@ -13,14 +14,11 @@ SelectionPane::SelectionPane(ViewState& state)
       state_(state),
       length_(new QLabel),
       figures_(new QLabel),
-      flame_(new QPushButton(tr("flame graph (G)"))),
-      table_(new TableView(tr("Slices in the selected area"))),
-      task_(this) {
+      flame_(make_link(tr("flame graph (G)"))),
+      table_(new TableView(tr("Slices in the selected area"))) {
   length_->setFont(ui_font(20, QFont::Bold));
   figures_->setProperty("muted", true);
   figures_->setWordWrap(true);
-  flame_->setProperty("link", true);
-  flame_->setCursor(Qt::PointingHandCursor);
   flame_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
   connect(flame_, &QPushButton::clicked, &state, &ViewState::show_flame);
   auto* column = new QVBoxLayout(this);
@@ -75,7 +73,7 @@ void SelectionPane::summarize() {
            "there."));
     return;
   }
-  length_->setText(QString::fromStdString(format_duration(area.range.span_ns())));
+  length_->setText(text(format_duration(area.range.span_ns())));
   figures_->setText(tr("Summing up …"));
   task_.start(
       [session = state_.shared_session(), area](const std::atomic<bool>& cancelled) {

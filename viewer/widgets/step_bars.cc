@@ -20,7 +20,7 @@ constexpr double kSlowMark = 4;  // half the width of the mark of a slow step
 
 }  // namespace
 
-StepBars::StepBars(ViewState& state, QWidget* parent) : ItemsView(parent), state_(state) {
+StepBars::StepBars(ViewState& state) : state_(state) {
   setFixedHeight(kBarsHeight);
   setAccessibleName(tr("Durations of the steps"));
   connect(&state, &ViewState::step_changed, this, qOverload<>(&QWidget::update));

@@ -14,7 +14,7 @@ class StepBars : public ItemsView {
   Q_OBJECT
 
  public:
-  explicit StepBars(ViewState& state, QWidget* parent = nullptr);
+  explicit StepBars(ViewState& state);
 
   void show_bars(std::vector<StepBar> bars);
 

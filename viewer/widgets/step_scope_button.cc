@@ -4,7 +4,7 @@
 
 namespace redline::viewer {
 
-StepScopeButton::StepScopeButton(ViewState& state, QWidget* parent) : QPushButton(parent) {
+StepScopeButton::StepScopeButton(ViewState& state) {
   setProperty("link", true);
   setFont(ui_font(11));
   setCursor(Qt::PointingHandCursor);

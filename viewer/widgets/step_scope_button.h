@@ -12,7 +12,7 @@ class StepScopeButton : public QPushButton {
   Q_OBJECT
 
  public:
-  explicit StepScopeButton(ViewState& state, QWidget* parent = nullptr);
+  explicit StepScopeButton(ViewState& state);
 };
 
 }  // namespace redline::viewer

@@ -1,18 +1,13 @@
 // The table of steps with its bars: a chosen step scopes the other tables and panes.
 #include <QLineEdit>
-#include <QPushButton>
 
-#include "viewer/widgets/panes.h"
 #include "viewer/widgets/step_bars.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
 namespace {
 
-class StepsPane : public Window {
- protected:
-  SelectionPane& selection() { return *window_.findChild<SelectionPane*>(); }
-};
+class StepsPane : public Window {};
 
 TEST_F(StepsPane, AChosenStepScopesKernelsAndOperatorsUntilItIsReleased) {
   open_two_ranks();

@@ -15,7 +15,7 @@ class TableHeader : public QHeaderView {
   static constexpr int kLeft = 14;
   static constexpr int kRight = 8;
 
-  explicit TableHeader(QWidget* parent = nullptr);
+  explicit TableHeader(QWidget* parent);
 
   /// Pixels of the first column that stay at the left while the others scroll under them.
   void set_frozen(int width) { frozen_ = width; }

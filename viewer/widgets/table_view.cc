@@ -18,7 +18,7 @@ Table HitsView::rows_at(const std::set<int>& rows) const {
   return some;
 }
 
-TableView::TableView(const QString& title, QWidget* parent) : RowsView(title, parent) {
+TableView::TableView(const QString& title) : RowsView(title) {
   setModel(&model_);
   connect(this, &QTableView::activated, this, &TableView::choose);
   connect(this, &QTableView::clicked, this, [this](const QModelIndex& index) {
@@ -26,7 +26,7 @@ TableView::TableView(const QString& title, QWidget* parent) : RowsView(title, pa
   });
 }
 
-HitsView::HitsView(const QString& title, QWidget* parent) : RowsView(title, parent) {
+HitsView::HitsView(const QString& title) : RowsView(title) {
   setModel(&model_);
   const auto choose = [this](const QModelIndex& index) {
     emit slice_chosen(model_.hit(index.row()));

@@ -15,7 +15,7 @@ class TableView : public RowsView {
   Q_OBJECT
 
  public:
-  explicit TableView(const QString& title, QWidget* parent = nullptr);
+  explicit TableView(const QString& title);
 
   /// Sorted by `sort_column`, largest first, until the user sorts otherwise; -1: as it comes.
   /// Columns without a value are not shown.
@@ -55,7 +55,7 @@ class HitsView : public RowsView {
   Q_OBJECT
 
  public:
-  explicit HitsView(const QString& title, QWidget* parent = nullptr);
+  explicit HitsView(const QString& title);
 
   /// Shows hits, which must have the longest first.
   void show_hits(std::shared_ptr<const Session> session, Hits hits);

@@ -48,26 +48,22 @@ RowTest row_of_collective(const Session& session, const AnalysedSession& analyse
 constexpr int kFilterWidth = 160;
 
 QLabel* make_notes() {
-  auto* notes = new QLabel;
-  notes->setTextFormat(Qt::PlainText);
+  QLabel* notes = selectable_label({}, ui_font(12));
   notes->setWordWrap(true);
   notes->setContentsMargins(TableHeader::kLeft, 6, TableHeader::kRight, 4);
-  notes->setTextInteractionFlags(Qt::TextSelectableByMouse);
   return notes;
 }
 
 void show_notes(QLabel& label, const std::vector<std::string>& notes) {
   QStringList texts;
-  for (const std::string& note : notes) texts << text(printable(note));
+  for (const std::string& note : notes) texts << printable_text(note);
   label.setText(texts.join(QStringLiteral(" · ")));
 }
 
 /// A page with a table below other widgets, each with its stretch.
 QWidget* page_with(std::initializer_list<std::pair<QWidget*, int>> above, TableView* table) {
   auto* page = new QWidget;
-  auto* column = new QVBoxLayout(page);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
+  auto* column = make_column(page);
   for (const auto& [widget, stretch] : above) column->addWidget(widget, stretch);
   column->addWidget(table, 1);
   page->setFocusProxy(table);
@@ -98,8 +94,8 @@ constexpr ReportTable kReportTables[] = {
 
 }  // namespace
 
-TablesPane::TablesPane(ViewState& state, QWidget* parent)
-    : QTabWidget(parent), state_(state), filter_(make_filter()), find_(new FindPane(state)) {
+TablesPane::TablesPane(ViewState& state)
+    : state_(state), filter_(make_filter()), find_(new FindPane(state)) {
   setDocumentMode(true);
   setAccessibleName(tr("Tables under the timeline"));
   compare_page_ = make_compare_page();
@@ -212,8 +208,7 @@ QWidget* TablesPane::make_roofline_page() {
 
 void TablesPane::choose_step(TimeRef step) {
   const auto& bars = analysed_.step_bars;
-  const auto bar = std::find_if(bars.begin(), bars.end(),
-                                [&step](const StepBar& each) { return each.time == step; });
+  const auto bar = std::ranges::find(bars, step, &StepBar::time);
   if (bar != bars.end()) state_.choose_step(ChosenStep{step, bar->name});
 }
 
@@ -245,7 +240,7 @@ void TablesPane::show_scope() {
 void TablesPane::mark_row() {
   const SliceRef slice = state_.selection();
   TableView* view = current_view();
-  const auto at = std::find(tables_.begin(), tables_.end(), view);
+  const auto at = std::ranges::find(tables_, view);
   if (!slice || !view || at == tables_.end()) return;
   const ReportTable& table = kReportTables[at - tables_.begin()];
   if (table.row_of) view->select_row(table.row_of(state_.session(), analysed_, slice));
@@ -266,7 +261,7 @@ void TablesPane::show_filter() {
 
 void TablesPane::show_ranks_note(const TableView* view) {
   const Session& session = state_.session();
-  const auto at = std::find(tables_.begin(), tables_.end(), view);
+  const auto at = std::ranges::find(tables_, view);
   const bool is_of_all = at != tables_.end() && kReportTables[at - tables_.begin()].is_of_all;
   ranks_note_->setText(
       tr("%1 of %2 ranks").arg(session.loaded_count()).arg(session.traces().size()));
@@ -288,7 +283,7 @@ void TablesPane::show_gap(TimeRef gap) {
 
 TableView* TablesPane::current_view() const {
   if (currentWidget() == compare_page_) return compare_;
-  const auto page = std::find(table_pages_.begin(), table_pages_.end(), currentWidget());
+  const auto page = std::ranges::find(table_pages_, currentWidget());
   if (page == table_pages_.end()) return nullptr;
   return tables_[static_cast<size_t>(page - table_pages_.begin())];
 }

@@ -23,7 +23,7 @@ class TablesPane : public QTabWidget {
   Q_OBJECT
 
  public:
-  explicit TablesPane(ViewState& state, QWidget* parent = nullptr);
+  explicit TablesPane(ViewState& state);
 
   /// Tabs that have nothing to show are hidden.
   void show_report(const AnalysedSession& analysed);

@@ -7,12 +7,15 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSettings>
+#include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QWheelEvent>
 
+#include "tests/temporary_folder.h"
 #include "viewer/models/testing_trace.h"
 #include "viewer/widgets/main_window.h"
+#include "viewer/widgets/panes.h"
 #include "viewer/widgets/tables_pane.h"
 
 namespace redline::viewer {
@@ -22,6 +25,13 @@ inline constexpr int kLoadLimitMs = 120'000;
 
 inline LoadedSession loaded(std::vector<std::shared_ptr<const trace::Trace>> traces) {
   return {std::make_shared<const Session>(std::move(traces)), 0.01};
+}
+
+/// Shows the session and all that is known of it.
+inline void show_analysed(MainWindow& window, const LoadedSession& session) {
+  window.show_session(session);
+  window.show_analysis(analyse_session(*session.session));
+  QCoreApplication::processEvents();
 }
 
 class Window : public ::testing::Test {
@@ -36,15 +46,36 @@ class Window : public ::testing::Test {
   }
 
   void open_two_ranks() {
-    const LoadedSession session =
-        loaded({training_trace(0).read(), training_trace(1, 1'000'010).read()});
-    window_.show_session(session);
-    window_.show_analysis(analyse_session(*session.session));
-    QCoreApplication::processEvents();
+    show_analysed(window_, loaded({training_trace(0).read(), training_trace(1, 1'000'010).read()}));
+  }
+  std::string path(const std::string& name) { return folder_ / name; }
+  /// Does `act` and waits until what it opens is shown, or cannot be.
+  template <typename Act>
+  bool loads(Act act) {
+    QSignalSpy loaded(&window_, &MainWindow::loaded);
+    QSignalSpy failed(&window_, &MainWindow::failed);
+    act();
+    return QTest::qWaitFor([&] { return !loaded.empty() || !failed.empty(); }, kLoadLimitMs) &&
+           !loaded.empty();
+  }
+  bool open(const std::vector<std::string>& paths) {
+    return loads([&] { window_.open(paths); });
+  }
+  bool read_again() {
+    return loads([this] { QTest::keyClick(&window_, Qt::Key_F5); });
   }
   ViewState& state() { return window_.state(); }
   TablesPane& tables() { return *window_.findChild<TablesPane*>(); }
   LanesView& lanes() { return window_.timeline().lanes(); }
+  TrackColumn& column() { return *window_.findChild<TrackColumn*>(); }
+  SelectionPane& selection() { return *window_.findChild<SelectionPane*>(); }
+  /// The visible button whose text begins so.
+  QPushButton* button(const QString& words) {
+    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
+      if (one->text().startsWith(words) && one->isVisible()) return one;
+    }
+    return nullptr;
+  }
 
   SliceRef slice(uint32_t trace, const char* name) {
     return slice_named(state().session(), trace, name);
@@ -94,6 +125,7 @@ class Window : public ::testing::Test {
     return false;
   }
 
+  testing::TemporaryFolder folder_;
   QTemporaryDir settings_;  ///< so that the user's own stay as they are
   MainWindow window_{Theme::light()};
 };

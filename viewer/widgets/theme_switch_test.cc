@@ -51,10 +51,7 @@ TEST_F(ThemeSwitch, EveryPixelIsThatOfAWindowThatBeganDark) {
   MainWindow dark(Theme::dark_theme());
   dark.resize(window_.size());
   dark.show();
-  const LoadedSession session =
-      loaded({training_trace(0).read(), training_trace(1, 1'000'010).read()});
-  dark.show_session(session);
-  dark.show_analysis(analyse_session(*session.session));
+  show_analysed(dark, {state().shared_session(), 0.01});
   dark.state().select(slice_named(dark.state().session(), 0, "gemm"));
   EXPECT_EQ(changed, picture_of(dark));
 }
@@ -71,10 +68,8 @@ TEST_F(ThemeSwitch, AndBackItIsAsBefore) {
 }
 
 TEST_F(ThemeSwitch, ChartsAreRepainted) {
-  QTemporaryDir folder;
-  TestStudy study(folder.filePath("study.db").toStdString());
-  study.add_search();
-  window_.show_tuning(*load_tuning(folder.filePath("study.db").toStdString()));
+  TestStudy(path("study.db")).add_search();
+  window_.show_tuning(*load_tuning(path("study.db")));
   action("Dark")->trigger();
   const QImage chart = picture_of(*window_.findChild<ChartView*>());
   EXPECT_EQ(chart.pixel(1, 1), Theme::dark_theme().panel.rgb());

@@ -19,9 +19,8 @@ constexpr double kKeyPan = 0.1;  // of the width
 
 }  // namespace
 
-Timeline::Timeline(ViewState& state, QWidget* parent)
-    : QWidget(parent),
-      state_(state),
+Timeline::Timeline(ViewState& state)
+    : state_(state),
       summary_(new QLabel),
       filter_(new Field),
       lanes_(new LanesView(state)),
@@ -277,8 +276,7 @@ bool Timeline::handle_key(const QKeyEvent& event) {
   if (event.modifiers() & (is_letter ? others | Qt::ShiftModifier : others)) return false;
   if (key == Qt::Key_Escape) return drop_selection();
   const auto all = bindings();
-  const auto binding =
-      std::find_if(all.begin(), all.end(), [key](const Binding& one) { return one.key == key; });
+  const auto binding = std::ranges::find(all, key, &Binding::key);
   if (binding == all.end()) return false;
   binding->act(*this, state_);
   return true;

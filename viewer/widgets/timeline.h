@@ -20,7 +20,7 @@ class Timeline : public QWidget {
   Q_OBJECT
 
  public:
-  explicit Timeline(ViewState& state, QWidget* parent = nullptr);
+  explicit Timeline(ViewState& state);
 
   [[nodiscard]] LanesView& lanes() { return *lanes_; }
   [[nodiscard]] QLineEdit& filter() { return *filter_; }

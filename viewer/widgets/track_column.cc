@@ -53,7 +53,7 @@ void draw_pin(QPainter& painter, const QRect& rect, const QColor& colour) {
 
 }  // namespace
 
-TrackColumn::TrackColumn(ViewState& state, QWidget* parent) : ItemsView(parent), state_(state) {
+TrackColumn::TrackColumn(ViewState& state) : state_(state) {
   setFixedWidth(kWidth);
   setMouseTracking(true);
   setAccessibleName(tr("Tracks"));

@@ -17,7 +17,7 @@ class TrackColumn : public ItemsView {
  public:
   static constexpr int kWidth = 230;
 
-  explicit TrackColumn(ViewState& state, QWidget* parent = nullptr);
+  explicit TrackColumn(ViewState& state);
 
   /// The rows, as a screen reader finds them.
   [[nodiscard]] int item_count() const override;

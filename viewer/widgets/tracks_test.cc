@@ -13,7 +13,6 @@ class Tracks : public Window {
  protected:
   Tracks() { open_two_ranks(); }
 
-  TrackColumn& column() { return *window_.findChild<TrackColumn*>(); }
   const Row& row_of(SliceRef ref) { return *state().layout().row_of(state().session(), ref); }
   SliceRef nccl_of_rank_1() { return slice_named(state().session(), 1, "ncclDevKernel_AllReduce"); }
   // How many pixels of a colour a part of the column has.

@@ -4,7 +4,6 @@
 #include <QFontDatabase>
 #include <QGridLayout>
 #include <QHBoxLayout>
-#include <QSplitter>
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/controls.h"
@@ -17,27 +16,11 @@ constexpr int kTrialsHeight = 260;
 // Waits for the file to settle, because a commit writes several times.
 constexpr int kSettleMs = 200;
 
-QString printable_text(const std::string& value) { return text(printable(value)); }
-
-QLabel* selectable_label(const QFont& font, bool muted = false) {
-  QLabel* label = make_label({}, font, muted);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  return label;
-}
-
 }  // namespace
 
-TuningPage::TuningPage(const Theme& theme, QWidget* parent)
-    : QWidget(parent), theme_(theme), task_(this) {
-  auto* both = new QSplitter(Qt::Horizontal);
-  both->setHandleWidth(1);
-  both->addWidget(make_left());
-  both->addWidget(make_right());
-  both->setStretchFactor(0, 1);
-  both->setSizes({1240, kRightWidth});
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->addWidget(both);
+TuningPage::TuningPage(const Theme& theme) : theme_(theme) {
+  make_column(this)->addWidget(
+      make_splitter(Qt::Horizontal, {make_left(), make_right()}, {1240, kRightWidth}));
   setFocusProxy(trials_);
   changed_.setSingleShot(true);
   changed_.setInterval(kSettleMs);
@@ -62,12 +45,12 @@ QWidget* TuningPage::make_head() {
   auto* column = new QVBoxLayout(head);
   column->setContentsMargins(14, 12, 14, 8);
   column->setSpacing(4);
-  rate_ = selectable_label(ui_font(24, QFont::Bold));
-  spread_ = selectable_label(ui_font(12), true);
-  verdict_ = selectable_label(ui_font(14, QFont::DemiBold));
-  knobs_ = selectable_label(ui_font(12));
-  command_ = selectable_label(QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
-  figures_ = selectable_label(ui_font(12), true);
+  rate_ = selectable_label({}, ui_font(24, QFont::Bold));
+  spread_ = selectable_label({}, ui_font(12), true);
+  verdict_ = selectable_label({}, ui_font(14, QFont::DemiBold));
+  knobs_ = selectable_label({}, ui_font(12));
+  command_ = selectable_label({}, QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
+  figures_ = selectable_label({}, ui_font(12), true);
   for (QLabel* label : {spread_, knobs_, command_}) {  // however long, they do not widen the page
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   }
@@ -103,20 +86,11 @@ QWidget* TuningPage::make_left() {
   trials_ = new TableView(tr("Trials"));
   trials_->stretch_last_column();
   auto* table = new QWidget;
-  auto* column = new QVBoxLayout(table);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
+  auto* column = make_column(table);
   column->addWidget(filter_);
   column->addWidget(trials_, 1);
 
-  auto* left = new QSplitter(Qt::Vertical);
-  left->setHandleWidth(1);
-  left->addWidget(make_head());
-  left->addWidget(charts);
-  left->addWidget(table);
-  left->setStretchFactor(1, 1);
-  left->setSizes({100, 400, kTrialsHeight});
-  return left;
+  return make_splitter(Qt::Vertical, {make_head(), charts, table}, {100, 400, kTrialsHeight}, 1);
 }
 
 QWidget* TuningPage::make_right() {
@@ -124,25 +98,20 @@ QWidget* TuningPage::make_right() {
   right_ = new QVBoxLayout(right);
   right_->setContentsMargins(14, 14, 14, 14);
   right_->setSpacing(8);
-  auto* title = selectable_label(ui_font(13, QFont::DemiBold));
-  title->setText(tr("What mattered"));
+  auto* title = selectable_label(tr("What mattered"), ui_font(13, QFont::DemiBold));
   shares_ = new QWidget;
-  auto* trial = selectable_label(ui_font(13, QFont::DemiBold));
-  trial->setText(tr("Trial"));
+  auto* trial = selectable_label(tr("Trial"), ui_font(13, QFont::DemiBold));
   details_ = new QPlainTextEdit;
   details_->setReadOnly(true);
   details_->setFrameShape(QFrame::NoFrame);
   details_->setAccessibleName(tr("The chosen trial"));
   details_->setFont(ui_font(12));
-  open_ = new QPushButton(tr("Open its trace"));
-  compare_ = new QPushButton(tr("Compare with the default"));
+  open_ = make_link(tr("Open its trace"));
+  compare_ = make_link(tr("Compare with the default"));
   auto* buttons = new QHBoxLayout;
   buttons->setSpacing(16);
-  for (QPushButton* button : {open_, compare_}) {
-    button->setProperty("link", true);
-    button->setCursor(Qt::PointingHandCursor);
-    buttons->addWidget(button);
-  }
+  buttons->addWidget(open_);
+  buttons->addWidget(compare_);
   buttons->addStretch(1);
   right_->addWidget(title);
   right_->addWidget(shares_);
@@ -216,25 +185,19 @@ void TuningPage::show_shares() {
   grid->setVerticalSpacing(2);
   int row = 0;
   for (const KnobShare& share : tuning_.knob_shares) {
-    auto* name = selectable_label(ui_font(12));
-    auto* percent = selectable_label(ui_font(12), true);
-    auto* values = selectable_label(ui_font(11), true);
-    name->setText(printable_text(share.knob));
-    percent->setText(printable_text(format_percent(share.at_stake)));
+    auto* percent = selectable_label(text(format_percent(share.at_stake)), ui_font(12), true);
     percent->setToolTip(
         tr("how much slower its worst value is than its best, with all other knobs equal"));
-    values->setText(printable_text(share.values));
+    auto* values = selectable_label(printable_text(share.values), ui_font(11), true);
     values->setWordWrap(true);
-    grid->addWidget(name, row, 0);
+    grid->addWidget(selectable_label(printable_text(share.knob), ui_font(12)), row, 0);
     grid->addWidget(new ShareBar(theme_, share.at_stake, SliceClass::kCompute), row, 1);
     grid->addWidget(percent, row++, 2, Qt::AlignRight);
     grid->addWidget(values, row++, 0, 1, 3);
     grid->setRowMinimumHeight(row++, 4);
   }
   if (tuning_.knob_shares.empty()) {
-    auto* none = selectable_label(ui_font(12), true);
-    none->setText(tr("No knob was changed alone."));
-    grid->addWidget(none, 0, 0);
+    grid->addWidget(selectable_label(tr("No knob was changed alone."), ui_font(12), true), 0, 0);
   }
   grid->setColumnStretch(1, 1);
   delete right_->replaceWidget(shares_, fresh);

@@ -20,7 +20,7 @@ class TuningPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit TuningPage(const Theme& theme, QWidget* parent = nullptr);
+  explicit TuningPage(const Theme& theme);
 
   /// Keeps the chosen trial and the filter if the study is the same as before. From then on the
   /// page follows the file, to which a running search adds its trials.
@@ -70,7 +70,7 @@ class TuningPage : public QWidget {
   QPushButton* compare_ = nullptr;
   QFileSystemWatcher files_;  ///< while the search runs
   QTimer changed_;
-  LatestTask task_;
+  LatestTask task_{this};
 };
 
 }  // namespace redline::viewer

@@ -1,7 +1,5 @@
 // Uses the Tuning page as a user does: opens a study, looks at its trials, and opens their traces.
 #include <QAccessible>
-#include <QSignalSpy>
-#include <QTemporaryDir>
 
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/testing_window.h"
@@ -13,23 +11,8 @@ namespace {
 class TuningWindow : public Window {
  protected:
   TuningWindow() : study_(path("study.db")) { study_.add_search(); }
-  std::string path(const char* name) { return folder_.filePath(name).toStdString(); }
-  bool open(const std::string& file) {
-    QSignalSpy loaded(&window_, &MainWindow::loaded);
-    QSignalSpy failed(&window_, &MainWindow::failed);
-    window_.open({file});
-    return QTest::qWaitFor([&] { return !loaded.empty() || !failed.empty(); }, kLoadLimitMs) &&
-           !loaded.empty();
-  }
   TuningPage& page() { return *window_.findChild<TuningPage*>(); }
   TableView& trials() { return *page().findChild<TableView*>(); }
-  QPushButton* button(const QString& words) {
-    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
-      if (one->text() == words && one->isVisible()) return one;
-    }
-    return nullptr;
-  }
-
   static int item_of(const ChartView& chart, int64_t trial) {
     for (int item = 0; item < chart.item_count(); ++item) {
       if (chart.chart().point(static_cast<size_t>(item)).id == trial) return item;
@@ -37,12 +20,11 @@ class TuningWindow : public Window {
     return ItemsView::kNoItem;
   }
 
-  QTemporaryDir folder_;
   TestStudy study_;
 };
 
 TEST_F(TuningWindow, AStudyIsShownWithItsWinner) {
-  ASSERT_TRUE(open(path("study.db")));
+  ASSERT_TRUE(open({path("study.db")}));
   EXPECT_TRUE(page().isVisible());
   EXPECT_TRUE(some_label_says("5,000 samples/s"));
   EXPECT_EQ(page().chosen_trial(), 4);
@@ -58,18 +40,18 @@ TEST_F(TuningWindow, AStudyIsShownWithItsWinner) {
 
 TEST_F(TuningWindow, ASearchWithoutBatchSizesHasNoChartOfThem) {
   TestStudy study(path("metric.db"), "", "rate (.*)");
-  ASSERT_TRUE(open(path("metric.db")));
+  ASSERT_TRUE(open({path("metric.db")}));
   const auto charts = page().findChildren<ChartView*>();
   EXPECT_TRUE(charts[0]->isVisible()) << "the first trial may have one";
   study.observe_nothing();
   study.trial({{"num_workers", "4"}}, 1000, "first");
-  ASSERT_TRUE(open(path("metric.db")));
+  ASSERT_TRUE(open({path("metric.db")}));
   EXPECT_FALSE(charts[0]->isVisible());
   EXPECT_TRUE(charts[1]->isVisible());
 }
 
 TEST_F(TuningWindow, APointARowAndTheFilterAgree) {
-  ASSERT_TRUE(open(path("study.db")));
+  ASSERT_TRUE(open({path("study.db")}));
   auto* chart = page().findChild<ChartView*>();
   const ChartPoint failed = chart->chart().series[0].points[2];
   EXPECT_EQ(failed.id, 3);
@@ -86,7 +68,7 @@ TEST_F(TuningWindow, APointARowAndTheFilterAgree) {
 }
 
 TEST_F(TuningWindow, ChartsAreWalkedByKeysAndReadAloud) {
-  ASSERT_TRUE(open(path("study.db")));
+  ASSERT_TRUE(open({path("study.db")}));
   auto* chart = page().findChild<ChartView*>();
   ASSERT_EQ(chart->chart().series.size(), 2U) << "amp off, amp bf16";
   const QImage without = chart->grab().toImage();
@@ -116,12 +98,10 @@ TEST_F(TuningWindow, ChartsAreWalkedByKeysAndReadAloud) {
 
 TEST_F(TuningWindow, ATraceOfATrialIsOpenedAndTheStudyIsOneClickAway) {
   study_.add_trace(4, training_trace(0).json());
-  ASSERT_TRUE(open(path("study.db")));
+  ASSERT_TRUE(open({path("study.db")}));
   ASSERT_NE(button("Open its trace"), nullptr);
   EXPECT_EQ(button("Compare with the default"), nullptr) << "the default has no trace";
-  QSignalSpy loaded(&window_, &MainWindow::loaded);
-  QTest::mouseClick(button("Open its trace"), Qt::LeftButton);
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  ASSERT_TRUE(loads([this] { QTest::mouseClick(button("Open its trace"), Qt::LeftButton); }));
   EXPECT_TRUE(lanes().isVisible());
   EXPECT_EQ(state().session().traces().size(), 1U);
   QTest::mouseClick(button("Tuning"), Qt::LeftButton);
@@ -131,31 +111,27 @@ TEST_F(TuningWindow, ATraceOfATrialIsOpenedAndTheStudyIsOneClickAway) {
 }
 
 TEST_F(TuningWindow, TimelineAndStudyHaveEachItsNameAndItsFiles) {
-  std::ofstream(path("rank0.pt.trace.json")) << training_trace(0).json();
-  ASSERT_TRUE(open(path("rank0.pt.trace.json")));
+  ASSERT_TRUE(open({training_trace(0).write(path("rank0.pt.trace.json"))}));
   const QString title = window_.windowTitle();
-  ASSERT_TRUE(open(path("study.db")));
+  ASSERT_TRUE(open({path("study.db")}));
   EXPECT_TRUE(window_.windowTitle().startsWith("study.db"));
-  EXPECT_TRUE(some_label_says(folder_.filePath("study.db")));
+  EXPECT_TRUE(some_label_says(path("study.db").c_str()));
   QTest::mouseClick(button("Timeline"), Qt::LeftButton);
   EXPECT_EQ(window_.windowTitle(), title);
   EXPECT_FALSE(some_label_says("study.db"));
   EXPECT_TRUE(some_label_says("loaded in"));
-  QSignalSpy loaded(&window_, &MainWindow::loaded);
-  QTest::keyClick(&window_, Qt::Key_F5);
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  ASSERT_TRUE(read_again());
   EXPECT_TRUE(lanes().isVisible()) << "the trace was read again";
   EXPECT_EQ(window_.windowTitle(), title);
   QTest::mouseClick(button("Tuning"), Qt::LeftButton);
   EXPECT_TRUE(window_.windowTitle().startsWith("study.db"));
-  QTest::keyClick(&window_, Qt::Key_F5);
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  ASSERT_TRUE(read_again());
   EXPECT_TRUE(page().isVisible());
 }
 
 TEST_F(TuningWindow, ASearchThatGoesOnAddsItsTrials) {
   { TestStudy(path("ended.db")).add_search(); }
-  ASSERT_TRUE(open(path("ended.db")));
+  ASSERT_TRUE(open({path("ended.db")}));
   ASSERT_EQ(page().table().rows.size(), 4U);
   page().choose_trial(2);
   TestStudy resumed(path("ended.db"));
@@ -168,7 +144,7 @@ TEST_F(TuningWindow, ASearchThatGoesOnAddsItsTrials) {
 
 TEST_F(TuningWindow, WhatIsNoStudyIsASentence) {
   std::ofstream(path("empty.db")).flush();
-  EXPECT_FALSE(open(path("empty.db")));
+  EXPECT_FALSE(open({path("empty.db")}));
   EXPECT_TRUE(some_label_says("empty.db: it is empty"));
 }
 

@@ -26,8 +26,8 @@ QList<QStringList> stored() {
 QList<QStringList> recent_files() {
   QList<QStringList> there;
   for (const QStringList& paths : stored()) {
-    const bool exist = std::all_of(paths.begin(), paths.end(),
-                                   [](const QString& path) { return QFileInfo::exists(path); });
+    const bool exist =
+        std::ranges::all_of(paths, [](const QString& path) { return QFileInfo::exists(path); });
     if (exist && !paths.isEmpty()) there << paths;
   }
   return there;
@@ -64,7 +64,7 @@ bool is_desktop_dark() {
 }  // namespace
 
 std::optional<ThemeChoice> theme_choice_of(const std::string& word) {
-  const auto found = std::find(kThemeWords.begin(), kThemeWords.end(), word);
+  const auto found = std::ranges::find(kThemeWords, word);
   if (found == kThemeWords.end()) return std::nullopt;
   return static_cast<ThemeChoice>(found - kThemeWords.begin());
 }

@@ -3,13 +3,10 @@
 #include <QInputDialog>
 #include <QMenu>
 #include <QPlainTextEdit>
-#include <QPushButton>
 #include <QScreen>
-#include <QSignalSpy>
 #include <QSplitter>
 #include <QTimer>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "viewer/models/format.h"
@@ -23,23 +20,11 @@ namespace {
 
 class User : public Window {
  protected:
-  std::string path(const char* name) { return folder_.filePath(name).toStdString(); }
-  bool open(const std::vector<std::string>& paths) {
-    QSignalSpy loaded(&window_, &MainWindow::loaded);
-    window_.open(paths);
-    return loaded.wait(kLoadLimitMs);
-  }
   /// Appends the number of slices to `counts` whenever another session is shown.
   void connect_counts(std::vector<size_t>& counts) {
     QObject::connect(&state(), &ViewState::session_changed, &window_, [this, &counts] {
       counts.push_back(state().session().traces().front().trace->slice_count());
     });
-  }
-  QPushButton* button_with(const QString& words) {
-    for (QPushButton* one : window_.findChildren<QPushButton*>()) {
-      if (one->isVisible() && one->text().contains(words)) return one;
-    }
-    return nullptr;
   }
   /// A rank whose clock is ahead by `ahead_us`, which its collectives show.
   static TestTrace rank_of(int rank, double ahead_us) {
@@ -54,20 +39,16 @@ class User : public Window {
     }
     return trace;
   }
-
-  QTemporaryDir folder_;
 };
 
 TEST_F(User, TheFirstLanesAreThereBeforeTheRest) {
   TestTrace trace(0);
   constexpr int kKernels = 20'000;
   for (int i = 0; i < kKernels; ++i) trace.kernel("k" + std::to_string(i % 7), 7, i * 10.0, 5);
-  const std::string file = path("long.pt.trace.json");
-  std::ofstream(file) << trace.json();
   window_.loader().set_first_look({.least_bytes = 1 << 20, .share = 8});
   std::vector<size_t> shown;
   connect_counts(shown);
-  ASSERT_TRUE(open({file}));
+  ASSERT_TRUE(open({trace.write(path("long.pt.trace.json"))}));
   ASSERT_EQ(shown.size(), 2U) << "the first lanes, then all";
   EXPECT_GT(shown[0], 100U);
   EXPECT_LT(shown[0], kKernels / 4);
@@ -157,43 +138,37 @@ TEST_F(User, AMarkCarriesANoteInTheUsersWords) {
 TEST_F(User, ClocksAreSetRightAndBack) {
   const LoadedSession session = loaded({rank_of(0, 0).read(), rank_of(1, 40).read()});
   window_.show_session(session);
-  EXPECT_EQ(button_with("clocks"), nullptr) << "not known yet";
+  EXPECT_EQ(button("clocks"), nullptr) << "not known yet";
   window_.show_analysis(analyse_session(*session.session));
   const SliceRef last{1, {9}};
   const int64_t recorded_ns = state().session().range_of(last).end_ns;
   state().select(last);
   QTest::keyClick(&lanes(), Qt::Key_C);
-  ASSERT_NE(button_with("clocks set right: rank 1 by -40.0 µs"), nullptr);
+  ASSERT_NE(button("clocks set right: rank 1 by -40.0 µs"), nullptr);
   EXPECT_NEAR(static_cast<double>(state().session().range_of(last).end_ns),
               static_cast<double>(recorded_ns - 40'000), 100);
   EXPECT_EQ(state().selection(), last) << "the view stays as it was";
-  QTest::mouseClick(button_with("clocks set"), Qt::LeftButton);
+  QTest::mouseClick(button("clocks set"), Qt::LeftButton);
   EXPECT_EQ(state().session().range_of(last).end_ns, recorded_ns);
-  EXPECT_NE(button_with("clocks as recorded"), nullptr);
+  EXPECT_NE(button("clocks as recorded"), nullptr);
 }
 
 TEST_F(User, WhatIsMadeOfATraceStaysWhenItsFileIsReadAgain) {
   TestTrace trace = training_trace(0);
-  std::ofstream(path("t.json")) << trace.json();
-  ASSERT_TRUE(open({path("t.json")}));
+  ASSERT_TRUE(open({trace.write(path("t.json"))}));
   state().set_mark(5'000, "slow");
   state().set_range({10'000, 90'000});
   state().find("gemm");
   state().rearrange([](Layout& layout) { layout.set_pinned({1, 0}, true); });
-  const auto read_again = [this] {
-    QSignalSpy loaded(&window_, &MainWindow::loaded);
-    QTest::keyClick(&window_, Qt::Key_F5);
-    return loaded.wait(kLoadLimitMs);
-  };
   trace.kernel("earlier", 7, -50, 10);
-  std::ofstream(path("t.json")) << trace.json();
+  trace.write(path("t.json"));
   ASSERT_TRUE(read_again());
   EXPECT_EQ(state().marks(), (std::vector<Mark>{{55'000, "slow"}})) << "at the same unix time";
   EXPECT_EQ(state().axis().range(), (TimeRange{60'000, 140'000}));
   EXPECT_EQ(state().search().text(), "gemm");
   EXPECT_GT(state().layout().pinned_height(), 0);
 
-  std::ofstream(path("t.json")) << training_trace(0, 5'000'000).json();
+  training_trace(0, 5'000'000).write(path("t.json"));
   ASSERT_TRUE(read_again());
   EXPECT_TRUE(state().marks().empty()) << "another recording of that name";
 }
@@ -201,8 +176,7 @@ TEST_F(User, WhatIsMadeOfATraceStaysWhenItsFileIsReadAgain) {
 TEST_F(User, TimesBeforeTheAlignedStepAreToldAsSuch) {
   const trace::Traces runs{training_trace(0).read(), training_trace(0).read()};
   const auto session = std::make_shared<const Session>(runs, 1);
-  window_.show_session({session, 0.01});
-  window_.show_analysis(analyse_session(*session));
+  show_analysed(window_, {session, 0.01});
   state().select(slice_named(*session, 1, "aten::linear"));
   EXPECT_TRUE(some_label_says("aten::linear · 30.0 µs at -70.0 µs"));
   EXPECT_TRUE(lanes().accessibleDescription().contains("at -70.0 µs"));
@@ -214,10 +188,7 @@ TEST_F(User, TimesBeforeTheAlignedStepAreToldAsSuch) {
 }
 
 TEST_F(User, WithTheClocksWhatIsShownStays) {
-  const LoadedSession session = loaded({rank_of(0, 0).read(), rank_of(1, 40).read()});
-  window_.show_session(session);
-  window_.show_analysis(analyse_session(*session.session));
-  QCoreApplication::processEvents();
+  show_analysed(window_, loaded({rank_of(0, 0).read(), rank_of(1, 40).read()}));
   const SliceRef last{1, {9}};
   const QPointF at = centre_of(last);
   state().select(last);
@@ -242,14 +213,11 @@ TEST_F(User, WithTheClocksWhatIsShownStays) {
 
 TEST_F(User, AFileThatGrewIsReadAgain) {
   TestTrace trace = training_trace(0);
-  std::ofstream(path("t.json")) << trace.json();
-  ASSERT_TRUE(open({path("t.json")}));
+  ASSERT_TRUE(open({trace.write(path("t.json"))}));
   const uint64_t events = state().session().event_count();
   trace.kernel("new", 7, 500, 10);
-  std::ofstream(path("t.json")) << trace.json();
-  QSignalSpy loaded(&window_, &MainWindow::loaded);
-  QTest::keyClick(&window_, Qt::Key_F5);
-  ASSERT_TRUE(loaded.wait(kLoadLimitMs));
+  trace.write(path("t.json"));
+  ASSERT_TRUE(read_again());
   EXPECT_EQ(state().session().event_count(), events + 1);
 
   std::filesystem::remove(path("t.json"));
@@ -260,8 +228,7 @@ TEST_F(User, AFileThatGrewIsReadAgain) {
 }
 
 TEST_F(User, WhatWasOpenedIsOfferedAgain) {
-  std::ofstream(path("rank0.pt.trace.json")) << training_trace(0).json();
-  ASSERT_TRUE(open({path("rank0.pt.trace.json")}));
+  ASSERT_TRUE(open({training_trace(0).write(path("rank0.pt.trace.json"))}));
   ASSERT_EQ(recent_files().size(), 1);
   MainWindow next(Theme::light());
   next.show();
@@ -310,7 +277,7 @@ TEST_F(User, TheLoadReportIsOneClickAway) {
     words = dialog->findChild<QPlainTextEdit*>()->toPlainText();
     dialog->close();
   });
-  QTest::mouseClick(button_with("events"), Qt::LeftButton);
+  QTest::mouseClick(button("38 events"), Qt::LeftButton);
   EXPECT_TRUE(words.contains("/data/run/rank1.pt.trace.json")) << words.toStdString();
   EXPECT_TRUE(words.contains("nothing skipped"));
 }
@@ -366,16 +333,14 @@ TEST_F(User, ZoomsFromANanosecondToAYear) {
 }
 
 TEST_F(User, WhatTheCommandLineAsksForIsDoneToTheFirstTraceOnly) {
-  std::ofstream(path("a.json")) << training_trace(0).json();
-  std::ofstream(path("b.json")) << training_trace(1).json();
   apply_to_first(window_,
                  {.at_ns = 10'000, .span_ns = 30'000, .select = {}, .find = {}, .tab = {}});
   QSignalSpy failed(&window_, &MainWindow::failed);
   window_.open({path("none.json")});
   ASSERT_TRUE(failed.wait(kLoadLimitMs));
-  ASSERT_TRUE(open({path("a.json")}));
+  ASSERT_TRUE(open({training_trace(0).write(path("a.json"))}));
   EXPECT_EQ(state().axis().range(), (TimeRange{10'000, 40'000})) << "a failed load is no trace";
-  ASSERT_TRUE(open({path("b.json")}));
+  ASSERT_TRUE(open({training_trace(1).write(path("b.json"))}));
   EXPECT_EQ(state().axis().range(), state().session().range());
 }
 

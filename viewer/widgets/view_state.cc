@@ -19,9 +19,8 @@ constexpr double kLargestShare = 0.8;
 
 }  // namespace
 
-ViewState::ViewState(const Theme& theme, QObject* parent)
-    : QObject(parent),
-      theme_(theme),
+ViewState::ViewState(const Theme& theme)
+    : theme_(theme),
       session_(std::make_shared<const Session>(std::vector<std::shared_ptr<const trace::Trace>>{})),
       derived_(std::make_shared<const DerivedTracks>()),
       colours_(std::make_shared<const Colours>()),
@@ -290,15 +289,14 @@ void ViewState::remove_mark(int64_t time_ns) {
 }
 
 const Mark* ViewState::mark_at(int64_t time_ns) const {
-  const auto found = std::find_if(marks_.begin(), marks_.end(),
-                                  [&](const Mark& mark) { return mark.time_ns == time_ns; });
+  const auto found = std::ranges::find(marks_, time_ns, &Mark::time_ns);
   return found == marks_.end() ? nullptr : &*found;
 }
 
 void ViewState::set_mark(int64_t time_ns, const std::string& note) {
   std::erase_if(marks_, [&](const Mark& mark) { return mark.time_ns == time_ns; });
-  const auto after = std::find_if(marks_.begin(), marks_.end(),
-                                  [&](const Mark& mark) { return mark.time_ns > time_ns; });
+  const auto after = std::ranges::find_if(
+      marks_, [&](int64_t other) { return other > time_ns; }, &Mark::time_ns);
   marks_.insert(after, {time_ns, note});
   emit marks_changed();
 }

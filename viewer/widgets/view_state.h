@@ -32,7 +32,7 @@ class ViewState : public QObject {
   Q_OBJECT
 
  public:
-  explicit ViewState(const Theme& theme, QObject* parent = nullptr);
+  explicit ViewState(const Theme& theme);
 
   /// The reference stays valid when another theme is chosen: widgets may keep it.
   [[nodiscard]] const Theme& theme() const { return theme_; }

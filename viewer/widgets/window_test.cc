@@ -1,16 +1,12 @@
 // Drives the real window without a display, by keys, wheel and clicks, and checks what it shows.
 #include <gtest/gtest.h>
 
-#include <QSignalSpy>
 #include <QTableView>
 #include <QTableWidget>
-#include <QTemporaryDir>
 #include <QTimer>
 #include <filesystem>
-#include <fstream>
 
 #include "tests/paths.h"
-#include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
@@ -279,12 +275,7 @@ TEST_F(Window, EveryZoomPaints) {
 }
 
 TEST_F(Window, LoadsInTheBackground) {
-  const QTemporaryDir folder;
-  const std::string path = folder.filePath("rank0.pt.trace.json").toStdString();
-  std::ofstream(path) << training_trace(0).json();
-  QSignalSpy done(&window_, &MainWindow::loaded);
-  window_.open({path});
-  ASSERT_TRUE(done.wait(kLoadLimitMs));
+  ASSERT_TRUE(open({training_trace(0).write(path("rank0.pt.trace.json"))}));
   EXPECT_EQ(state().session().traces().size(), 1U);
   EXPECT_TRUE(some_label_says("19 events"));
 }
@@ -297,13 +288,10 @@ TEST_F(Window, WhatCannotBeReadIsASentence) {
 }
 
 TEST_F(Window, ALoadThatWasReplacedIsForgotten) {
-  const QTemporaryDir folder;
-  const std::string path = folder.filePath("rank1.pt.trace.json").toStdString();
-  std::ofstream(path) << training_trace(1).json();
   QSignalSpy done(&window_, &MainWindow::loaded);
   QSignalSpy failed(&window_, &MainWindow::failed);
   window_.open({"/no/such/trace.json"});
-  window_.open({path});
+  window_.open({training_trace(1).write(path("rank1.pt.trace.json"))});
   ASSERT_TRUE(done.wait(kLoadLimitMs));
   EXPECT_EQ(failed.count(), 0);
 }

@@ -3,19 +3,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include "tests/fake_machine.h"
 
 namespace redline::machine {
 namespace {
 
 TEST(ThreadTimes, AreTheFirstTwoColumnsOfSchedstat) {
-  const std::string root = ::testing::TempDir() + "thread_times." + std::to_string(getpid());
-  const std::string folder = root + "/proc/12/task/34";
-  std::filesystem::create_directories(folder);
+  const testing::FakeMachine machine;
   const auto times_of = [&](const char* text) {
-    std::ofstream(folder + "/schedstat") << text;
-    return thread_times("12", 34, root);
+    machine.put("proc/12/task/34/schedstat", text);
+    return thread_times("12", 34, machine.root());
   };
   const auto times = times_of("5000 700 9\n");
   ASSERT_TRUE(times);
@@ -23,8 +20,7 @@ TEST(ThreadTimes, AreTheFirstTwoColumnsOfSchedstat) {
   EXPECT_EQ(times->wait_ns, 700);
   EXPECT_FALSE(times_of("5000\n"));
   EXPECT_FALSE(times_of(""));
-  EXPECT_FALSE(thread_times("12", 35, root));
-  std::filesystem::remove_all(root);
+  EXPECT_FALSE(thread_times("12", 35, machine.root()));
 }
 
 TEST(ThreadTimes, GrowWhileAThreadRuns) {

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/advice/advice.h"
 #include "trace/analysis/analysis.h"
@@ -20,6 +22,15 @@ namespace redline::testing {
 /// The trace of the text; null if it is none.
 inline std::shared_ptr<const trace::Trace> parsed(const std::string& json) {
   auto trace = trace::parse_trace("test", json);
+  return trace ? *trace : nullptr;
+}
+
+/// A recording of real people (shared/traces); null where there are none.
+inline std::shared_ptr<const trace::Trace> real_trace(const std::string& name) {
+  const std::string path = shared_dir() + "/traces/" + name + ".pt.trace.json.gz";
+  if (!std::filesystem::exists(path)) return nullptr;
+  auto trace = trace::read_trace(path);
+  EXPECT_TRUE(trace) << path;
   return trace ? *trace : nullptr;
 }
 

@@ -23,6 +23,7 @@ class TemporaryFolder {
   }
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
   std::string path_ = ::testing::TempDir() + "redline_test.XXXXXX";

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <map>
 
 #include "machine/doctor/nvidia.h"
 #include "tests/temporary_folder.h"
+#include "tests/variables.h"
 
 namespace redline::doctor {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A machine made of files in a temporary folder, stub libraries, and an environment of the test.
-class Probe : public ::testing::Test {
+class Probe : public ::testing::Test, protected testing::Variables {
  protected:
   void SetUp() override {
     sources_.root = place_.path();
@@ -26,19 +26,9 @@ class Probe : public ::testing::Test {
     };
   }
 
-  void TearDown() override {
-    for (const std::string& name : answers_) unsetenv(name.c_str());
-  }
-
   void write(const fs::path& file, const std::string& content) {
     fs::create_directories((sources_.root / file).parent_path());
     std::ofstream(sources_.root / file) << content;
-  }
-
-  /// Changes an answer of a stub library.
-  void stub(const std::string& name, int value) {
-    setenv(name.c_str(), std::to_string(value).c_str(), 1);
-    answers_.push_back(name);
   }
 
   /// An executable that stands for a Python interpreter.
@@ -51,11 +41,10 @@ class Probe : public ::testing::Test {
   const testing::TemporaryFolder place_;
   Sources sources_;
   std::map<std::string, std::string> environment_;
-  std::vector<std::string> answers_;
 };
 
 TEST_F(Probe, ReadsTheDriverAndEveryGpu) {
-  stub("REDLINE_STUB_GPUS", 2);
+  set("REDLINE_STUB_GPUS", 2);
   const auto driver = probe_driver(sources_);
   ASSERT_TRUE(driver);
   EXPECT_EQ(driver->version, "580.65.06");
@@ -73,8 +62,8 @@ TEST_F(Probe, ReadsTheDriverAndEveryGpu) {
 }
 
 TEST_F(Probe, NamesTheGpuThatFellOffTheBusAndLeavesTheOthersTheirNumbers) {
-  stub("REDLINE_STUB_GPUS", 4);
-  stub("REDLINE_STUB_REFUSED", 1);
+  set("REDLINE_STUB_GPUS", 4);
+  set("REDLINE_STUB_REFUSED", 1);
   const auto driver = probe_driver(sources_);
   ASSERT_TRUE(driver && driver->gpus.size() == 3 && driver->unusable.size() == 1);
   EXPECT_EQ(driver->unusable[0].index, 1);
@@ -82,12 +71,12 @@ TEST_F(Probe, NamesTheGpuThatFellOffTheBusAndLeavesTheOthersTheirNumbers) {
   EXPECT_EQ(driver->gpus[1].index, 2);
   EXPECT_EQ(driver->pairs.back().first, 2);
   EXPECT_EQ(driver->pairs.back().second, 3);
-  stub("REDLINE_STUB_REFUSAL", nvml::kNoPermission);
+  set("REDLINE_STUB_REFUSAL", nvml::kNoPermission);
   EXPECT_TRUE(probe_driver(sources_)->unusable.empty()) << "it is another container's";
 }
 
 TEST_F(Probe, CountsMigInstances) {
-  stub("REDLINE_STUB_MIG", 3);
+  set("REDLINE_STUB_MIG", 3);
   const auto driver = probe_driver(sources_);
   ASSERT_TRUE(driver && driver->gpus.size() == 1);
   EXPECT_EQ(driver->gpus[0].mig, true);
@@ -95,7 +84,7 @@ TEST_F(Probe, CountsMigInstances) {
 }
 
 TEST_F(Probe, KeepsTheDriversOwnWordsWhenItFails) {
-  stub("REDLINE_STUB_NVML_STATUS", nvml::kLibraryMismatch);
+  set("REDLINE_STUB_NVML_STATUS", nvml::kLibraryMismatch);
   const auto driver = probe_driver(sources_);
   ASSERT_TRUE(driver);
   EXPECT_EQ(driver->failure, "Driver/library version mismatch");
@@ -103,9 +92,9 @@ TEST_F(Probe, KeepsTheDriversOwnWordsWhenItFails) {
 }
 
 TEST_F(Probe, AsksCudaWhatProgramsSee) {
-  stub("REDLINE_STUB_VISIBLE", 4);
+  set("REDLINE_STUB_VISIBLE", 4);
   EXPECT_EQ(probe_cuda(sources_)->devices, 4);
-  stub("REDLINE_STUB_CUDA_STATUS", kCudaNoDevice);
+  set("REDLINE_STUB_CUDA_STATUS", kCudaNoDevice);
   EXPECT_EQ(probe_cuda(sources_)->status, kCudaNoDevice);
 }
 
@@ -217,9 +206,9 @@ TEST_F(Probe, SaysWhyTorchIsNotThere) {
 }
 
 TEST_F(Probe, ReadsHowGpusAreConnected) {
-  stub("REDLINE_STUB_GPUS", 3);
+  set("REDLINE_STUB_GPUS", 3);
   EXPECT_FALSE(probe_driver(sources_)->gpus[0].nvlinks);
-  stub("REDLINE_STUB_NVLINKS", 18);
+  set("REDLINE_STUB_NVLINKS", 18);
   const auto driver = probe_driver(sources_);
   EXPECT_EQ(driver->gpus[2].nvlinks, 18);
   ASSERT_EQ(driver->pairs.size(), 3U);

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <filesystem>
-
 #include "base/file.h"
 #include "machine/launch/environment.h"
 #include "tests/temporary_folder.h"

@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "machine/nvml/xid_watch.h"
+#include "tests/variables.h"
 
 namespace redline::nvml {
 namespace {
@@ -13,16 +12,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class NvmlStub : public ::testing::Test {
+class NvmlStub : public ::testing::Test, protected testing::Variables {
  protected:
-  ~NvmlStub() override {
-    for (const char* name : {"LOST_AFTER", "DENIED", "OLD", "NARROW", "NEW", "MIG", "XID"}) {
-      unsetenv((std::string("REDLINE_STUB_") + name).c_str());
-    }
-  }
-  static void set(const std::string& name, int value) {
-    setenv(("REDLINE_STUB_" + name).c_str(), std::to_string(value).c_str(), 1);
-  }
   [[nodiscard]] nvmlDevice_t device() const {
     nvmlDevice_t handle = nullptr;
     EXPECT_EQ(REDLINE_NVML(library_, nvmlDeviceGetHandleByIndex_v2, 0, &handle), kSuccess);
@@ -59,7 +50,7 @@ TEST_F(NvmlStub, CountsTrafficInBytes) {
 }
 
 TEST_F(NvmlStub, AnOlderGpuMeasuresItsTrafficWhereThereIsTimeForIt) {
-  set("OLD", 1);
+  set("REDLINE_STUB_OLD", 1);
   GpuReader reader(library_, device());
   EXPECT_FALSE(reader.read(false).pcie_received_rate);
   const GpuTraffic traffic = traffic_between({}, reader.read(true));
@@ -69,7 +60,7 @@ TEST_F(NvmlStub, AnOlderGpuMeasuresItsTrafficWhereThereIsTimeForIt) {
 }
 
 TEST_F(NvmlStub, CountersThatRunOverUnnoticedAreLeftOutAndCounted) {
-  set("NARROW", 1);
+  set("REDLINE_STUB_NARROW", 1);
   const GpuReading now = GpuReader(library_, device()).read(false);
   EXPECT_FALSE(now.pcie_received_bytes || now.nvlink_sent_bytes);
   EXPECT_EQ(now.narrow_counters, 4U);
@@ -86,7 +77,7 @@ TEST_F(NvmlStub, WhyClocksAreLowIsToldUnderItsNewNameAndItsOldOne) {
 }
 
 TEST_F(NvmlStub, WithoutPermissionNothingIsTold) {
-  set("DENIED", 1);
+  set("REDLINE_STUB_DENIED", 1);
   const GpuReading now = GpuReader(library_, device()).read(true);
   EXPECT_FALSE(now.busy || now.power_w || now.pcie_received_bytes || now.pcie_received_rate);
   EXPECT_FALSE(now.is_lost);
@@ -94,7 +85,7 @@ TEST_F(NvmlStub, WithoutPermissionNothingIsTold) {
 }
 
 TEST_F(NvmlStub, APartOfAGpuHasNoLoadOfItsOwn) {
-  set("MIG", 2);
+  set("REDLINE_STUB_MIG", 2);
   const GpuReading now = GpuReader(library_, device()).read(false);
   EXPECT_FALSE(now.busy);
   EXPECT_TRUE(now.memory_used_bytes);
@@ -103,12 +94,12 @@ TEST_F(NvmlStub, APartOfAGpuHasNoLoadOfItsOwn) {
 TEST_F(NvmlStub, WhatIsNoLongerToldIsCounted) {
   GpuReader reader(library_, device());
   static_cast<void>(reader.read(false));
-  set("DENIED", 1);
+  set("REDLINE_STUB_DENIED", 1);
   EXPECT_GE(reader.read(false).failures, 8U);
 }
 
 TEST_F(NvmlStub, AGpuThatFallsOffTheBusIsNotAskedFurther) {
-  set("LOST_AFTER", 0);
+  set("REDLINE_STUB_LOST_AFTER", 0);
   const GpuReading now = GpuReader(library_, device()).read(true);
   EXPECT_TRUE(now.is_lost);
   EXPECT_FALSE(now.memory_used_bytes || now.power_w || now.ecc_corrected);
@@ -139,7 +130,7 @@ TEST_F(NvmlStub, TellsOfAnXidOnce) {
   XidWatch watch(library_);
   ASSERT_TRUE(watch.add(device()));
   EXPECT_THAT(watch.take(), IsEmpty());
-  set("XID", 79);
+  set("REDLINE_STUB_XID", 79);
   const auto xids = watch.take();
   ASSERT_EQ(xids.size(), 1U);
   EXPECT_EQ(xids[0].number, 79U);

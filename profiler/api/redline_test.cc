@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "profiler/source/source.h"
+#include "tests/recording.h"
 
 namespace redline {
 namespace {
@@ -27,25 +27,14 @@ using Names = std::vector<std::string>;
 
 class ProfilerTest : public ::testing::Test {
  protected:
-  ProfilerTest() : folder_(fs::path(::testing::TempDir()) / ("api_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~ProfilerTest() override {
-    unsetenv("REDLINE_RECORD");
-    fs::remove_all(folder_);
-  }
+  ~ProfilerTest() override { unsetenv("REDLINE_RECORD"); }
 
   /// A handler that keeps the names of each window's ranges.
   TraceHandler keep_names() {
     return [this](Profiler& profiler) {
       const std::string path = folder_ / "trace.json";
       ASSERT_TRUE(profiler.export_chrome_trace(path));
-      std::ifstream file(path);
-      const auto trace = nlohmann::json::parse(file);
-      Names& names = windows_.emplace_back();
-      for (const auto& event : trace["traceEvents"]) {
-        if (event["cat"] == "user_annotation") names.push_back(event["name"]);
-      }
+      windows_.push_back(testing::annotations_of(nlohmann::json::parse(std::ifstream(path))));
     };
   }
   static void train(Profiler& profiler, int steps) {
@@ -58,7 +47,7 @@ class ProfilerTest : public ::testing::Test {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_ / name), {}));
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
   std::vector<Names> windows_;
 };
 

@@ -74,9 +74,8 @@ class GpuMemory : public GpuWindow {
 };
 
 TEST_F(GpuMemory, IsRecordedWhereMemoryIsAskedFor) {
-  setenv("REDLINE_GPU_UNIFIED_MEMORY", "on", 1);
+  set("REDLINE_GPU_UNIFIED_MEMORY", "on");
   begin(true, true);
-  unsetenv("REDLINE_GPU_UNIFIED_MEMORY");
   EXPECT_TRUE(stub::is_enabled(Kind::kMemory));
   EXPECT_TRUE(stub::is_enabled(Kind::kUnifiedMemory));
   EXPECT_EQ(stub::cupti_calls("cuptiActivityConfigureUnifiedMemoryCounter"), 1);

@@ -1,5 +1,4 @@
 // How long work waits for the record of its call, round by round.
-#include <utility>
 
 #include "profiler/cupti/activities.h"
 #include "profiler/cupti/testing_buffer.h"

@@ -190,7 +190,8 @@ TEST_F(LateReader, CountsWhatTheDiskDoesNotGiveBack) {
 }
 
 TEST_F(LateReader, LeavesAFullDiskAloneUntilAllIsRead) {
-  const std::string folder = ::testing::TempDir() + "spool_later." + std::to_string(getpid());
+  const testing::TemporaryFolder place;
+  const std::string folder = place / "later";
   begin(false);
   make_reader(folder);
   leave_room(8);
@@ -209,7 +210,6 @@ TEST_F(LateReader, LeavesAFullDiskAloneUntilAllIsRead) {
   EXPECT_GT(reader_->spooled_bytes(), 0u);
   reader_->finish();
   static_cast<void>(end());
-  std::filesystem::remove(folder);
 }
 
 TEST_F(LateReader, WorkWaitsForFlushesAndForNothingElse) {

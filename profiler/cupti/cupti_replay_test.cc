@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "profiler/cupti/activity_text.h"
@@ -55,7 +54,7 @@ class CuptiReplay : public GpuWindow {
     begin();
     Replay(before, monotonic_ns()).run();
     static_cast<void>(end());
-    const auto again = trace::read_trace(path_);
+    const auto again = trace::read_trace(folder_ / "trace.json");
     ASSERT_TRUE(again);
     const auto after = activities_of(**again);
     const auto expected = lines_of(without_noise(before)), found = lines_of(after);
@@ -73,7 +72,7 @@ class CuptiReplay : public GpuWindow {
 
   static std::vector<Activity> without_noise(std::vector<Activity> activities) {
     std::erase_if(activities, [](const Activity& each) {
-      return is_call(each.category) && is_noise(each.name);
+      return trace::is_launch(each.category) && is_noise(each.name);
     });
     return activities;
   }
@@ -82,7 +81,7 @@ class CuptiReplay : public GpuWindow {
   static void expect_paired_arrows(const std::vector<Activity>& before, const trace::Trace& again) {
     std::set<int64_t> called, worked;
     for (const Activity& each : before) {
-      (is_call(each.category) ? called : worked).insert(each.number(kCorrelation));
+      (trace::is_launch(each.category) ? called : worked).insert(each.number(kCorrelation));
     }
     const auto both =
         std::ranges::count_if(called, [&](int64_t id) { return worked.contains(id); });
@@ -124,7 +123,7 @@ TEST_F(CuptiReplay, OurOwnSmallTrace) {
 /// Whether a trace's GPU activity comes from AMD's roctracer, which CUPTI cannot give.
 bool is_of_amd(const std::vector<Activity>& activities) {
   return std::ranges::any_of(activities, [](const Activity& each) {
-    return is_call(each.category) && each.name.starts_with("hip");
+    return trace::is_launch(each.category) && each.name.starts_with("hip");
   });
 }
 
@@ -202,7 +201,7 @@ TEST_F(CuptiReplay, KernelsOfCollectivesSayWhatKinetosDo) {
   const auto activities = activities_of(**original);  // must stay, because records point to names
   Replay(activities, monotonic_ns()).run();
   static_cast<void>(end());
-  const auto again = trace::read_trace(path_);
+  const auto again = trace::read_trace(folder_ / "trace.json");
   ASSERT_TRUE(again);
   const auto expected = kernels_of_collectives(**original);
   EXPECT_EQ(expected.size(), 21u);

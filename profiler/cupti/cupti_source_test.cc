@@ -64,30 +64,21 @@ TEST_F(GpuWindow, NothingIsEnabledInsideAWindowAndNothingIsLeftAfterIt) {
 
 class GpuRing : public GpuWindow {
  protected:
-  GpuRing() { setenv("REDLINE_GPU_FLUSH_MS", "1", 1); }
-  ~GpuRing() override {
-    unsetenv("REDLINE_GPU_FLUSH_MS");
-    for (const std::string& path : written_) std::filesystem::remove(path);
-  }
+  GpuRing() { set("REDLINE_GPU_FLUSH_MS", "1"); }
 
-  static void begin_ring() {
-    const json options{
-        {"directory", ::testing::TempDir()}, {"host_samples_hz", 0}, {"ring_seconds", 60}};
-    ASSERT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
-    ASSERT_EQ(redline_start(), 0) << redline_last_error();
+  void begin_ring() const {
+    testing::begin_recording(
+        {{"directory", folder_.path()}, {"host_samples_hz", 0}, {"ring_seconds", 60}});
   }
-  json write_ring() {
+  static json write_ring() {
     char path[4096] = "";
     EXPECT_EQ(redline_write_ring("a test", path, sizeof(path)), 0) << redline_last_error();
-    written_.emplace_back(path);
     const gzFile file = gzopen(path, "rb");
     std::string text(1 << 20, '\0');
     text.resize(static_cast<size_t>(std::max(0, gzread(file, text.data(), 1 << 20))));
     gzclose(file);
     return json::parse(text);
   }
-
-  std::vector<std::string> written_;
 };
 
 TEST_F(GpuRing, TellsTheGpuAndWhyItIsNotRecordedToTheEnd) {
@@ -107,9 +98,7 @@ TEST_F(GpuRing, TellsTheGpuAndWhyItIsNotRecordedToTheEnd) {
 TEST_F(GpuRing, HasTheAnnotationsOfItsLastSeconds) {
   begin_ring();
   profiler::push_external_id(profiler::ExternalIdKind::kAnnotation, 9, "block");
-  const uint64_t begun = now();
-  stub::call(launch_call(1, begun));
-  stub::emit_record(kernel(1, begun + 500));
+  run_kernel();
   profiler::pop_external_id(profiler::ExternalIdKind::kAnnotation);
   json trace;
   // The kernel may come while the first is written, and its annotation is in the next one then.
@@ -124,9 +113,7 @@ TEST_F(GpuRing, HasTheAnnotationsOfItsLastSeconds) {
 TEST_F(GpuWindow, CallbacksThatAnotherUserTookAreTakenBack) {
   const auto window_with_a_kernel = [this] {
     begin();
-    const uint64_t begun = now();
-    stub::call(launch_call(1, begun));
-    stub::emit_record(kernel(1, begun + 500));
+    run_kernel();
     return events(end(), "kernel").size();
   };
   EXPECT_EQ(window_with_a_kernel(), 1u);
@@ -167,15 +154,14 @@ TEST_F(FreshSource, AForkedChildLeavesCuptisIdsAlone) {
 }
 
 TEST_F(FreshSource, TheMemoryForTimesIsAsLargeAsTheUserWants) {
-  setenv("REDLINE_GPU_STAMP_BUFFERS", "12", 1);
+  set("REDLINE_GPU_STAMP_BUFFERS", "12");
   static_cast<void>(recorded());
-  unsetenv("REDLINE_GPU_STAMP_BUFFERS");
   EXPECT_EQ(stub::attribute(kStampBuffers), 12);
 }
 
 TEST_F(FreshSource, AUserCanDoWithoutWaitsAndEvents) {
   for (const auto& [value, is_enabled] : {std::pair("on", true), std::pair("off", false)}) {
-    setenv("REDLINE_GPU_WAITS", value, 1);
+    set("REDLINE_GPU_WAITS", value);
     begin(false);
     source_.enable({});
     EXPECT_EQ(stub::is_enabled(Kind::kSynchronization), is_enabled);
@@ -184,11 +170,10 @@ TEST_F(FreshSource, AUserCanDoWithoutWaitsAndEvents) {
     source_.disable();
     static_cast<void>(end());
   }
-  unsetenv("REDLINE_GPU_WAITS");
 }
 
 TEST_F(FreshSource, AsksForBuffersAsOftenAsTheUserWants) {
-  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
+  set("REDLINE_GPU_FLUSH_MS", "1");
   begin(false);
   source_.enable({});
   stub::call(launch_call(1, now()));
@@ -196,7 +181,6 @@ TEST_F(FreshSource, AsksForBuffersAsOftenAsTheUserWants) {
   stub::wait_for_flushes(1000);  // with the default interval, this would exceed the test's timeout
   EXPECT_EQ(stub::forced_buffers(), 0) << "work that is under way is left alone";
   source_.disable();
-  unsetenv("REDLINE_GPU_FLUSH_MS");
   static_cast<void>(end());
 }
 
@@ -218,9 +202,7 @@ TEST_F(FreshSource, CuptiIsLeftAloneUntilTheProcessUsesCuda) {
   EXPECT_FALSE(profiler::wants_external_ids());
   stub::set_cuda_initialized(true);
   while (!profiler::wants_external_ids()) std::this_thread::yield();
-  const uint64_t begun = now();
-  stub::call(launch_call(1, begun));
-  stub::emit_record(kernel(1, begun + 500));
+  run_kernel();
   source_.disable();
   const json trace = end();
   EXPECT_EQ(events(trace, "kernel").size(), 1u);
@@ -253,9 +235,7 @@ TEST_F(FreshSource, AStartThatFailedIsTriedAgain) {
   shared_state().pool.wake();
   while (!profiler::wants_external_ids()) std::this_thread::yield();
   EXPECT_EQ(stub::cupti_calls("cuptiActivityRegisterCallbacks"), 3) << "a pause between two tries";
-  const uint64_t begun = now();
-  stub::call(launch_call(1, begun));
-  stub::emit_record(kernel(1, begun + 500));
+  run_kernel();
   source_.disable();
   const json trace = end();
   EXPECT_EQ(events(trace, "kernel").size(), 1u);
@@ -296,14 +276,13 @@ TEST_F(GpuWindow, UnifiedMemoryOfEachGpuIsCounted) {
   begin(true, true);
   EXPECT_FALSE(stub::is_enabled(Kind::kUnifiedMemory)) << "CUPTI would stop the job for 2 s";
   static_cast<void>(end());
-  setenv("REDLINE_GPU_UNIFIED_MEMORY", "on", 1);
+  set("REDLINE_GPU_UNIFIED_MEMORY", "on");
   begin(true, true);
   EXPECT_TRUE(stub::is_enabled(Kind::kUnifiedMemory));
   static_cast<void>(end());
   begin(true, false);
   EXPECT_FALSE(stub::is_enabled(Kind::kUnifiedMemory));
   static_cast<void>(end());
-  unsetenv("REDLINE_GPU_UNIFIED_MEMORY");
   std::set<std::pair<uint32_t, uint32_t>> all;
   for (const uint32_t device : {0U, 1U}) {
     for (const uint32_t counter :

@@ -25,13 +25,12 @@ using profiler::gpus_in_use;
 
 TEST_F(GpuWindow, GpusAreInUseOnceTheProcessHasWorkThere) {
   stub::add_device(a100());
-  setenv("REDLINE_STUB_ACTIVE", "0", 1);
+  set("REDLINE_STUB_ACTIVE", "0");
   EXPECT_TRUE(gpus_in_use().empty());
-  setenv("REDLINE_STUB_ACTIVE", "1", 1);
+  set("REDLINE_STUB_ACTIVE", "1");
   const auto used = gpus_in_use();
   stub::set_cuda_initialized(false);
   EXPECT_TRUE(gpus_in_use().empty()) << "nobody asks a driver that has not begun";
-  unsetenv("REDLINE_STUB_ACTIVE");
   ASSERT_EQ(used.size(), 2U);
   for (const int device : {0, 1}) {
     EXPECT_EQ(used[static_cast<size_t>(device)].device, device);
@@ -89,9 +88,8 @@ TEST_F(GpuWindow, AnAttributeOfAGpuHasItsOwnField) {
 }
 
 TEST_F(GpuWindow, VersionsAreThoseOfDriverAndRuntime) {
-  setenv("REDLINE_STUB_CUDA_VERSION", "12080", 1);
+  set("REDLINE_STUB_CUDA_VERSION", "12080");
   EXPECT_EQ(cuda_driver_version(), 12080);
-  unsetenv("REDLINE_STUB_CUDA_VERSION");
   EXPECT_EQ(cuda_runtime_version(), 13020);
   g_runtime_result = 35;
   EXPECT_EQ(cuda_runtime_version(), std::nullopt);

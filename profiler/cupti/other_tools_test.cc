@@ -142,9 +142,7 @@ TEST_F(FreshSource, KeepsNoPlaceThatItCannotUse) {
 
 TEST_F(GpuWindow, AToolThatBeginsWithinAWindowGetsCuptiWithoutOurBuffers) {
   begin();
-  const uint64_t begun = now();
-  stub::call(launch_call(1, begun));
-  stub::emit_record(kernel(1, begun + 500));
+  run_kernel();
   stub::keep_buffer_of(0, 5);
   ::testing::internal::CaptureStderr();
   profiler::give_up_gpu("torch.profiler");

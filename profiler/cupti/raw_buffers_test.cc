@@ -60,8 +60,7 @@ RawBuffers two_kernels() {
 
 class SavedBuffers : public GpuWindow {
  protected:
-  ~SavedBuffers() override { fs::remove(path_); }
-  const std::string path_ = ::testing::TempDir() + "raw." + std::to_string(getpid()) + ".cupti";
+  const std::string path_ = folder_ / "raw.cupti";
 };
 
 TEST_F(SavedBuffers, ComeBackAsTheyWere) {

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/temporary_folder.h"
+
 namespace redline::cupti {
 namespace {
 
@@ -47,11 +49,10 @@ TEST(RecordSpool, GivesBackWhatItTook) {
 }
 
 TEST(RecordSpool, ItsFileHasNoNameAndGoes) {
-  const std::string folder = ::testing::TempDir() + "spool." + std::to_string(getpid());
-  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  const testing::TemporaryFolder folder;
   const int file = next_file();
   {
-    RecordSpool spool(folder);
+    RecordSpool spool(folder.path());
     spool.clear();
     EXPECT_EQ(next_file(), file) << "it is only made when it is needed";
     EXPECT_TRUE(spool.write(Bytes(10, 1)));
@@ -59,7 +60,7 @@ TEST(RecordSpool, ItsFileHasNoNameAndGoes) {
     EXPECT_EQ(fcntl(file, F_GETFD), FD_CLOEXEC);
   }
   EXPECT_EQ(next_file(), file);
-  EXPECT_EQ(rmdir(folder.c_str()), 0);
+  EXPECT_EQ(rmdir(folder.path().c_str()), 0);
 }
 
 TEST(RecordSpool, IsNeverLargerThanItsLimit) {

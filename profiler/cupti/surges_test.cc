@@ -46,7 +46,7 @@ TEST_F(FreshSource, SaysThatKernelsComeWithoutTimesAndSwitchesThemOnAnew) {
 }
 
 TEST_F(FreshSource, KernelsAreSwitchedOnAnewOnlySoOften) {
-  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
+  set("REDLINE_GPU_FLUSH_MS", "1");
   begin(false);
   source_.enable({});
   // Little more than a surge: what of it is read after the surge was seen must be no second one.
@@ -63,14 +63,13 @@ TEST_F(FreshSource, KernelsAreSwitchedOnAnewOnlySoOften) {
   const int enabled = stub::cupti_calls("cuptiActivityEnable");
   lose_times();
   stub::wait_for_flushes(100);
-  unsetenv("REDLINE_GPU_FLUSH_MS");
   EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), enabled);
   source_.disable();
   EXPECT_EQ(end()["redline"]["gpu"]["incomplete"], 5 * 2400);
 }
 
 TEST_F(FreshSource, WhereHalfTheKernelsHaveTimesNothingIsSwitchedOnAnew) {
-  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
+  set("REDLINE_GPU_FLUSH_MS", "1");
   begin(false);
   source_.enable({});
   const int enabled = stub::cupti_calls("cuptiActivityEnable");
@@ -84,7 +83,6 @@ TEST_F(FreshSource, WhereHalfTheKernelsHaveTimesNothingIsSwitchedOnAnew) {
   EXPECT_EQ(stub::cupti_calls("cuptiActivityEnable"), enabled);
   for (int i = 0; i < 2000; ++i) stub::emit_record(unstamped);  // so few are enough
   while (!is_on_anew(enabled)) std::this_thread::yield();
-  unsetenv("REDLINE_GPU_FLUSH_MS");
   source_.disable();
   const json gpu = end()["redline"]["gpu"];
   EXPECT_EQ(gpu["incomplete"], 3000);

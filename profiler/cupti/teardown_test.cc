@@ -8,7 +8,7 @@ namespace redline::cupti {
 namespace {
 
 TEST_F(GpuWindow, CuptiEndsAfterAWindowAtTheNextCallOfCudaIfTheUserWantsThat) {
-  setenv("REDLINE_GPU_TEARDOWN", "on", 1);
+  set("REDLINE_GPU_TEARDOWN", "on");
   begin();
   stub::call_cuda();
   static_cast<void>(end());
@@ -26,7 +26,7 @@ TEST_F(GpuWindow, CuptiEndsAfterAWindowAtTheNextCallOfCudaIfTheUserWantsThat) {
   stub::call_cuda();
   static_cast<void>(end());
   EXPECT_EQ(stub::cupti_calls("cuptiFinalize"), 1);
-  unsetenv("REDLINE_GPU_TEARDOWN");
+  set("REDLINE_GPU_TEARDOWN", std::nullopt);
   begin();
   static_cast<void>(end());
   stub::call_cuda();
@@ -36,8 +36,7 @@ TEST_F(GpuWindow, CuptiEndsAfterAWindowAtTheNextCallOfCudaIfTheUserWantsThat) {
 /// Whether CUPTI of that version ends at the next call of CUDA after a window.
 class Teardowns : public FreshSource {
  protected:
-  Teardowns() { setenv("REDLINE_GPU_TEARDOWN", "on", 1); }
-  ~Teardowns() override { unsetenv("REDLINE_GPU_TEARDOWN"); }
+  Teardowns() { set("REDLINE_GPU_TEARDOWN", "on"); }
 
   [[nodiscard]] bool ends(uint32_t version) {
     const auto source = window_of_version(version);
@@ -78,7 +77,7 @@ TEST_F(Teardowns, NeedAllCallsOfCuptiThatTheyMake) {
   less = all;
   less.finalize = nullptr;
   EXPECT_FALSE(wants_teardown(less));
-  setenv("REDLINE_GPU_TEARDOWN", "off", 1);
+  set("REDLINE_GPU_TEARDOWN", "off");
   EXPECT_FALSE(wants_teardown(all));
 }
 

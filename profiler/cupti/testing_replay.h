@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "profiler/cupti/testing_window.h"
+#include "trace/model/category.h"
 #include "trace/read/args.h"
 #include "trace/read/reader.h"
 
@@ -88,20 +89,11 @@ struct Activity {
   }
 };
 
-inline bool is_call(Category category) {
-  return category == Category::kRuntime || category == Category::kDriver;
-}
-
-inline bool is_activity(Category category) {
-  return category == Category::kKernel || category == Category::kMemcpy ||
-         category == Category::kMemset || category == Category::kSync || is_call(category);
-}
-
 inline std::vector<Activity> activities_of(const trace::Trace& from) {
   std::vector<Activity> found;
   const auto& slices = from.slices();
   for (size_t i = 0; i < from.slice_count(); ++i) {
-    if (!is_activity(slices.category[i])) continue;
+    if (!trace::has_correlation(slices.category[i])) continue;
     const auto& track = from.tracks()[from.lanes()[slices.lane[i].value].track.value];
     Activity activity{
         slices.category[i], std::string(from.string(slices.name[i])), slices.begin_ns[i],
@@ -118,7 +110,7 @@ inline std::vector<Activity> activities_of(const trace::Trace& from) {
     if (activity.args[kStream] == "4294967295") activity.args[kStream] = "-1";
     if (activity.args[kStream] == "-1") activity.lane = "of the device";
     // Kineto writes some thread ids as signed numbers.
-    if (is_call(activity.category) && activity.lane.starts_with("-")) {
+    if (trace::is_launch(activity.category) && activity.lane.starts_with("-")) {
       activity.lane = std::to_string(static_cast<uint32_t>(std::stoll(activity.lane)));
     }
     found.push_back(std::move(activity));
@@ -149,7 +141,7 @@ class Replay {
   void run() {
     std::set<int64_t> called;
     for (const Activity& each : activities_) {
-      if (is_call(each.category)) called.insert(each.number(kCorrelation));
+      if (trace::is_launch(each.category)) called.insert(each.number(kCorrelation));
     }
     for (const Activity& each : activities_) {
       if (called.insert(each.number(kCorrelation)).second) call_before_window(each);

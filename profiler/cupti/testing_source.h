@@ -20,9 +20,7 @@ class FreshSource : public GpuWindow {
     redline_range_push("on the CPU");
     redline_range_pop();
     if (stub::is_enabled(Kind::kConcurrentKernel)) {
-      const uint64_t begun = now();
-      stub::call(launch_call(1, begun));
-      stub::emit_record(kernel(1, begun + 500));
+      run_kernel();
     }
     source_.disable();
     said_ = ::testing::internal::GetCapturedStderr();

@@ -4,22 +4,20 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "profiler/c_api.h"
 #include "profiler/log/record.h"
+#include "tests/recording.h"
 #include "tests/stubs/stubs.h"
+#include "tests/variables.h"
 
 namespace redline::cupti {
 
-class GpuWindow : public ::testing::Test {
+class GpuWindow : public ::testing::Test, protected testing::Variables {
  protected:
-  GpuWindow() : path_(::testing::TempDir() + "gpu." + std::to_string(getpid()) + ".json") {
+  GpuWindow() {
     stub::reset_cupti();
     stub::clear_devices();
     stub::set_cuda_initialized(true);
@@ -30,10 +28,7 @@ class GpuWindow : public ::testing::Test {
     stub::name_function(kDriverDomain, 307, "cuLaunchKernel");
     stub::name_function(kDriverDomain, 1, "cuInit");
   }
-  ~GpuWindow() override {
-    redline_discard();
-    std::filesystem::remove(path_);
-  }
+  ~GpuWindow() override { redline_discard(); }
 
   static stub::Device a100() {
     return {.name = "NVIDIA A100",
@@ -53,20 +48,11 @@ class GpuWindow : public ::testing::Test {
                            {111, 1024}}};
   }
 
-  void begin(bool with_gpu = true, bool with_memory = false) const {
-    const nlohmann::json options{{"directory", ::testing::TempDir()},
-                                 {"host_samples_hz", 0},
-                                 {"gpu", with_gpu},
-                                 {"profile_memory", with_memory}};
-    ASSERT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
-    ASSERT_EQ(redline_start(), 0) << redline_last_error();
+  static void begin(bool with_gpu = true, bool with_memory = false) {
+    testing::begin_recording(
+        {{"host_samples_hz", 0}, {"gpu", with_gpu}, {"profile_memory", with_memory}});
   }
-  [[nodiscard]] nlohmann::json end() const {
-    EXPECT_EQ(redline_stop(), 0) << redline_last_error();
-    EXPECT_EQ(redline_export(path_.c_str()), 0) << redline_last_error();
-    std::ifstream file(path_);
-    return nlohmann::json::parse(file);
-  }
+  [[nodiscard]] nlohmann::json end() const { return testing::end_recording(folder_); }
 
   /// The events of a category, in the order of the file.
   static std::vector<nlohmann::json> events(const nlohmann::json& trace,
@@ -78,7 +64,7 @@ class GpuWindow : public ::testing::Test {
     return found;
   }
 
-  const std::string path_;
+  const testing::TemporaryFolder folder_;
 };
 
 inline uint64_t now() { return static_cast<uint64_t>(monotonic_ns()); }
@@ -110,6 +96,13 @@ inline KernelRecord kernel(uint32_t correlation, uint64_t begin, const char* nam
   record.correlation = correlation;
   record.name = name;
   return record;
+}
+
+/// A call, and the kernel that it starts.
+inline void run_kernel() {
+  const uint64_t begun = now();
+  stub::call(launch_call(1, begun));
+  stub::emit_record(kernel(1, begun + 500));
 }
 
 }  // namespace redline::cupti

@@ -106,7 +106,7 @@ TEST_F(Buffers, ThatCuptiKeepsFromAnEarlierWindowHoldNobodyUp) {
 }
 
 TEST_F(Buffers, WhoseCallNeverComesAreGivenUpFlushByFlush) {
-  setenv("REDLINE_GPU_FLUSH_MS", "1", 1);
+  set("REDLINE_GPU_FLUSH_MS", "1");
   begin(false);
   source_.enable({});
   const uint64_t begun = now();
@@ -114,7 +114,6 @@ TEST_F(Buffers, WhoseCallNeverComesAreGivenUpFlushByFlush) {
   stub::wait_for_flushes(60);  // more than it waits for
   stub::emit_record(launch_call(1, begun), 1);
   source_.disable();
-  unsetenv("REDLINE_GPU_FLUSH_MS");
   const json trace = end();
   EXPECT_EQ(trace["redline"]["gpu"]["without_call"], 1);
   EXPECT_TRUE(events(trace, "ac2g").empty());

@@ -19,9 +19,7 @@ TEST_F(FreshSource, TheEndWaitsForWorkThatIsUnderWayAndNeverForTheGpuItself) {
   CuptiSource patient;
   begin(false);
   patient.enable({});
-  const uint64_t begun = now();
-  stub::call(launch_call(1, begun));
-  stub::emit_record(kernel(1, begun + 500));
+  run_kernel();
   stub::keep_buffer_of(0, 5);
   patient.disable();
   EXPECT_EQ(events(end(), "kernel").size(), 1u);
@@ -42,13 +40,12 @@ TEST_F(FreshSource, AGpuThatHangsKeepsTheEndNoLongerThanItMay) {
 }
 
 TEST_F(FreshSource, WhatCuptiHoldsIsForcedOutBeforeTheProcessEnds) {
-  setenv("REDLINE_GPU_FLUSH_MS", "60000", 1);  // nothing comes by itself
+  set("REDLINE_GPU_FLUSH_MS", "60000");  // nothing comes by itself
   begin(false);
   source_.enable({});
   stub::call(launch_call(1, now()));
   stub::keep_buffer_of(0);
   source_.flush_before_exit();
-  unsetenv("REDLINE_GPU_FLUSH_MS");
   EXPECT_EQ(stub::forced_buffers(), 1);
   source_.let_go();
   EXPECT_FALSE(profiler::wants_external_ids());
@@ -102,11 +99,10 @@ TEST_F(FreshSource, TellsWhereCuptiDoesNotGiveWhatItHas) {
 
 // Each of these windows would end a minute later, and so be noticed.
 TEST_F(FreshSource, TheEndWaitsForNoInterval) {
-  setenv("REDLINE_GPU_FLUSH_MS", "60000", 1);
+  set("REDLINE_GPU_FLUSH_MS", "60000");
   for (int window = 0; window < 4; ++window) {
     EXPECT_EQ(events(recorded(), "kernel").size(), 1u);
   }
-  unsetenv("REDLINE_GPU_FLUSH_MS");
 }
 
 /// While it lives, no thread can begin: its stack would need more than all memory.

@@ -3,16 +3,14 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "profiler/c_api.h"
+#include "tests/recording.h"
+#include "tests/variables.h"
 
 namespace redline::profiler {
 namespace {
@@ -20,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 /// Records windows on a machine whose driver is the stub.
-class GpuSampling : public ::testing::Test {
+class GpuSampling : public ::testing::Test, protected testing::Variables {
  protected:
   GpuSampling() {
     for (const char* name : {"libcuda.so.1", "libcupti.so.13", "libnvidia-ml.so.1"}) {
@@ -29,33 +27,17 @@ class GpuSampling : public ::testing::Test {
       EXPECT_NE(library_, nullptr) << dlerror();
     }
   }
-  ~GpuSampling() override {
-    redline_discard();
-    std::filesystem::remove(path_);
-    for (const char* name :
-         {"GPUS", "VISIBLE", "LOST_AFTER", "XID", "HANG", "NVML_STATUS", "MIG"}) {
-      unsetenv((std::string("REDLINE_STUB_") + name).c_str());
-    }
-  }
-  static void set(const std::string& name, int value) {
-    setenv(("REDLINE_STUB_" + name).c_str(), std::to_string(value).c_str(), 1);
-  }
+  ~GpuSampling() override { redline_discard(); }
   [[nodiscard]] int rounds() const {
     return reinterpret_cast<int (*)()>(dlsym(library_, "redline_stub_load_questions"))();
   }
   /// Records a window in which GPUs are asked `wanted` times.
-  [[nodiscard]] json record(int wanted, int xid = 0, bool with_gpu = true) const {
-    const json options{
-        {"directory", ::testing::TempDir()}, {"host_samples_hz", 100}, {"gpu", with_gpu}};
-    EXPECT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
-    EXPECT_EQ(redline_start(), 0) << redline_last_error();
-    set("XID", xid);
+  [[nodiscard]] json record(int wanted, int xid = 0, bool with_gpu = true) {
+    testing::begin_recording({{"host_samples_hz", 100}, {"gpu", with_gpu}});
+    set("REDLINE_STUB_XID", xid);
     const int begun = rounds();
     while (rounds() < begun + wanted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    EXPECT_EQ(redline_stop(), 0) << redline_last_error();
-    EXPECT_EQ(redline_export(path_.c_str()), 0) << redline_last_error();
-    std::ifstream file(path_);
-    json trace = json::parse(file);
+    json trace = testing::end_recording();
     if (!has_given_up(trace) || std::getenv("REDLINE_STUB_HANG") != nullptr) return trace;
     return record(wanted, xid, with_gpu);  // the sampler got no core to end in time
   }
@@ -74,12 +56,11 @@ class GpuSampling : public ::testing::Test {
   }
 
   void* library_ = nullptr;  ///< the stub of NVML
-  const std::string path_ = ::testing::TempDir() + "gpus." + std::to_string(getpid()) + ".json";
 };
 
 TEST_F(GpuSampling, OfEachGpuThatTheProcessUses) {
-  set("GPUS", 8);
-  set("VISIBLE", 2);
+  set("REDLINE_STUB_GPUS", 8);
+  set("REDLINE_STUB_VISIBLE", 2);
   const json trace = record(8);
   auto tracks = tracks_of(trace);
   EXPECT_GE(tracks["GPU 0: busy %"].size(), 2U);
@@ -95,9 +76,9 @@ TEST_F(GpuSampling, OfEachGpuThatTheProcessUses) {
 }
 
 TEST_F(GpuSampling, AGpuThatFallsOffTheBusIsCountedAndTheOthersGoOn) {
-  set("GPUS", 2);
-  set("VISIBLE", 2);
-  set("LOST_AFTER", 6);
+  set("REDLINE_STUB_GPUS", 2);
+  set("REDLINE_STUB_VISIBLE", 2);
+  set("REDLINE_STUB_LOST_AFTER", 6);
   const json trace = record(20, 79);
   auto tracks = tracks_of(trace);
   EXPECT_LE(tracks["GPU 1: busy %"].size(), 6U);
@@ -112,7 +93,7 @@ TEST_F(GpuSampling, AGpuThatFallsOffTheBusIsCountedAndTheOthersGoOn) {
 }
 
 TEST_F(GpuSampling, APartOfAGpuHasItsOwnFiguresOnly) {
-  set("MIG", 1);
+  set("REDLINE_STUB_MIG", 1);
   auto tracks = tracks_of(record(2));
   EXPECT_EQ(tracks["GPU 0 memory: MiB"][0], 51) << "703 MiB of the GPU are in use";
   EXPECT_FALSE(tracks.contains("GPU 0: busy %"));
@@ -125,12 +106,12 @@ TEST_F(GpuSampling, NotWithoutTheGpu) {
 }
 
 TEST_F(GpuSampling, ADriverThatRefusesIsNamed) {
-  set("NVML_STATUS", nvml::kLibraryMismatch);
+  set("REDLINE_STUB_NVML_STATUS", nvml::kLibraryMismatch);
   EXPECT_EQ(record(0)["redline"]["nvml"], json({{"off", "Driver/library version mismatch"}}));
 }
 
 TEST_F(GpuSampling, OneThatNeverAnswersHoldsNobodyUp) {
-  set("HANG", 1);
+  set("REDLINE_STUB_HANG", 1);
   const json trace = record(0);
   EXPECT_TRUE(has_given_up(trace)) << trace["redline"]["nvml"];
   EXPECT_TRUE(trace["redline"].contains("gpu")) << "CUPTI's part is there";

@@ -7,13 +7,16 @@ namespace {
 
 using trace::LogPart;
 
+void spend(StepClock& clock, LogPart part, int64_t from_ns, int64_t to_ns) {
+  clock.enter(part, from_ns);
+  clock.leave(part, to_ns);
+}
+
 TEST(StepClock, TimeWithinAPartThatIsAPartItselfCountsThereAlone) {
   StepClock clock;
-  clock.enter(LogPart::kDataWait, 100);
-  clock.leave(LogPart::kDataWait, 130);
+  spend(clock, LogPart::kDataWait, 100, 130);
   clock.enter(LogPart::kBackward, 150);
-  clock.enter(LogPart::kCommunicationWait, 160);
-  clock.leave(LogPart::kCommunicationWait, 190);
+  spend(clock, LogPart::kCommunicationWait, 160, 190);
   clock.leave(LogPart::kBackward, 200);
   const auto step = clock.end_step(210);
   ASSERT_TRUE(step.has_value());
@@ -39,8 +42,7 @@ TEST(StepClock, AStepBeginsWhereTheOneBeforeEnded) {
 TEST(StepClock, APartThatAHookSeesIsZeroWhereItDoesNotOccur) {
   StepClock clock;
   clock.know(LogPart::kCheckpoint);
-  clock.enter(LogPart::kForward, 1);
-  clock.leave(LogPart::kForward, 2);
+  spend(clock, LogPart::kForward, 1, 2);
   static_cast<void>(clock.end_step(3));
   const auto step = clock.end_step(4);
   EXPECT_EQ(step->part(LogPart::kCheckpoint), 0);
@@ -50,18 +52,13 @@ TEST(StepClock, APartThatAHookSeesIsZeroWhereItDoesNotOccur) {
 
 TEST(StepClock, AnEvaluationIsAllButWhatIsAPartOfItsOwn) {
   StepClock clock;
-  clock.enter(LogPart::kBackward, 10);
-  clock.leave(LogPart::kBackward, 20);
+  spend(clock, LogPart::kBackward, 10, 20);
   static_cast<void>(clock.end_step(100));
-  clock.enter(LogPart::kDataWait, 110);
-  clock.leave(LogPart::kDataWait, 120);
-  clock.enter(LogPart::kForward, 130);
-  clock.leave(LogPart::kForward, 150);
-  clock.enter(LogPart::kCheckpoint, 160);
-  clock.leave(LogPart::kCheckpoint, 190);
+  spend(clock, LogPart::kDataWait, 110, 120);
+  spend(clock, LogPart::kForward, 130, 150);
+  spend(clock, LogPart::kCheckpoint, 160, 190);
   clock.evaluated(200);
-  clock.enter(LogPart::kDataWait, 200);
-  clock.leave(LogPart::kDataWait, 205);
+  spend(clock, LogPart::kDataWait, 200, 205);
   const auto step = clock.end_step(300);
   EXPECT_EQ(step->part(LogPart::kEvaluation), 70);
   EXPECT_EQ(step->part(LogPart::kCheckpoint), 30);
@@ -71,12 +68,9 @@ TEST(StepClock, AnEvaluationIsAllButWhatIsAPartOfItsOwn) {
 
 TEST(StepClock, TrainingBeforeAnEvaluationOfTheSameStepStays) {
   StepClock clock;
-  clock.enter(LogPart::kForward, 10);
-  clock.leave(LogPart::kForward, 20);
-  clock.enter(LogPart::kBackward, 20);
-  clock.leave(LogPart::kBackward, 40);
-  clock.enter(LogPart::kForward, 50);
-  clock.leave(LogPart::kForward, 60);
+  spend(clock, LogPart::kForward, 10, 20);
+  spend(clock, LogPart::kBackward, 20, 40);
+  spend(clock, LogPart::kForward, 50, 60);
   clock.evaluated(70);
   const auto step = clock.end_step(100);
   EXPECT_EQ(step->part(LogPart::kForward), 10);
@@ -86,10 +80,8 @@ TEST(StepClock, TrainingBeforeAnEvaluationOfTheSameStepStays) {
 
 TEST(StepClock, GarbageCollectionBeforeAllElseBeginsNoStep) {
   StepClock clock;
-  clock.enter(LogPart::kGarbageCollection, 10);
-  clock.leave(LogPart::kGarbageCollection, 20);
-  clock.enter(LogPart::kForward, 100);
-  clock.leave(LogPart::kForward, 110);
+  spend(clock, LogPart::kGarbageCollection, 10, 20);
+  spend(clock, LogPart::kForward, 100, 110);
   const auto step = clock.end_step(120);
   EXPECT_EQ(step->begin_ns, 100);
   EXPECT_EQ(step->length_ns, 20);
@@ -123,12 +115,10 @@ TEST(StepClock, WhatLiesInAPauseIsOfNoStep) {
   clock.pause();  // not in the midst of a part
   clock.leave(LogPart::kForward, 20);
   EXPECT_EQ(clock.end_step(30)->length_ns, 20);
-  clock.enter(LogPart::kDataWait, 30);
-  clock.leave(LogPart::kDataWait, 40);
+  spend(clock, LogPart::kDataWait, 30, 40);
   clock.pause();
   clock.evaluated(1'000);
-  clock.enter(LogPart::kDataWait, 5'000);
-  clock.leave(LogPart::kDataWait, 5'001);
+  spend(clock, LogPart::kDataWait, 5'000, 5'001);
   const auto step = clock.end_step(5'010);
   EXPECT_EQ(step->begin_ns, 5'000);
   EXPECT_EQ(step->length_ns, 10);

@@ -6,8 +6,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -15,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "profiler/c_api.h"
 #include "profiler/nccl/nccl_plugin.h"
+#include "tests/recording.h"
 
 namespace redline::nccl {
 
@@ -56,19 +54,9 @@ class NcclWindow : public ::testing::Test {
     redline_discard();
     for (void* context : contexts()) EXPECT_EQ(ncclProfiler_v5.finalize(context), kSuccess);
     contexts().clear();
-    std::filesystem::remove(path_);
   }
-  static void begin() {
-    const json options{{"directory", ::testing::TempDir()}, {"host_samples_hz", 0}, {"gpu", false}};
-    ASSERT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
-    ASSERT_EQ(redline_start(), 0) << redline_last_error();
-  }
-  [[nodiscard]] json end() const {
-    EXPECT_EQ(redline_stop(), 0) << redline_last_error();
-    EXPECT_EQ(redline_export(path_.c_str()), 0) << redline_last_error();
-    std::ifstream file(path_);
-    return json::parse(file);
-  }
+  static void begin() { testing::begin_recording({{"host_samples_hz", 0}, {"gpu", false}}); }
+  [[nodiscard]] static json end() { return testing::end_recording(); }
 
   struct Slice {
     std::string name;
@@ -97,8 +85,6 @@ class NcclWindow : public ::testing::Test {
     EXPECT_EQ(found.size(), 1U) << category;
     return found.empty() ? Slice{} : found.begin()->second;
   }
-
-  const std::string path_ = ::testing::TempDir() + "nccl." + std::to_string(getpid()) + ".json";
 };
 
 template <typename Table>

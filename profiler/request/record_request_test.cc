@@ -2,10 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "tests/temporary_folder.h"
 
 namespace redline::launch {
 namespace {
@@ -51,11 +52,8 @@ TEST(ParseSchedule, SaysWhatIsWrong) {
 
 class Folder : public ::testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove_all(path_); }
-  void TearDown() override { std::filesystem::remove_all(path_); }
-
-  const std::string path_ =
-      ::testing::TempDir() + "record_request_test." + std::to_string(getpid());
+  const testing::TemporaryFolder place_;
+  const std::string path_ = place_ / "folder";
 };
 
 TEST_F(Folder, IsMadeWithItsParents) {

@@ -8,11 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <thread>
 
 #include "tests/temporary_folder.h"
+#include "tests/variables.h"
 
 namespace redline::launch {
 namespace {
@@ -24,20 +24,17 @@ using ::testing::ElementsAre;
 constexpr int kMostTries = 20;
 
 /// This process listens as a recorded one does.
-class Trigger : public ::testing::Test {
+class Trigger : public ::testing::Test, protected testing::Variables {
  protected:
   Trigger() {
-    setenv("XDG_RUNTIME_DIR", runtime_.path().c_str(), 1);
+    set("XDG_RUNTIME_DIR", runtime_.path());
     const std::string path = control_socket(make_control_folder().value(), getpid());
     sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
     path.copy(address.sun_path, sizeof(address.sun_path) - 1);
     EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     EXPECT_EQ(listen(listener_, 1), 0);
   }
-  ~Trigger() override {
-    close(listener_);
-    unsetenv("XDG_RUNTIME_DIR");
-  }
+  ~Trigger() override { close(listener_); }
 
   /// Takes the request of whoever connects.
   [[nodiscard]] int hear() const {

@@ -5,44 +5,36 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "profiler/c_api.h"
 #include "profiler/source/source.h"
+#include "tests/recording.h"
 
 namespace redline {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::annotations_of;
 using ::testing::ElementsAre;
+using testing::end_recording;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 class FlightRecorderTest : public ::testing::Test {
  protected:
-  FlightRecorderTest()
-      : folder_(fs::path(::testing::TempDir()) / ("flight_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~FlightRecorderTest() override {
-    redline_discard();
-    fs::remove_all(folder_);
-  }
+  ~FlightRecorderTest() override { redline_discard(); }
 
-  void begin(double seconds, uint64_t budget = 8 << 20, double slow_step = 0) {
-    const json options = {{"directory", folder_.string()},
-                          {"memory_budget_bytes", budget},
-                          {"ring_seconds", seconds},
-                          {"slow_step", slow_step},
-                          {"host_samples_hz", 0}};
-    ASSERT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
-    ASSERT_EQ(redline_start(), 0) << redline_last_error();
+  void begin(double seconds, uint64_t budget = 8 << 20, double slow_step = 0) const {
+    testing::begin_recording({{"directory", folder_.path()},
+                              {"memory_budget_bytes", budget},
+                              {"ring_seconds", seconds},
+                              {"slow_step", slow_step},
+                              {"host_samples_hz", 0}});
   }
   static json read(const std::string& path) {
     const gzFile file = gzopen(path.c_str(), "rb");
@@ -52,13 +44,6 @@ class FlightRecorderTest : public ::testing::Test {
     }
     gzclose(file);
     return json::parse(text);
-  }
-  [[nodiscard]] json stopped() const {
-    EXPECT_EQ(redline_stop(), 0) << redline_last_error();
-    const std::string path = folder_ / "trace.json";
-    EXPECT_EQ(redline_export(path.c_str()), 0) << redline_last_error();
-    std::ifstream file(path);
-    return json::parse(file);
   }
   static void steps(int64_t from, int64_t to) {
     for (int64_t step = from; step < to; ++step) {
@@ -70,18 +55,11 @@ class FlightRecorderTest : public ::testing::Test {
     redline_range_push(name);
     redline_range_pop();
   }
-  static std::vector<std::string> names(const json& trace) {
-    std::vector<std::string> names;
-    for (const auto& event : trace["traceEvents"]) {
-      if (event["cat"] == "user_annotation") names.push_back(event["name"]);
-    }
-    return names;
-  }
   [[nodiscard]] size_t files() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {}));
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), {}));
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(FlightRecorderTest, ASlowStepBetweenTwoIsOfNeither) {
@@ -93,7 +71,7 @@ TEST_F(FlightRecorderTest, ASlowStepBetweenTwoIsOfNeither) {
   redline_end_step();
   begin(60, 8 << 20, 2);
   ASSERT_EQ(redline_discard(), 0);
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
 TEST_F(FlightRecorderTest, HoldsAllThreadsAndThoseThatAreGone) {
@@ -102,8 +80,9 @@ TEST_F(FlightRecorderTest, HoldsAllThreadsAndThoseThatAreGone) {
   record("first");
   std::jthread([] { record("second, on a thread that ends"); }).join();
   record("third");
-  const json trace = stopped();
-  EXPECT_THAT(names(trace), ElementsAre("first", "second, on a thread that ends", "third"));
+  const json trace = end_recording();
+  EXPECT_THAT(annotations_of(trace),
+              ElementsAre("first", "second, on a thread that ends", "third"));
   EXPECT_EQ(trace["redline"]["threads"], 2);
   EXPECT_EQ(trace["redline"]["events"], 3);
   EXPECT_EQ(trace["redline"]["ring"]["limited_by"], "begin of recording");
@@ -130,8 +109,8 @@ TEST_F(FlightRecorderTest, KeepsTheNewestWithinItsMemoryAndSaysHowFarItReaches) 
     steps(step, step + kBatch);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // no job records faster for long
   }
-  const json trace = stopped();
-  const auto kept = names(trace);
+  const json trace = end_recording();
+  const auto kept = annotations_of(trace);
   ASSERT_GT(kept.size(), 10'000u);
   ASSERT_LT(kept.size(), 100'000u);  // 3 MiB hold fewer records of 48 bytes
   const uint64_t dropped = trace["redline"]["dropped"];
@@ -164,8 +143,8 @@ TEST_F(FlightRecorderTest, ForgetsWhatIsOlderThanItsLength) {
          .kind = profiler::RecordKind::kAnnotation});
   })
       .join();
-  const json trace = stopped();
-  EXPECT_THAT(names(trace), ElementsAre("new"));
+  const json trace = end_recording();
+  EXPECT_THAT(annotations_of(trace), ElementsAre("new"));
   EXPECT_EQ(trace["redline"]["ring"]["limited_by"], "ring_seconds");
   EXPECT_EQ(trace["redline"]["ring"]["kept_ns"], kLengthNs);
 }
@@ -177,12 +156,12 @@ TEST_F(FlightRecorderTest, WritesAsOftenAsAskedAndGoesOn) {
     record("more");
     ASSERT_EQ(redline_write_ring("somebody asked", path, sizeof(path)), 0) << redline_last_error();
     const json trace = read(path);
-    EXPECT_EQ(names(trace).size(), static_cast<size_t>(i + 1));
+    EXPECT_EQ(annotations_of(trace).size(), static_cast<size_t>(i + 1));
     EXPECT_EQ(trace["redline"]["reason"], "somebody asked");
   }
   EXPECT_EQ(files(), 3u);
-  const json trace = stopped();
-  EXPECT_EQ(names(trace).size(), 3u);
+  const json trace = end_recording();
+  EXPECT_EQ(annotations_of(trace).size(), 3u);
   EXPECT_FALSE(trace["redline"].contains("reason"));
   EXPECT_EQ(redline_write_ring("late", nullptr, 0), -1);
 }
@@ -203,7 +182,7 @@ TEST_F(FlightRecorderTest, WritesASlowStep) {
   }
   std::string path;
   while (path.empty()) {  // the control thread writes it
-    for (const auto& entry : fs::directory_iterator(folder_)) {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
       if (entry.path().extension() == ".gz") path = entry.path();
     }
   }
@@ -229,11 +208,11 @@ TEST_F(FlightRecorderTest, HoldsWhatIsOpenOnEveryThread) {
   other.join();
   redline_range_pop();
   redline_end_step();
-  const json during = read(path), after = stopped();
-  EXPECT_THAT(names(during), UnorderedElementsAre("ended", "unfinished ProfilerStep#3",
-                                                  "main waits", "other waits"));
+  const json during = read(path), after = end_recording();
+  EXPECT_THAT(annotations_of(during), UnorderedElementsAre("ended", "unfinished ProfilerStep#3",
+                                                           "main waits", "other waits"));
   EXPECT_EQ(during["redline"]["unfinished"], 3);
-  EXPECT_THAT(names(after),
+  EXPECT_THAT(annotations_of(after),
               UnorderedElementsAre("ended", "ProfilerStep#3", "main waits", "other waits"));
   EXPECT_EQ(after["redline"]["unfinished"], 0);
 }
@@ -252,8 +231,8 @@ TEST_F(FlightRecorderTest, RecordsWhileItIsWritten) {
       EXPECT_EQ(redline_write_ring("meanwhile", nullptr, 0), 0) << redline_last_error();
     }
   }
-  const json trace = stopped();
-  EXPECT_EQ(names(trace).size() + trace["redline"]["dropped"].get<uint64_t>(),
+  const json trace = end_recording();
+  EXPECT_EQ(annotations_of(trace).size() + trace["redline"]["dropped"].get<uint64_t>(),
             static_cast<size_t>(kThreads * kEach));
 }
 

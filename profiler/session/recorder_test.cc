@@ -7,67 +7,44 @@
 #include <array>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "profiler/c_api.h"
 #include "profiler/source/source.h"
+#include "tests/recording.h"
 
 namespace redline {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::annotations_of;
 using ::testing::HasSubstr;
 
 class RecorderTest : public ::testing::Test {
  protected:
-  RecorderTest()
-      : folder_(fs::path(::testing::TempDir()) / ("recorder_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~RecorderTest() override {
-    redline_discard();
-    fs::remove_all(folder_);
-  }
+  ~RecorderTest() override { redline_discard(); }
 
   [[nodiscard]] std::string options(uint64_t budget = 8 << 20) const {
     return json{
-        {"directory", folder_.string()}, {"memory_budget_bytes", budget}, {"host_samples_hz", 0}}
+        {"directory", folder_.path()}, {"memory_budget_bytes", budget}, {"host_samples_hz", 0}}
         .dump();
   }
-  void begin() {
-    ASSERT_EQ(redline_prepare(options().c_str()), 0) << redline_last_error();
-    start();
-  }
+  void begin() const { testing::begin_recording(json::parse(options())); }
   static void start() { ASSERT_EQ(redline_start(), 0) << redline_last_error(); }
   static void stop() { ASSERT_EQ(redline_stop(), 0) << redline_last_error(); }
 
   /// The stopped window as JSON.
-  [[nodiscard]] json exported() const {
-    const std::string path = folder_ / "trace.json";
-    EXPECT_EQ(redline_export(path.c_str()), 0) << redline_last_error();
-    std::ifstream file(path);
-    return json::parse(file);
-  }
-  static std::vector<std::string> names(const json& trace) {
-    std::vector<std::string> names;
-    for (const auto& event : trace["traceEvents"]) {
-      if (event["cat"] == "user_annotation") names.push_back(event["name"]);
-    }
-    return names;
-  }
+  [[nodiscard]] json exported() const { return testing::exported_to(folder_); }
   static void record(const char* name) {
     redline_range_push(name);
     redline_range_pop();
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 /// Counts open files. First it asks for the recorder's counts, which waits for the writer thread:
@@ -90,7 +67,7 @@ TEST_F(RecorderTest, KeepsWhatBeginsBetweenStartAndStop) {
   record("second");
   stop();
   record("late");
-  EXPECT_THAT(names(exported()), ::testing::ElementsAre("first", "second"));
+  EXPECT_THAT(annotations_of(exported()), ::testing::ElementsAre("first", "second"));
 }
 
 TEST_F(RecorderTest, PausesAndGoesOnWithinAWindow) {
@@ -106,11 +83,11 @@ TEST_F(RecorderTest, PausesAndGoesOnWithinAWindow) {
   stop();
   EXPECT_EQ(redline_set_paused(0), 0);
   record("late");
-  EXPECT_THAT(names(exported()), ::testing::ElementsAre("first", "second"));
+  EXPECT_THAT(annotations_of(exported()), ::testing::ElementsAre("first", "second"));
   begin();
   record("a pause ends with its window");
   stop();
-  EXPECT_THAT(names(exported()), ::testing::ElementsAre("a pause ends with its window"));
+  EXPECT_THAT(annotations_of(exported()), ::testing::ElementsAre("a pause ends with its window"));
 }
 
 TEST_F(RecorderTest, WritesWhatIsOpenWhenItsWindowEnds) {
@@ -126,7 +103,7 @@ TEST_F(RecorderTest, WritesWhatIsOpenWhenItsWindowEnds) {
   redline_end_step();
   redline_range_pop();
   const json trace = exported();
-  EXPECT_THAT(names(trace),
+  EXPECT_THAT(annotations_of(trace),
               ::testing::ElementsAre("ended", "unfinished ProfilerStep#7", "outer", "inner"));
   EXPECT_EQ(trace["redline"]["events"], 4);
   EXPECT_EQ(trace["redline"]["unfinished"], 3);
@@ -140,7 +117,7 @@ TEST_F(RecorderTest, WritesWhatIsOpenWhenItsWindowEnds) {
   begin();
   record("after");
   stop();
-  EXPECT_THAT(names(exported()), ::testing::ElementsAre("after"));
+  EXPECT_THAT(annotations_of(exported()), ::testing::ElementsAre("after"));
 }
 
 TEST_F(RecorderTest, WhatEndsInAPauseIsNotOpenAfterwards) {
@@ -283,7 +260,7 @@ TEST_F(RecorderTest, PreparesTwiceButNotDifferently) {
   EXPECT_EQ(redline_prepare(options().c_str()), 0);
   EXPECT_EQ(redline_prepare(options(4 << 20).c_str()), -1);
   EXPECT_EQ(redline_discard(), 0);
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
 TEST_F(RecorderTest, ExportsAsOftenAsWanted) {
@@ -295,7 +272,7 @@ TEST_F(RecorderTest, ExportsAsOftenAsWanted) {
     ASSERT_EQ(redline_export_to_directory((folder_ / "new/folder").c_str(), path, sizeof(path)), 0);
     EXPECT_THAT(path, ::testing::EndsWith(".pt.trace.json.gz"));
     EXPECT_TRUE(fs::exists(path));
-    EXPECT_THAT(names(exported()), ::testing::ElementsAre("only"));
+    EXPECT_THAT(annotations_of(exported()), ::testing::ElementsAre("only"));
   }
   const fs::directory_iterator files(folder_ / "new/folder");
   EXPECT_EQ(std::distance(fs::begin(files), fs::end(files)), 2);
@@ -340,7 +317,7 @@ TEST_F(RecorderTest, CountsWhatTheBudgetDoesNotHold) {
   EXPECT_GT(stats.bytes_written, 0u);
   const json trace = exported();
   EXPECT_EQ(trace["redline"]["dropped"], stats.events_dropped);
-  EXPECT_EQ(names(trace).size(), stats.events_recorded);
+  EXPECT_EQ(annotations_of(trace).size(), stats.events_recorded);
 
   begin();
   record("after");
@@ -374,7 +351,7 @@ TEST_F(RecorderTest, AProcessThatIsStartedByVforkLeavesNoTraceOfItself) {
   other.join();
   stop();
   const json trace = exported();
-  EXPECT_EQ(names(trace).size() + trace["redline"]["dropped"].get<size_t>(),
+  EXPECT_EQ(annotations_of(trace).size() + trace["redline"]["dropped"].get<size_t>(),
             static_cast<size_t>(recorded + 20));
 }
 
@@ -388,7 +365,8 @@ TEST_F(RecorderTest, NamesThreadsAndKeepsDeepRangesBalanced) {
   }).join();
   stop();
   const json trace = exported();
-  EXPECT_EQ(names(trace).size(), 257u);  // the 256 outer ones, and one after all were popped
+  EXPECT_EQ(annotations_of(trace).size(),
+            257u);  // the 256 outer ones, and one after all were popped
   const auto thread =
       std::find_if(trace["traceEvents"].begin(), trace["traceEvents"].end(),
                    [](const json& event) { return event["name"] == "thread_name"; });

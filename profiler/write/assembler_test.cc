@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 
 #include "profiler/c_api.h"
 #include "profiler/source/nccl_event_types.h"
+#include "tests/temporary_folder.h"
 
 namespace redline::profiler {
 namespace {
@@ -26,7 +25,6 @@ constexpr uint64_t kTid = 7;
 class AssemblerTest : public ::testing::Test {
  protected:
   AssemblerTest() { texts_.reset(1 << 20); }
-  ~AssemblerTest() override { std::filesystem::remove(path_); }
 
   TextId name(const std::string& text) {
     return texts_.intern(hash_text(text, TextForm::kName), text, TextForm::kName);
@@ -86,8 +84,8 @@ class AssemblerTest : public ::testing::Test {
       text.replace(at, from.size(), to);
   }
 
-  const std::string path_ =
-      ::testing::TempDir() + "assembler." + std::to_string(getpid()) + ".json";
+  const testing::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "trace.json";
   TextTable texts_;
   Assembler assembler_{texts_, {path_ + ".spool", 500, 2'000, {{"head", "1"}}, 0}};
 };

@@ -2,7 +2,6 @@
 // that matter.
 #include <elf.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "profiler/write/native_stack.h"
+#include "tests/temporary_folder.h"
 
 namespace redline::profiler {
 namespace {
@@ -72,8 +72,6 @@ struct MadeUpElf {
 
 class ElfFiles : public ::testing::Test {
  protected:
-  ~ElfFiles() override { std::filesystem::remove(path_); }
-
   [[nodiscard]] std::string name_at(const std::string& bytes, uint64_t offset,
                                     uintmax_t file_size = 0) const {
     std::ofstream(path_, std::ios::binary) << bytes;
@@ -83,7 +81,8 @@ class ElfFiles : public ::testing::Test {
     return name != nullptr ? name : "none";
   }
 
-  const std::string path_ = ::testing::TempDir() + "made_up." + std::to_string(getpid()) + ".so";
+  const testing::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "made_up.so";
 };
 
 TEST_F(ElfFiles, EachFunctionIsFoundFromItsFirstByteToItsLast) {

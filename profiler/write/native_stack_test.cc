@@ -2,14 +2,12 @@
 
 #include <execinfo.h>
 #include <gmock/gmock.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "profiler/source/source.h"
+#include "tests/recording.h"
 
 namespace {
 
@@ -57,20 +55,13 @@ std::pair<nlohmann::json, nlohmann::json> args_with(TextId stack) {
   for (const int64_t begin_ns : {now_ns, now_ns + 1}) {
     profiler::submit({.begin_ns = begin_ns, .name = profiler::intern_name("operator")});
   }
-  const std::string path = ::testing::TempDir() + "/stack." + std::to_string(getpid()) + ".json";
-  EXPECT_EQ(redline_stop(), 0);
-  EXPECT_EQ(redline_export(path.c_str()), 0) << redline_last_error();
-  const auto trace = nlohmann::json::parse(std::ifstream(path));
-  std::filesystem::remove(path);
+  const auto trace = redline::testing::end_recording();
   return {trace["traceEvents"][0]["args"], trace["traceEvents"][1]["args"]};
 }
 
 class NativeStack : public ::testing::Test {
  protected:
-  NativeStack() {
-    EXPECT_EQ(redline_prepare("{}"), 0) << redline_last_error();
-    EXPECT_EQ(redline_start(), 0);
-  }
+  NativeStack() { redline::testing::begin_recording(); }
   ~NativeStack() override { redline_discard(); }
 };
 

@@ -7,44 +7,31 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "profiler/c_api.h"
 #include "profiler/source/source.h"
+#include "tests/recording.h"
 
 namespace redline::profiler {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
+using testing::end_recording;
 
 class RecordWriters : public ::testing::Test {
  protected:
   RecordWriters() {
-    const json options{{"directory", ::testing::TempDir()},
-                       {"max_bytes", 1 << 20},
-                       {"memory_budget_bytes", 1 << 20}};
-    EXPECT_EQ(redline_prepare(options.dump().c_str()), 0) << redline_last_error();
-    EXPECT_EQ(redline_start(), 0) << redline_last_error();
+    testing::begin_recording(
+        {{"directory", folder_.path()}, {"max_bytes", 1 << 20}, {"memory_budget_bytes", 1 << 20}});
   }
-  ~RecordWriters() override {
-    redline_discard();
-    fs::remove(path_);
-  }
+  ~RecordWriters() override { redline_discard(); }
 
-  [[nodiscard]] json stopped() const {
-    EXPECT_EQ(redline_stop(), 0) << redline_last_error();
-    EXPECT_EQ(redline_export(path_.c_str()), 0) << redline_last_error();
-    std::ifstream file(path_);
-    return json::parse(file);
-  }
   /// Records one event and gives it as JSON. Checks its time, and leaves that out.
   [[nodiscard]] json event_of(Record record) const {
     record.begin_ns = monotonic_ns();
     submit(record);
     submit({.begin_ns = record.begin_ns + 1000, .name = intern_name("a microsecond later")});
-    const json trace = stopped();
+    const json trace = end_recording();
     json event = trace["traceEvents"][0];
     EXPECT_NEAR(trace["traceEvents"][1]["ts"].get<double>() - event["ts"].get<double>(), 1, 0.01);
     event.erase("ts");
@@ -53,8 +40,7 @@ class RecordWriters : public ::testing::Test {
     return event;
   }
 
-  const std::string path_ =
-      ::testing::TempDir() + "record_writers." + std::to_string(getpid()) + ".json";
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(RecordWriters, Slice) {
@@ -119,7 +105,7 @@ TEST_F(RecordWriters, CounterWithoutAValueIsLeftOut) {
           .of = CounterFields{.value = std::nan("")},
           .name = intern_name("CPU"),
           .kind = RecordKind::kCounter});
-  EXPECT_EQ(stopped()["redline"]["events"], 0);
+  EXPECT_EQ(end_recording()["redline"]["events"], 0);
 }
 
 TEST_F(RecordWriters, EntriesOfSourcesStandInTheTraceOfTheirWindow) {
@@ -128,7 +114,7 @@ TEST_F(RecordWriters, EntriesOfSourcesStandInTheTraceOfTheirWindow) {
   add_entry("redline", R"({"nvtx_lost": 3})");
   add_entry("redline", R"({"stacks_lost": 4})");
   add_entry("broken", "{");
-  const json trace = stopped();
+  const json trace = end_recording();
   EXPECT_EQ(trace["memory_totals"], json({{"cpu", 2}}));
   EXPECT_EQ(trace["redline"]["nvtx_lost"], 3);
   EXPECT_EQ(trace["redline"]["stacks_lost"], 4);
@@ -137,7 +123,7 @@ TEST_F(RecordWriters, EntriesOfSourcesStandInTheTraceOfTheirWindow) {
   EXPECT_EQ(redline_discard(), 0);
   ASSERT_EQ(redline_prepare(nullptr), 0);
   ASSERT_EQ(redline_start(), 0);
-  const json next = stopped();
+  const json next = end_recording();
   EXPECT_FALSE(next.contains("memory_totals"));
   EXPECT_FALSE(next.contains("too late"));
 }
@@ -148,7 +134,7 @@ TEST_F(RecordWriters, ASourceMaySayAtTheEndWhatItLost) {
     void disable() noexcept override { add_entry("lost", "7"); }
   } source;
   add_source(&source);
-  EXPECT_EQ(stopped()["lost"], 7);
+  EXPECT_EQ(end_recording()["lost"], 7);
 }
 
 /// A generation of names is released two rounds of the writer thread after the next one has begun.
@@ -161,7 +147,7 @@ class LongRecording : public RecordWriters {
     }
   }
   [[nodiscard]] json annotation() const {
-    const json trace = stopped();
+    const json trace = end_recording();
     for (const json& event : trace["traceEvents"]) {
       if (event.value("cat", "") == "user_annotation") return event;
     }
@@ -193,14 +179,15 @@ TEST_F(LongRecording, ARangeKeepsItsName) {
 TEST_F(RecordWriters, ATraceKeepsToItsSize) {
   const TextId name = intern_name(std::string(1000, 'x'));
   for (int i = 0; i < 2000; ++i) submit({.begin_ns = monotonic_ns(), .name = name});
-  const json trace = stopped();
+  const json trace = end_recording(folder_);
   EXPECT_EQ(trace["redline_size_limit"]["max_bytes"], 1 << 20);
   const auto& events = trace["traceEvents"];
   EXPECT_EQ(trace["redline"]["events"], std::ranges::count(events, "cpu_op", [](const json& event) {
               return event.value("cat", "");
             }));
-  EXPECT_LT(fs::file_size(path_), (1 << 20) + 10'000u);
-  EXPECT_GT(fs::file_size(path_), 1'000'000u);
+  const auto bytes = std::filesystem::file_size(folder_ / "trace.json");
+  EXPECT_LT(bytes, (1 << 20) + 10'000u);
+  EXPECT_GT(bytes, 1'000'000u);
 }
 
 }  // namespace

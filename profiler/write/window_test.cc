@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "tests/temporary_folder.h"
 
 namespace redline::profiler {
 namespace {
@@ -24,7 +24,7 @@ void record(ThreadLog& log, int count) {
 
 TEST(Window, LosesNothingIfItBeginsWhileTheWriterThreadReads) {
   constexpr int kChunks = 1500;
-  const std::string spool = ::testing::TempDir() + "window_test." + std::to_string(getpid());
+  const testing::TemporaryFolder folder;
   ChunkPool pool;
   pool.set_limit(4000 * kChunkBytes);
   ThreadRegistry threads(pool);
@@ -36,14 +36,13 @@ TEST(Window, LosesNothingIfItBeginsWhileTheWriterThreadReads) {
   Window window(threads, pool, texts);
   ASSERT_TRUE(window.begin_warmup());
   while (pool.is_quarter_used()) std::this_thread::yield();  // until it has read a third
-  window.begin({.spool_path = spool, .begin_ns = monotonic_ns(), .header = {}});
+  window.begin({.spool_path = folder / "spool", .begin_ns = monotonic_ns(), .header = {}});
   record(*log, 1);
   window.end(monotonic_ns(), {});
   window.wait();
   EXPECT_EQ(window.counts().recorded, 1);
   window.discard();
   ThreadRegistry::leave(log);
-  std::filesystem::remove(spool);
 }
 
 class SmallWindow : public ::testing::Test {
@@ -57,7 +56,6 @@ class SmallWindow : public ::testing::Test {
   ~SmallWindow() override {
     window_.discard();
     ThreadRegistry::leave(log_);
-    std::filesystem::remove(path_);
   }
   void begin(const std::string& spool) {
     window_.begin({.spool_path = spool, .begin_ns = monotonic_ns(), .header = {}});
@@ -67,8 +65,8 @@ class SmallWindow : public ::testing::Test {
     window_.wait();
   }
 
-  const std::string path_ =
-      ::testing::TempDir() + "small_window." + std::to_string(getpid()) + ".json";
+  const testing::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "trace.json";
   ChunkPool pool_;
   ThreadRegistry threads_{pool_};
   TextTable texts_;

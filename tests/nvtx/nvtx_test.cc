@@ -5,11 +5,8 @@
 #include <gtest/gtest.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,6 +16,7 @@
 #include "profiler/nvtx/nvtx_payload.h"
 #include "profiler/redline.h"
 #include "profiler/source/source.h"
+#include "tests/recording.h"
 
 namespace {
 
@@ -47,15 +45,9 @@ static_assert(NVTX_PAYLOAD_TYPE_FLOAT == int{redline::nvtx::kFloat});
 
 /// The events that `body` made, without those that the recorder adds.
 std::vector<Json> record(const std::function<void()>& body) {
-  const std::string path =
-      ::testing::TempDir() + "/nvtx_test." + std::to_string(getpid()) + ".json";
-  EXPECT_EQ(redline_prepare("{}"), 0) << redline_last_error();
-  EXPECT_EQ(redline_start(), 0) << redline_last_error();
+  redline::testing::begin_recording();
   body();
-  EXPECT_EQ(redline_stop(), 0);
-  EXPECT_EQ(redline_export(path.c_str()), 0) << redline_last_error();
-  const Json trace = Json::parse(std::ifstream(path));
-  std::filesystem::remove(path);
+  const Json trace = redline::testing::end_recording();
   std::vector<Json> events;
   for (const Json& event : trace["traceEvents"]) {
     if (event.value("cat", "") == "user_annotation" || event.value("cat", "") == "nvtx") {

@@ -2,9 +2,7 @@
 // about that run, and no more.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "tests/paths.h"
+#include "tests/parsed_trace.h"
 #include "trace/advice/advice.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/reader.h"
@@ -20,40 +18,31 @@ struct Judged {
 
 void PrintTo(const Judged& judged, std::ostream* out) { *out << judged.trace; }
 
-class AdviceOnRealTraces : public ::testing::TestWithParam<Judged> {
- protected:
-  static std::string path_of(const std::string& name) {
-    return redline::testing::shared_dir() + "/traces/" + name + ".pt.trace.json.gz";
-  }
-};
+class AdviceOnRealTraces : public ::testing::TestWithParam<Judged> {};
 
 TEST_P(AdviceOnRealTraces, FindsWhatAnExpertWouldSay) {
-  const std::string path = path_of(GetParam().trace);
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
-  const auto trace = read_trace(path);
-  ASSERT_TRUE(trace);
+  const auto trace = redline::testing::real_trace(GetParam().trace);
+  if (!trace) GTEST_SKIP() << "no shared traces here";
   std::vector<std::string> rules;
-  for (const Finding& finding : advise(analyze(*trace))) rules.push_back(finding.rule);
+  for (const Finding& finding : advise(analyze(trace))) rules.push_back(finding.rule);
   EXPECT_EQ(rules, GetParam().rules);
 }
 
 TEST_P(AdviceOnRealTraces, EachFindingHasItsEvidence) {
-  const std::string path = path_of(GetParam().trace);
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
-  const auto trace = read_trace(path);
-  ASSERT_TRUE(trace);
-  for (const Finding& finding : advise(analyze(*trace))) {
+  const auto trace = redline::testing::real_trace(GetParam().trace);
+  if (!trace) GTEST_SKIP() << "no shared traces here";
+  for (const Finding& finding : advise(analyze(trace))) {
     SCOPED_TRACE(finding.rule);
     EXPECT_FALSE(finding.evidence.empty());
     EXPECT_FALSE(finding.events.empty());
     EXPECT_LE(finding.headline.size(), 50);
     EXPECT_GT(finding.estimated_speedup.value_or(2), 1);
     for (const EvidenceEvent& event : finding.events) {
-      EXPECT_LE((*trace)->begin_ns(), event.begin_ns);
-      EXPECT_LE(event.end_ns, (*trace)->end_ns());
+      EXPECT_LE(trace->begin_ns(), event.begin_ns);
+      EXPECT_LE(event.end_ns, trace->end_ns());
       if (!event.slice) continue;
-      EXPECT_EQ(name_of(**trace, event.slice), event.name);
-      EXPECT_EQ(interval_of(**trace, event.slice), (Interval{event.begin_ns, event.end_ns}));
+      EXPECT_EQ(name_of(*trace, event.slice), event.name);
+      EXPECT_EQ(interval_of(*trace, event.slice), (Interval{event.begin_ns, event.end_ns}));
     }
   }
 }

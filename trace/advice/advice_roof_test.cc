@@ -1,11 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <functional>
 
 #include "tests/parsed_trace.h"
-#include "tests/paths.h"
 #include "tests/small_steps.h"
 #include "trace/advice/advice.h"
 #include "trace/read/reader.h"
@@ -464,14 +462,11 @@ nvjet 25..5025 us
 }
 
 TEST(AdviceRoof, OfRealTraces) {
-  const std::string folder = redline::testing::shared_dir() + "/traces/";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
-  const auto said = [&](const char* name, const char* rule) {
-    const auto trace = read_trace(folder + name + ".pt.trace.json.gz");
-    EXPECT_TRUE(trace);
-    if (!trace) return std::string();
-    const auto findings = advise(analyze(*trace));
-    for (const Finding& finding : findings) {
+  if (!real_trace("qwen05b_h100")) GTEST_SKIP() << "no shared traces here";
+  const auto said = [](const char* name, const char* rule) {
+    const auto trace = real_trace(name);
+    if (!trace) return std::string("no such trace");
+    for (const Finding& finding : advise(analyze(trace))) {
       if (finding.rule == rule) return finding.headline;
     }
     return std::string("nothing");

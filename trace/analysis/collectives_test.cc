@@ -87,7 +87,7 @@ TEST(Collectives, ArgsOfTheKernel) {
   EXPECT_EQ(row.bytes, 8192);
   EXPECT_EQ(row.first_seq, 41);
   EXPECT_TRUE(row.seq_recorded);
-  EXPECT_EQ(row.algorithm, "ring");
+  EXPECT_EQ(row.algorithm(), "ring");
   EXPECT_DOUBLE_EQ(*row.algorithm_bandwidth, 8192 / 1e-6);
   EXPECT_DOUBLE_EQ(*row.bus_bandwidth, 8192 / 1e-6 * 0.75);
 }

@@ -4,10 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "tests/parsed_trace.h"
-#include "tests/paths.h"
 #include "trace/analysis/activity.h"
 #include "trace/analysis/tables.h"
 
@@ -133,12 +130,9 @@ void PrintTo(const RealGpu& real, std::ostream* out) { *out << real.trace; }
 class GpusOfToday : public ::testing::TestWithParam<RealGpu> {};
 
 TEST_P(GpusOfToday, AreMeasuredByTheNamesOfTheirKernels) {
-  const std::string path =
-      redline::testing::shared_dir() + "/traces/" + GetParam().trace + ".pt.trace.json.gz";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
-  const auto trace = read_trace(path);
-  ASSERT_TRUE(trace);
-  const GpuUse gpu = analyze(*trace).gpus.at(0);
+  const auto trace = redline::testing::real_trace(GetParam().trace);
+  if (!trace) GTEST_SKIP() << "no shared traces here";
+  const GpuUse gpu = analyze(trace).gpus.at(0);
   ASSERT_EQ(gpu.tensor_core_share.has_value(), GetParam().tensor_core_share.has_value());
   if (gpu.tensor_core_share) {
     EXPECT_NEAR(*gpu.tensor_core_share, *GetParam().tensor_core_share, 5e-5);
@@ -176,12 +170,9 @@ TEST(GpusOfRocm, AreKnownWhereAllOfTheListAreOfOneKind) {
 
 TEST(GpusOfRocm, OfTodayHaveNamesAndPeaks) {
   for (const char* name : {"bert_small_mi300x", "compiled_triton"}) {
-    const std::string path =
-        redline::testing::shared_dir() + "/traces/" + name + ".pt.trace.json.gz";
-    if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
-    const auto trace = read_trace(path);
-    ASSERT_TRUE(trace);
-    const Analysis analysis = analyze(*trace);
+    const auto trace = redline::testing::real_trace(name);
+    if (!trace) GTEST_SKIP() << "no shared traces here";
+    const Analysis analysis = analyze(trace);
     EXPECT_THAT(analysis.gpus.at(0).name, ::testing::HasSubstr("MI300X")) << name;
     EXPECT_EQ(analysis.peaks.gb_per_s, 5300) << name;
   }

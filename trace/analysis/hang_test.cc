@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <tuple>
 
+#include "tests/temporary_folder.h"
 #include "trace/read/hang_tables.h"
 #include "trace/report/hang_words.h"
 
@@ -396,9 +395,7 @@ TEST(Hang, ThePromisedLines) {
 }
 
 TEST(HangTables, AreReadOfTheLatestRunWhateverElseLiesThere) {
-  const std::filesystem::path folder =
-      ::testing::TempDir() + "hang_tables_test." + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
+  const testing::TemporaryFolder folder;
   const auto put = [&](const char* name, const std::string& text) {
     std::ofstream(folder / name) << text;
   };
@@ -418,8 +415,7 @@ TEST(HangTables, AreReadOfTheLatestRunWhateverElseLiesThere) {
   put("rank7.hang.redline", R"({"schema": "redline.hang/2", "run": "2.1", "rank": 7})");
   ASSERT_EQ(mkfifo((folder / "rank6.hang.redline").c_str(), 0600), 0);
   put("rank5.hang.redline", head + R"("2.1", "rank": 5, "written_ns": 3, "sealed_ns": 2})");
-  const auto tables = read_hang_tables(folder);
-  std::filesystem::remove_all(folder);
+  const auto tables = read_hang_tables(folder.path());
   ASSERT_EQ(tables.size(), 2U);
   EXPECT_EQ(tables[0].rank, 0);
   EXPECT_FALSE(tables[0].step);

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 
 #include "tests/parsed_trace.h"
-#include "tests/paths.h"
 #include "trace/analysis/module_rows.h"
 
 namespace redline::trace {
@@ -213,12 +211,9 @@ TEST(Modules, RowsPutModulesTogetherWhoseNamesDifferInANumber) {
 
 // ResNet-18 in DistributedDataParallel, three steps, its four stages checkpointed.
 TEST(Modules, ARealTraceTellsRecomputationAndLosesNoTime) {
-  const std::string path =
-      redline::testing::shared_dir() + "/traces/resnet_checkpointed_mi300x.pt.trace.json.gz";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
-  const auto trace = read_trace(path);
-  ASSERT_TRUE(trace);
-  const Analysis analysis = analyze(*trace);
+  const auto trace = redline::testing::real_trace("resnet_checkpointed_mi300x");
+  if (!trace) GTEST_SKIP() << "no shared traces here";
+  const Analysis analysis = analyze(trace);
   ModuleWork convolutions;
   int64_t own_ns = 0, kernel_ns = 0;
   for (const ModuleNode& node : analysis.modules.nodes) {

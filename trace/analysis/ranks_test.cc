@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <filesystem>
 #include <random>
 #include <tuple>
 
 #include "tests/parsed_trace.h"
-#include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 
@@ -306,10 +304,9 @@ TEST(RankWaits, CallsThatWereNeverUnderWayTogetherAreNotOneCollective) {
 TEST(ClockAlignment, TwoRanksOfOneHost) {
   std::vector<Analysis> analyses;
   for (const int rank : {0, 1}) {
-    const std::string path = fmt::format("{}/traces/fsdp_sampled_rank{}.pt.trace.json.gz",
-                                         redline::testing::shared_dir(), rank);
-    if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
-    analyses.push_back(analyze(*read_trace(path)));
+    const auto trace = real_trace(fmt::format("fsdp_sampled_rank{}", rank));
+    if (!trace) GTEST_SKIP() << "no shared traces here";
+    analyses.push_back(analyze(trace));
   }
   const auto ranks = pointers_to(analyses);
   const RankComparison comparison = *compare_ranks(ranks, rank_numbers(ranks));

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
 
 #include "tests/parsed_trace.h"
 #include "tests/paths.h"

@@ -4,11 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 
 #include "tests/parsed_trace.h"
-#include "tests/paths.h"
 #include "trace/read/reader.h"
 #include "trace/report/report_roofline.h"
 
@@ -173,15 +171,12 @@ TEST(Roofline, ListsNestedVeryDeepAreNoSizes) {
 }
 
 TEST(Roofline, WhatCheckpointingComputesAgainCountsApart) {
-  const std::string path =
-      redline::testing::shared_dir() + "/traces/resnet_checkpointed_mi300x.pt.trace.json.gz";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no shared traces here";
-  const auto trace = read_trace(path);
-  ASSERT_TRUE(trace);
-  const Analysis analysis = analyze(*trace);
+  const auto trace = redline::testing::real_trace("resnet_checkpointed_mi300x");
+  if (!trace) GTEST_SKIP() << "no shared traces here";
+  const Analysis analysis = analyze(trace);
   int64_t again = 0, again_ns = 0, flops_again = 0;
   for (const OperatorShape& row : analysis.shapes.rows) {
-    if ((*trace)->string(row.name) != "aten::convolution") continue;
+    if (trace->string(row.name) != "aten::convolution") continue;
     again += row.recomputed_count;
     again_ns += row.recomputed_ns;
     flops_again += row.recomputed_step_count * row.work.needed_flops.value_or(0);

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/temporary_folder.h"
 #include "trace/emit/spooled_file.h"
 #include "trace/emit/write_pace.h"
 
@@ -20,10 +21,6 @@ namespace fs = std::filesystem;
 
 class OutputFileTest : public ::testing::Test {
  protected:
-  OutputFileTest() : folder_(fs::path(::testing::TempDir()) / ("out_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~OutputFileTest() override { fs::remove_all(folder_); }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
   [[nodiscard]] std::string content(const std::string& name) const {
     std::ifstream file(path(name));
@@ -34,7 +31,7 @@ class OutputFileTest : public ::testing::Test {
         std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(OutputFileTest, GrowsIsCutReadAndRenamed) {

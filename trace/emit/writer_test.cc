@@ -11,10 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "base/file.h"
+#include "tests/temporary_folder.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
@@ -27,11 +27,6 @@ constexpr int64_t kNow = 1'795'239'608'123'456'789;
 
 class WriterTest : public ::testing::Test {
  protected:
-  WriterTest() : folder_(fs::path(::testing::TempDir()) / ("writer_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~WriterTest() override { fs::remove_all(folder_); }
-
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
   [[nodiscard]] TraceWriter writer(std::vector<Entry> entries = {}) const {
     return {path("spool.partial"), {quarter_base_ns(kNow), 42, std::move(entries)}};
@@ -49,7 +44,7 @@ class WriterTest : public ::testing::Test {
     return json::parse(file);
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 TEST(TextBuffer, WritesMicrosecondsWithThreeDecimals) {
@@ -271,7 +266,8 @@ TEST_F(WriterTest, SavesUnderManyNamesAndLeavesNoPartialFile) {
     EXPECT_FALSE(writer.save(path("no/folder.json")));
   }
   std::vector<std::string> names;
-  for (const auto& file : fs::directory_iterator(folder_)) names.push_back(file.path().filename());
+  for (const auto& file : fs::directory_iterator(folder_.path()))
+    names.push_back(file.path().filename());
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("a.json.gz", "b.json.gz", "c.json"));
   for (const char* name : {"a.json.gz", "b.json.gz"}) {
     gzFile file = gzopen(path(name).c_str(), "rb");
@@ -303,7 +299,7 @@ TEST_F(WriterTest, RemovesWhatWasNeverSaved) {
     writer.flush();
     EXPECT_TRUE(fs::exists(path("spool.partial")));
   }
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
 TEST_F(WriterTest, KeepsTheFirstErrorOfAFullDisk) {

@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <random>
-
 namespace redline::trace {
 namespace {
 

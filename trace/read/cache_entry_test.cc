@@ -10,6 +10,8 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "tests/temporary_folder.h"
+#include "tests/variables.h"
 #include "trace/read/cache.h"
 
 namespace redline::trace {
@@ -37,12 +39,10 @@ constexpr std::string_view kText = R"({"distributedInfo": {"rank": 1}, "traceEve
 
 class CacheEntry : public ::testing::Test {
  protected:
-  CacheEntry() : folder_(fs::path(::testing::TempDir()) / ("entry_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
+  CacheEntry() {
     options_.cache.folder = folder_ / "kept";
     options_.cache.smallest_text_bytes = 0;
   }
-  ~CacheEntry() override { fs::remove_all(folder_); }
 
   void put(const std::string& name, size_t bytes, int minutes_old = 0) const {
     std::ofstream(folder_ / name, std::ios::binary) << std::string(bytes, 'x');
@@ -58,7 +58,8 @@ class CacheEntry : public ::testing::Test {
     return names;
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder place_;
+  const fs::path folder_ = place_.path();
   ReadOptions options_;
 };
 
@@ -202,22 +203,20 @@ TEST_F(CacheEntry, IsWrittenWholeOrNotAtAll) {
 }
 
 TEST(CacheFolder, IsWhereTheEnvironmentSays) {
-  const auto folder = [](const char* cache, const char* home) {
-    ::setenv("XDG_CACHE_HOME", cache, 1);
-    ::setenv("HOME", home, 1);
+  testing::Variables variables;
+  const auto folder = [&](const char* cache, const char* home) {
+    variables.set("XDG_CACHE_HOME", cache);
+    variables.set("HOME", home);
     return default_cache_folder();
   };
-  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
-  ::unsetenv("REDLINE_CACHE");
+  variables.set("REDLINE_CACHE", std::nullopt);
   EXPECT_EQ(folder("/x", "/home"), "/x/redline");
   EXPECT_EQ(folder("x", "/home"), "/home/.cache/redline");
   EXPECT_EQ(folder("", "/home"), "/home/.cache/redline");
   EXPECT_EQ(folder("", "home"), "");
   EXPECT_EQ(folder("", ""), "");
-  ::setenv("REDLINE_CACHE", "off", 1);
+  variables.set("REDLINE_CACHE", "off");
   EXPECT_EQ(folder("/x", "/home"), "");
-  ::setenv("HOME", home.c_str(), 1);
-  ::unsetenv("XDG_CACHE_HOME");
 }
 
 }  // namespace

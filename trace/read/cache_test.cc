@@ -5,13 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 #include "tests/trace_lines.h"
 #include "tests/trace_text.h"
+#include "tests/variables.h"
 #include "trace/read/reader.h"
 
 namespace redline::trace {
@@ -67,12 +68,10 @@ void expect_same(const Trace& before, const Trace& after) {
 
 class Cache : public ::testing::Test {
  protected:
-  Cache() : folder_(fs::path(::testing::TempDir()) / ("cache_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
+  Cache() {
     options_.cache.folder = folder_ / "kept";
     options_.cache.smallest_text_bytes = 0;
   }
-  ~Cache() override { fs::remove_all(folder_); }
 
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name, std::ios::binary) << text;
@@ -94,21 +93,20 @@ class Cache : public ::testing::Test {
     return cache_of(path).load() != nullptr;
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
   ReadOptions options_;
 };
 
 TEST_F(Cache, DoesNotKeepWhatDidNotFitIntoTheMachine) {
   const std::string text = small_text() + std::string(1 << 20, ' ');
   const std::string path = write("trace.json.gz", gzip(text));
-  const char* const before = std::getenv("TMPDIR");
-  const std::string restored = before == nullptr ? "" : before;
-  setenv("TMPDIR", "/proc", 1);  // no temporary file can be made there
+  std::optional<testing::Variables> nowhere;
+  nowhere.emplace("TMPDIR", "/proc");  // no temporary file can be made there
   options_.text_block_bytes = size_t{64} << 10;
   options_.text_memory_bytes = size_t{192} << 10;
   keep(path);
   EXPECT_FALSE(is_kept(path));
-  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
+  nowhere.reset();
   options_.text_memory_bytes = 0;
   keep(path);
   EXPECT_TRUE(is_kept(path));
@@ -288,15 +286,11 @@ TEST_F(Cache, IsNotForBeginnings) {
 
 TEST_F(Cache, TheEnvironmentSaysWhere) {
   EXPECT_EQ(default_cache_folder(), "");  // tests run with REDLINE_CACHE=off
-  const char* const before = std::getenv("XDG_CACHE_HOME");
-  const std::string restored = before == nullptr ? "" : before;
-  unsetenv("REDLINE_CACHE");
-  setenv("XDG_CACHE_HOME", "/tmp/x", 1);
+  testing::Variables variables("XDG_CACHE_HOME", "/tmp/x");
+  variables.set("REDLINE_CACHE", std::nullopt);
   EXPECT_EQ(default_cache_folder(), "/tmp/x/redline");
-  setenv("XDG_CACHE_HOME", "relative", 1);
+  variables.set("XDG_CACHE_HOME", "relative");
   EXPECT_THAT(default_cache_folder(), ::testing::EndsWith("/.cache/redline"));
-  before == nullptr ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", restored.c_str(), 1);
-  setenv("REDLINE_CACHE", "off", 1);
 }
 
 TEST_F(Cache, ProcessesMayStoreAtOnce) {

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
 #include "trace/analysis/hang.h"
 #include "trace/report/hang_words.h"
 
@@ -35,15 +35,12 @@ std::string dump(const std::string& entries) {
 
 class FlightDumps : public ::testing::Test {
  protected:
-  FlightDumps() : folder_(::testing::TempDir() + "flight_dumps." + std::to_string(getpid())) {
-    std::filesystem::create_directory(folder_);
-  }
-  ~FlightDumps() override { std::filesystem::remove_all(folder_); }
   std::string put(const std::string& name, const std::string& text) {
     std::ofstream(folder_ + "/" + name) << text;
     return folder_ + "/" + name;
   }
-  const std::string folder_;
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
 };
 
 TEST_F(FlightDumps, TellWhoIsBehind) {

@@ -2,14 +2,13 @@
 // or skip must have a name and a place, and nothing may take long.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "tests/parsed_trace.h"
+#include "tests/temporary_folder.h"
 #include "trace/read/reader.h"
 #include "trace/read/text_cursor.h"
 
@@ -18,7 +17,6 @@ namespace {
 
 using namespace redline::testing;
 
-namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
@@ -75,7 +73,8 @@ TEST(Hostile, ATraceCutAtAnyByteGivesAllWholeEventsBeforeTheCut) {
 
 TEST(Hostile, AGzFileCutAtAnyByteGivesWhatCanBeInflated) {
   const std::string whole = gzip(twenty_kilobytes());
-  const fs::path path = fs::path(::testing::TempDir()) / ("torn" + std::to_string(getpid()));
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "torn";
   for (size_t cut = 1; cut < whole.size(); ++cut) {
     const std::string_view torn = std::string_view(whole).substr(0, cut);
     std::ofstream(path, std::ios::binary) << torn;
@@ -86,7 +85,6 @@ TEST(Hostile, AGzFileCutAtAnyByteGivesWhatCanBeInflated) {
       ASSERT_EQ(issues_of(**trace).count("gzip_cut"), 1U) << cut;
     }
   }
-  fs::remove(path);
 }
 
 std::string cpu_op(const std::string& more, const std::string& name = "\"a\"") {
@@ -96,7 +94,8 @@ std::string cpu_op(const std::string& more, const std::string& name = "\"a\"") {
 TEST(Hostile, ACompressedTextThatFillsMemoryIsReadUpToThere) {
   const std::string begin = "[" + cpu_op(R"("ts": 1, "dur": 1)") + ",";
   const std::string late = R"(", "traceEvents": )" + begin + "]}";
-  const fs::path path = fs::path(::testing::TempDir()) / ("bomb" + std::to_string(getpid()));
+  const testing::TemporaryFolder folder;
+  const std::string path = folder / "bomb";
   struct {
     std::string before;
     char filler;
@@ -120,7 +119,6 @@ TEST(Hostile, ACompressedTextThatFillsMemoryIsReadUpToThere) {
     std::ofstream(path, std::ios::binary) << gzip(before + filler + late);
     EXPECT_FALSE(read_trace(path).has_value()) << "nothing of it is a trace";
   }
-  fs::remove(path);
 }
 
 TEST(Hostile, ValuesBesideTheEventsMayBeNestedDeep) {

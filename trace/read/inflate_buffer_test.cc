@@ -7,12 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <semaphore>
 #include <thread>
 
 #include "base/file.h"
+#include "tests/temporary_folder.h"
+#include "tests/variables.h"
 
 namespace redline::trace {
 namespace {
@@ -309,29 +310,13 @@ TEST_F(InflateBufferTest, TwoThatHoldABlockAtOnceBothWaitForIt) {
   EXPECT_THAT(again_, ElementsAre(0));
 }
 
-// Where temporary files go while this lives.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::string& path) {
-    if (const char* const before = std::getenv("TMPDIR")) before_ = before;
-    ::setenv("TMPDIR", path.c_str(), 1);
-  }
-  ~TemporaryFolder() {
-    before_.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before_.c_str(), 1);
-  }
-
- private:
-  std::string before_;
-};
-
 size_t count_in(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
 TEST_F(InflateBufferTest, GoesOnInAFileWhereMemoryIsShort) {
-  const fs::path folder = ::testing::TempDir() + "inflate_" + std::to_string(::getpid());
-  fs::create_directories(folder);
-  const TemporaryFolder there(folder);
+  const testing::TemporaryFolder folder;
+  const testing::Variables there("TMPDIR", folder.path());
   const size_t open_before = count_in("/proc/self/fd");
   {
     InflateBuffer buffer(limits(3));
@@ -339,10 +324,10 @@ TEST_F(InflateBufferTest, GoesOnInAFileWhereMemoryIsShort) {
     buffer.finish();
     EXPECT_EQ(buffer.at_least(SIZE_MAX).text, expected(20));
     EXPECT_EQ(count_in("/proc/self/fd"), open_before + 1);
-    EXPECT_EQ(count_in(folder), 0U) << "the file has no name that a killed reader could leave";
+    EXPECT_EQ(count_in(folder.path()), 0U)
+        << "the file has no name that a killed reader could leave";
   }
   EXPECT_EQ(count_in("/proc/self/fd"), open_before);
-  fs::remove(folder);
 }
 
 TEST_F(InflateBufferTest, TakesNoMoreOfTheDiskThanItMay) {
@@ -361,7 +346,7 @@ TEST_F(InflateBufferTest, WhatIsInTheFileIsNotForgotten) {
 }
 
 TEST_F(InflateBufferTest, MakesNoFileWhileThereIsMemory) {
-  const TemporaryFolder nowhere("/proc");
+  const testing::Variables nowhere("TMPDIR", "/proc");
   InflateBuffer much(limits(0));
   write_blocks(much, 0, 60);
   InflateBuffer little(limits(2));

@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "tests/parsed_trace.h"
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 #include "trace/read/text_cursor.h"
 
 namespace redline::trace {
@@ -305,8 +304,8 @@ TEST(Reader, RefusesWhatIsNoTrace) {
 
 TEST(Reader, SaysWhichLinksAndPipesOfAFolderItCannotRead) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::path(::testing::TempDir()) / fmt::format("links.{}", getpid());
-  fs::create_directories(folder / "folder.pt.trace.json");
+  const testing::TemporaryFolder folder;
+  fs::create_directory(folder / "folder.pt.trace.json");
   std::ofstream(folder / "rank0.pt.trace.json") << R"({"traceEvents": []})";
   fs::create_symlink("nothing", folder / "rank1.pt.trace.json");
   fs::create_symlink("/dev/zero", folder / "rank2.pt.trace.json");
@@ -314,12 +313,11 @@ TEST(Reader, SaysWhichLinksAndPipesOfAFolderItCannotRead) {
   std::vector<ReadError> unreadable;
   ReadOptions options;
   options.unreadable = &unreadable;
-  EXPECT_EQ(read_traces({folder.string()}, options)->size(), 1U);
+  EXPECT_EQ(read_traces({folder.path()}, options)->size(), 1U);
   ASSERT_EQ(unreadable.size(), 3U);
   EXPECT_THAT(unreadable[0].message, HasSubstr("No such file"));
   EXPECT_THAT(unreadable[1].message, HasSubstr("rank2.pt.trace.json: is no regular file"));
   EXPECT_THAT(unreadable[2].message, HasSubstr("rank3.pt.trace.json: is no regular file"));
-  fs::remove_all(folder);
 }
 
 // No input may crash the reader; the sanitizer presets make this test see more.

@@ -3,14 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "base/intervals.h"
 #include "tests/parsed_trace.h"
+#include "tests/temporary_folder.h"
 
 namespace redline::trace {
 namespace {
@@ -89,8 +87,8 @@ TEST(Recordings, TracesThatNameNoneStay) {
 }
 
 TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
-  const std::string folder = ::testing::TempDir() + "recordings_test." + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   for (const std::string name : {"111.1", "112.1"}) {
     redline::testing::TraceText text;
     text.cpu_op("aten::mm", 0, 100).top(R"("run": {"recording": ")" + name + R"("})");
@@ -101,7 +99,6 @@ TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
   std::vector<std::string> notes;
   if (traces) notes = notes_on_left_out({folder}, paths_of(*traces));
   const auto more_notes = both ? notes_on_left_out({folder}, paths_of(*both)) : notes;
-  std::filesystem::remove_all(folder);
   ASSERT_TRUE(traces);
   ASSERT_EQ(traces->size(), 1U);
   EXPECT_THAT(traces->front()->path(), ::testing::HasSubstr("112.1"));
@@ -112,8 +109,8 @@ TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
 }
 
 TEST(Recordings, AMergedFileBesideItsRanksIsLeftOutAndMentioned) {
-  const std::string folder = ::testing::TempDir() + "merged_test." + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   const auto write = [&](const std::string& name, const std::string& top) {
     const std::string path = folder + "/" + name + ".pt.trace.json";
     redline::testing::TraceText text;
@@ -129,7 +126,6 @@ TEST(Recordings, AMergedFileBesideItsRanksIsLeftOutAndMentioned) {
   const auto named = read_traces({folder, merged});
   std::vector<std::string> notes;
   if (traces) notes = notes_on_left_out({folder}, paths_of(*traces));
-  std::filesystem::remove_all(folder);
   ASSERT_TRUE(alone && traces && named);
   EXPECT_THAT(paths_of(*alone), ElementsAre(merged));
   EXPECT_THAT(paths_of(*traces), ElementsAre(rank));
@@ -138,13 +134,12 @@ TEST(Recordings, AMergedFileBesideItsRanksIsLeftOutAndMentioned) {
 }
 
 TEST(Recordings, WhatIsLeftOutIsOfTheSameProcessOrOfAnother) {
-  const std::string folder = ::testing::TempDir() + "processes_test." + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   for (const char* name : {"node_7.100", "node_7.200", "mode_7.150", "latest"}) {
     std::ofstream(folder + "/" + name + ".pt.trace.json") << redline::testing::TraceText().str();
   }
   const auto notes = notes_on_left_out({folder}, {folder + "/node_7.200.pt.trace.json"});
-  std::filesystem::remove_all(folder);
   EXPECT_THAT(
       notes,
       ElementsAre(
@@ -153,8 +148,8 @@ TEST(Recordings, WhatIsLeftOutIsOfTheSameProcessOrOfAnother) {
 }
 
 TEST(Recordings, AnUnfinishedTraceIsReadWhereThereIsNoOtherAndElseMentioned) {
-  const std::string folder = ::testing::TempDir() + "unfinished_test." + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   redline::testing::TraceText text;
   text.cpu_op("aten::mm", 0, 100).cpu_op("aten::add", 200, 300);
   const std::string killed = folder + "/node_7.1.pt.trace.json.gz.partial";
@@ -166,7 +161,6 @@ TEST(Recordings, AnUnfinishedTraceIsReadWhereThereIsNoOtherAndElseMentioned) {
   const auto files = find_traces(folder);
   const auto notes = notes_on_left_out({folder}, {whole});
   const auto none = notes_on_left_out({folder}, {whole, killed});
-  std::filesystem::remove_all(folder);
   ASSERT_TRUE(alone);
   ASSERT_EQ(alone->size(), 1U);
   EXPECT_EQ(alone->front()->path(), killed);
@@ -206,8 +200,8 @@ TEST(Recordings, OfTracesThatHoldTheSameTimeOfAProcessTheLaterCounts) {
 }
 
 TEST(Recordings, WhatCannotBeReadIsLeftOutWhereTheCallerListens) {
-  const std::string folder = ::testing::TempDir() + "unreadable_test." + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
   redline::testing::TraceText text;
   text.cpu_op("aten::mm", 0, 100);
   std::ofstream(folder + "/good.json") << text.str();
@@ -220,7 +214,6 @@ TEST(Recordings, WhatCannotBeReadIsLeftOutWhereTheCallerListens) {
   const auto none = read_traces({folder + "/bad.json"}, options);
   std::vector<std::string> notes{"?"};
   if (traces) notes = notes_on_left_out({folder}, paths_of(*traces), unreadable);
-  std::filesystem::remove_all(folder);
   EXPECT_FALSE(strict);
   ASSERT_TRUE(traces);
   EXPECT_EQ(traces->size(), 1U);

@@ -5,12 +5,13 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "tests/temporary_folder.h"
 #include "tests/trace_text.h"
+#include "tests/variables.h"
 #include "trace/read/reader.h"
 #include "trace/read/text_cursor.h"
 
@@ -22,8 +23,6 @@ using ::testing::IsEmpty;
 
 class CompressedTrace : public ::testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(path_); }
-
   void write(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
 
   [[nodiscard]] std::shared_ptr<const Trace> read() const {
@@ -43,8 +42,8 @@ class CompressedTrace : public ::testing::Test {
     return text.str();
   }
 
-  const std::string path_ =
-      ::testing::TempDir() + "redline_text_test." + std::to_string(getpid()) + ".json";
+  const testing::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "trace.json";
 };
 
 TEST_F(CompressedTrace, IsToldByContentNotByName) {
@@ -218,9 +217,7 @@ TEST_F(ForgottenText, ReadsLikeAPlainOne) {
 }
 
 TEST_F(ForgottenText, NeedsMemoryOnlyForWhatIsBeingRead) {
-  const char* const before = std::getenv("TMPDIR");
-  const std::string restored = before == nullptr ? "" : before;
-  setenv("TMPDIR", "/proc", 1);  // no temporary file can be made there
+  const testing::Variables nowhere("TMPDIR", "/proc");  // no temporary file can be made there
   ReadOptions options;
   options.text_block_bytes = size_t{64} << 10;
   options.threads = 1;
@@ -239,7 +236,6 @@ TEST_F(ForgottenText, NeedsMemoryOnlyForWhatIsBeingRead) {
     EXPECT_EQ(found->first_offset, options.text_memory_bytes);
     EXPECT_EQ(beginning->text().size(), options.text_memory_bytes);
   }
-  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
 }
 
 TEST_F(ForgottenText, IsReadByManyThreadsAtOnce) {

@@ -1,13 +1,12 @@
 // The text of a file as those see it who read a part of it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
+#include "tests/temporary_folder.h"
 #include "tests/trace_text.h"
+#include "tests/variables.h"
 #include "trace/read/text.h"
 
 namespace redline::trace {
@@ -17,22 +16,8 @@ using redline::testing::gzip;
 
 constexpr size_t kBlock = size_t{64} << 10;
 
-// While it lives, no text can go to a temporary file.
-class NoTemporaryFiles {
- public:
-  NoTemporaryFiles() { ::setenv("TMPDIR", "/proc", 1); }
-  ~NoTemporaryFiles() {
-    before_.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before_.c_str(), 1);
-  }
-
- private:
-  const std::string before_ = std::getenv("TMPDIR") == nullptr ? "" : std::getenv("TMPDIR");
-};
-
 class TextWindow : public ::testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(path_); }
-
   [[nodiscard]] std::shared_ptr<const Text> open(const std::string& bytes) {
     std::ofstream(path_, std::ios::binary) << bytes;
     options_.text_block_bytes = kBlock;
@@ -49,7 +34,8 @@ class TextWindow : public ::testing::Test {
     return text.substr(0, 3 * kBlock + 100);
   }
 
-  const std::string path_ = ::testing::TempDir() + "text_window." + std::to_string(getpid());
+  const testing::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "text";
   const std::string text_ = numbers();
   ReadOptions options_;
 };
@@ -100,7 +86,7 @@ TEST_F(TextWindow, KeepsWhatIsAskedForAsLongAsItLives) {
 
 // One block is being written, one is held, and the next one is to be held.
 TEST_F(TextWindow, NeedsNoMemoryForWhatIsHeldNoMore) {
-  const NoTemporaryFiles none;
+  const testing::Variables nowhere("TMPDIR", "/proc");  // no text can go to a temporary file
   options_.text_memory_bytes = 3 * kBlock;
   const auto text = open(gzip(text_));
   Text::Hold hold;

@@ -6,14 +6,12 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <set>
 #include <tuple>
 
+#include "tests/kept_text.h"
 #include "tests/parsed_trace.h"
-#include "tests/paths.h"
 #include "tests/trace_lines.h"
 #include "trace/model/category.h"
 #include "trace/read/args.h"
@@ -442,8 +440,7 @@ TEST(WholeTrace, ArgsAreFoundAsByReadingThemInFull) {
 }
 
 // What is left of two small traces when one character of them lacks or is too many stands in
-// trace/read/damaged_traces.txt. Where a change means to read more or less, the test names the new
-// text.
+// trace/read/damaged_traces.txt.
 TEST(WholeTrace, WhatIsLeftOfADamagedOneIsInTheList) {
   const std::string whole[] = {
       R"([{"ph":"X","name":"a","ts":1,"dur":1,"args":{"x":[1,{"y":"z"}]}}, {"ph":"X","name":"b","ts":2,"dur":1}])",
@@ -481,17 +478,7 @@ TEST(WholeTrace, WhatIsLeftOfADamagedOneIsInTheList) {
       add("cut", text.substr(0, at));
     }
   }
-  const std::string path = redline::testing::source_dir() + "/trace/read/damaged_traces.txt";
-  std::ifstream file(path);
-  const std::string listed(std::istreambuf_iterator<char>(file), {});
-  if (all == listed) return;
-  const std::string made = ::testing::TempDir() + "damaged_traces.txt";
-  std::ofstream(made) << all;
-  size_t at = 0;
-  while (at < all.size() && at < listed.size() && all[at] == listed[at]) ++at;
-  const size_t line = at == 0 ? 0 : all.rfind('\n', at - 1) + 1;
-  ADD_FAILURE() << "differs from " << path << " (all of it is in " << made << "):\n"
-                << all.substr(line, all.find('\n', at) - line);
+  testing::expect_kept_text(all, "trace/read/damaged_traces.txt");
 }
 
 // Finds the flows of a trace as their rules say, by looking at each slice.

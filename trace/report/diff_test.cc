@@ -3,13 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/terminal.h"
-#include "tests/paths.h"
-#include "tests/trace_text.h"
+#include "tests/parsed_trace.h"
 #include "trace/read/reader.h"
 #include "trace/report/diff_words.h"
 #include "trace/report/run_diff.h"
@@ -214,11 +212,6 @@ TEST(Diff, JsonHasItsFields) {
 }
 
 TEST(Diff, RealRunsFitIn80Columns) {
-  const std::string folder = redline::testing::shared_dir() + "/traces/";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
-  const auto read = [&](const char* name) {
-    return Traces{*read_trace(folder + name + ".pt.trace.json.gz")};
-  };
   struct Pair {
     const char* before;
     const char* after;
@@ -226,7 +219,9 @@ TEST(Diff, RealRunsFitIn80Columns) {
   for (const Pair& pair : {Pair{"diff_before_a100_rank3", "diff_after_v100_rank1"},
                            Pair{"resnet50_v100_workers0", "resnet50_v100_workers4"},
                            Pair{"fsdp_sampled_rank0", "fsdp_sampled_rank1"}}) {
-    const Diff diff = compare_runs(read(pair.before), read(pair.after));
+    const auto before = real_trace(pair.before), after = real_trace(pair.after);
+    if (!before || !after) GTEST_SKIP() << "no shared traces here";
+    const Diff diff = compare_runs({before}, {after});
     std::istringstream text(diff_text(diff, {}, {TextScope::kAll}));
     for (std::string line; std::getline(text, line);) EXPECT_LE(columns(line), 80) << line;
   }
@@ -234,10 +229,9 @@ TEST(Diff, RealRunsFitIn80Columns) {
 
 // Two ranks of the same run differ only by noise.
 TEST(Diff, RanksOfOneRunAreNotTold) {
-  const std::string folder = redline::testing::shared_dir() + "/traces/";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared traces here";
-  const Diff diff = compare_runs({*read_trace(folder + "fsdp_sampled_rank0.pt.trace.json.gz")},
-                                 {*read_trace(folder + "fsdp_sampled_rank1.pt.trace.json.gz")});
+  const auto first = real_trace("fsdp_sampled_rank0"), second = real_trace("fsdp_sampled_rank1");
+  if (!first || !second) GTEST_SKIP() << "no shared traces here";
+  const Diff diff = compare_runs({first}, {second});
   EXPECT_FALSE(diff.step->is_clear());
 }
 

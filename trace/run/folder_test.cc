@@ -7,7 +7,6 @@
 
 #include <csignal>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 
 #include "machine/resources.h"

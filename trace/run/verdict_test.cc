@@ -131,10 +131,9 @@ TEST(RunVerdict, ALateRankIsNamedAlsoWhereNoRanksWaitIsSeen) {
 }
 
 TEST(RunVerdict, AStallEachHundredSteps) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step % 100 == 42) own.other += 500;
-  };
+  }};
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kSlowSteps);
   EXPECT_FALSE(finding.part);
@@ -188,10 +187,9 @@ TEST(RunVerdict, ACheckpointOfOneRankThatAllWaitFor) {
 }
 
 TEST(RunVerdict, EvaluationTooOften) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step % 20 == 19) own.evaluation = 400;
-  };
+  }};
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.part, LogPart::kEvaluation);
   EXPECT_NEAR(finding.share, 20.0 / 57, 0.02);
@@ -200,12 +198,11 @@ TEST(RunVerdict, EvaluationTooOften) {
 
 // 9 % of the run is evaluation. What else made these steps long is not.
 TEST(RunVerdict, APartCostsNoMoreThanItTook) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step % 100 != 42) return;
     own.evaluation = 400;
     own.other += 300;
-  };
+  }};
   EXPECT_TRUE(judge(job).findings.empty());
   job.change = [](Own& own, std::mt19937&) {
     if (own.step % 100 != 42) return;
@@ -218,10 +215,9 @@ TEST(RunVerdict, APartCostsNoMoreThanItTook) {
 }
 
 TEST(RunVerdict, GarbageCollection) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step % 30 == 7) own.collection = 120;
-  };
+  }};
   EXPECT_EQ(only(judge(job)).part, LogPart::kGarbageCollection);
 }
 
@@ -252,10 +248,9 @@ TEST(RunVerdict, AStepInWhichRedlineWroteATraceTellsNothing) {
 }
 
 TEST(RunVerdict, CompilingAgainAndAgain) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step % 250 == 100) own.compile = 3000;
-  };
+  }};
   std::vector<StepLog> logs = logs_of(job);
   for (int i = 0; i < 16; ++i) {
     logs[0].marks.push_back(
@@ -279,10 +274,9 @@ TEST(RunVerdict, ARankWithMoreWorkThanTheOthers) {
 }
 
 TEST(RunVerdict, AnEvaluationThatComesTooOftenToBeASlowStepHasItsPeriod) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step % 5 == 4) own.evaluation = 80;
-  };
+  }};
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.part, LogPart::kEvaluation);
   EXPECT_EQ(finding.period, 5);
@@ -307,10 +301,9 @@ TEST(RunVerdict, CompilingAgainIsNoPartOfTheWarmUp) {
 }
 
 TEST(RunVerdict, TwoSteadyLevelsAreNotUnsteady) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step >= 2000) own.forward *= 9;
-  };
+  }};
   EXPECT_EQ(only(judge(job)).cause, RunCause::kSlower);
 }
 
@@ -376,26 +369,24 @@ TEST(RunVerdict, BlocksThatAnAllocatorTakesInTheEndAreNoGrowth) {
 }
 
 TEST(RunVerdict, StepsAsLongAsTheirSequences) {
-  Job job;
-  job.change = [](Own& own, std::mt19937& random) {
+  Job job{.change = [](Own& own, std::mt19937& random) {
     own.tokens = std::uniform_int_distribution<int64_t>(1000, 6000)(random);
     const double factor = static_cast<double>(own.tokens) / 3500;
     own.forward *= factor;
     own.backward *= factor;
-  };
+  }};
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kVaryingLengths);
   EXPECT_GT(finding.share, 0.9);
 }
 
 TEST(RunVerdict, OtherWorkOnTheProcessorsForAWhile) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step < 1200 || own.step >= 2000) return;
     own.forward *= 1.5;
     own.backward *= 1.5;
     own.optimizer *= 1.5;
-  };
+  }};
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kSlower);
   EXPECT_TRUE(finding.is_whole_step);
@@ -406,11 +397,10 @@ TEST(RunVerdict, OtherWorkOnTheProcessorsForAWhile) {
 }
 
 TEST(RunVerdict, StepsThatVaryWithoutAReason) {
-  Job job;
-  job.change = [](Own& own, std::mt19937& random) {
+  Job job{.change = [](Own& own, std::mt19937& random) {
     const double factor = std::uniform_real_distribution<double>(0.5, 2.5)(random);
     own.backward *= factor;
-  };
+  }};
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kUnsteady);
   EXPECT_EQ(finding.part, LogPart::kBackward);
@@ -419,12 +409,11 @@ TEST(RunVerdict, StepsThatVaryWithoutAReason) {
 }
 
 TEST(RunVerdict, StepsOfMoreSamplesTakeLonger) {
-  Job job;
-  job.change = [](Own& own, std::mt19937& random) {
+  Job job{.change = [](Own& own, std::mt19937& random) {
     own.samples = std::uniform_int_distribution<int64_t>(4, 64)(random);
     own.backward *= static_cast<double>(own.samples) / 32;
     own.forward *= static_cast<double>(own.samples) / 32;
-  };
+  }};
   EXPECT_TRUE(judge(job).findings.empty());
 }
 
@@ -439,10 +428,9 @@ TEST(RunVerdict, ALongWarmUp) {
 }
 
 TEST(RunVerdict, OneOperatorThatBecameSlow) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step >= 3000) own.optimizer += 4;
-  };
+  }};
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kSlower);
   EXPECT_EQ(finding.part, LogPart::kOptimizer);
@@ -487,11 +475,10 @@ TEST(RunVerdict, OldHoursAsMinutesTellTheSameLevels) {
 }
 
 TEST(RunVerdict, OldHoursAsMinutesTellTheSameSamplesAndEvaluations) {
-  Job job;
-  job.change = [](Own& own, std::mt19937&) {
+  Job job{.change = [](Own& own, std::mt19937&) {
     if (own.step % 2 == 1) own.samples = kUnseen;  // as the second optimizer of a GAN
     if (own.step % 100 == 99) own.evaluation = 3000;
-  };
+  }};
   std::vector<StepLog> logs = logs_of(job);
   const RunVerdict whole = judge(logs);
   thin_out(logs[0].steps, logs[0].steps[2000].begin_ns, 10'000'000'000);

@@ -1,14 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
+#include "tests/temporary_folder.h"
 #include "tests/trace_text.h"
 #include "trace/report/report.h"
 #include "trace/summary/summarize.h"
@@ -44,14 +43,12 @@ std::string rank_text(int rank, int world_size, std::mt19937& random) {
 
 class SummaryFiles : public ::testing::Test {
  protected:
-  SummaryFiles() : folder_(::testing::TempDir() + "summary_test." + std::to_string(getpid())) {
-    std::filesystem::create_directory(folder_);
+  SummaryFiles() {
     std::mt19937 random(7);
     for (int rank = 0; rank < kRanks; ++rank) {
       std::ofstream(path(rank)) << rank_text(rank, kRanks, random);
     }
   }
-  ~SummaryFiles() override { std::filesystem::remove_all(folder_); }
 
   static constexpr int kRanks = 6;
 
@@ -70,7 +67,8 @@ class SummaryFiles : public ::testing::Test {
     return lines;
   }
 
-  std::string folder_;
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
 };
 
 std::string report_on(Summaries summaries) {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 
 #include "base/file.h"
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "trace/write/sqlite_file.h"
@@ -31,12 +31,6 @@ using Rows = std::vector<std::string>;
 
 class ExportSqlite : public ::testing::Test {
  protected:
-  ExportSqlite()
-      : folder_(fs::path(::testing::TempDir()) / ("sqlite_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~ExportSqlite() override { fs::remove_all(folder_); }
-
   [[nodiscard]] std::string path() const { return folder_ / "t.db"; }
 
   static std::shared_ptr<const Trace> rank(int rank) {
@@ -131,7 +125,7 @@ class ExportSqlite : public ::testing::Test {
     return rows;
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(ExportSqlite, WhatIsNoTextIsReplacedAndTheRestStays) {
@@ -353,7 +347,7 @@ TEST_F(ExportSqlite, LeavesFilesOfOthersAlone) {
   sqlite3_exec(other, "CREATE TABLE t(x)", nullptr, nullptr, nullptr);
   sqlite3_close(other);
   EXPECT_FALSE(export_sqlite(Traces{rank(0)}, path()));
-  EXPECT_THAT(why_not_overwrite(folder_).value_or(""), HasSubstr("is not a file"));
+  EXPECT_THAT(why_not_overwrite(folder_.path()).value_or(""), HasSubstr("is not a file"));
 }
 
 TEST_F(ExportSqlite, CancelledOrRefusedLeavesNothing) {
@@ -363,8 +357,8 @@ TEST_F(ExportSqlite, CancelledOrRefusedLeavesNothing) {
   const auto done =
       export_sqlite(Traces{*parse_trace("x", text.str())}, path(), {.cancel = &cancel});
   EXPECT_EQ(done.error(), "cancelled");
-  EXPECT_TRUE(fs::is_empty(folder_));
-  EXPECT_FALSE(export_sqlite(Traces{rank(0)}, folder_ / "none" / "t.db"));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+  EXPECT_FALSE(export_sqlite(Traces{rank(0)}, folder_ / "none/t.db"));
 }
 
 // Runs the queries of docs/sqlite.md exactly as they stand there.

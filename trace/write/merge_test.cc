@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/temporary_folder.h"
 #include "tests/trace_text.h"
 #include "trace/analysis/analysis.h"
 #include "trace/model/slice_view.h"
@@ -26,11 +26,6 @@ using Traces = std::vector<std::shared_ptr<const Trace>>;
 
 class Merge : public ::testing::Test {
  protected:
-  Merge() : folder_(fs::path(::testing::TempDir()) / ("merge_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~Merge() override { fs::remove_all(folder_); }
-
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
 
   static std::shared_ptr<const Trace> rank(int rank, int64_t ahead_ns) {
@@ -56,7 +51,7 @@ class Merge : public ::testing::Test {
     return *read_trace(path("all.json.gz"));
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(Merge, PutsRanksOnOneClockAndSaysEachOffset) {
@@ -331,12 +326,12 @@ TEST_F(Merge, TellsItsProgressAndStopsWhenItIsCancelled) {
       merge_traces(traces, path("b.json.gz"), {.progress = progress, .cancel = &cancel});
   EXPECT_EQ(stopped.error(), "cancelled");
   EXPECT_EQ(seen.size(), 3U);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "all.json.gz alone";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1) << "all.json.gz alone";
   EXPECT_EQ(merge_traces({}, path("c.json")).error(), "no traces to merge");
   fs::create_directory(path("folder.json"));
   EXPECT_EQ(merge_traces(traces, path("folder.json")).error(),
             path("folder.json") + ": is not a file");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 2);
 }
 
 TEST_F(Merge, CancelledOrRefusedLeavesNothing) {
@@ -347,7 +342,7 @@ TEST_F(Merge, CancelledOrRefusedLeavesNothing) {
   const auto done = merge_traces(traces, path("all.json.gz"), {.cancel = &cancel});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error(), "cancelled");
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
   EXPECT_THAT(merge_traces(traces, path("none/all.json")).error(),
               ::testing::HasSubstr("No such file"));
 }

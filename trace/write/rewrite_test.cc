@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,7 @@
 
 #include "base/file.h"
 #include "tests/parsed_trace.h"
+#include "tests/temporary_folder.h"
 #include "tests/trace_lines.h"
 #include "trace/read/reader.h"
 
@@ -26,11 +26,6 @@ using ::testing::IsEmpty;
 
 class Rewrite : public ::testing::Test {
  protected:
-  Rewrite() : folder_(fs::path(::testing::TempDir()) / ("rewrite_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~Rewrite() override { fs::remove_all(folder_); }
-
   [[nodiscard]] std::string path(const std::string& file) const { return folder_ / file; }
 
   [[nodiscard]] std::shared_ptr<const Trace> rewritten(const Trace& trace) const {
@@ -61,7 +56,7 @@ class Rewrite : public ::testing::Test {
     return text;
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 constexpr const char* kRows =

@@ -7,24 +7,16 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
+#include "tests/temporary_folder.h"
+#include "tests/variables.h"
 #include "tuner/trial/report_channel.h"
 
 namespace redline {
 namespace {
 
-/// Sets variables for one test.
-class TrialClient : public ::testing::Test {
+class TrialClient : public ::testing::Test, protected testing::Variables {
  protected:
-  ~TrialClient() override {
-    for (const std::string& name : set_) unsetenv(name.c_str());
-    unlink(path_.c_str());
-  }
-  void set(const std::string& name, const std::string& value) {
-    setenv(name.c_str(), value.c_str(), 1);
-    set_.push_back(name);
-  }
   /// A trial that is measured through a real FIFO and has already reported its begin.
   Trial measured() {
     channel_.emplace(*tuner::ReportChannel::create(path_));
@@ -35,9 +27,9 @@ class TrialClient : public ::testing::Test {
     return trial;
   }
 
-  std::string path_ = ::testing::TempDir() + "trial_client." + std::to_string(getpid());
+  const testing::TemporaryFolder folder_;
+  std::string path_ = folder_ / "reports";
   std::optional<tuner::ReportChannel> channel_;
-  std::vector<std::string> set_;
 };
 
 TEST_F(TrialClient, OutsideOfATrialEverythingIsTheProgramsOwn) {

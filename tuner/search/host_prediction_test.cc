@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "tuner/search/testing_history.h"
 #include "tuner/trial/host_memory.h"
 

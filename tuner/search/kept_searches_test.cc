@@ -5,16 +5,12 @@
 // new text, which the test names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <deque>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
-#include <sstream>
 
-#include "tests/paths.h"
+#include "tests/kept_text.h"
 #include "tuner/search/estimate.h"
 #include "tuner/search/outlook.h"
 #include "tuner/search/plan.h"
@@ -147,21 +143,6 @@ class KeptSearches : public ::testing::Test {
     }
   }
 
-  /// Compares with the file of the sources; the text of now is in a file beside it.
-  void expect_kept(const std::string& path) const {
-    const std::string kept = redline::testing::source_dir() + "/" + path;
-    std::ifstream file(kept);
-    const std::string before{std::istreambuf_iterator<char>(file), {}};
-    if (before == text_) return;
-    const std::string made = fmt::format("{}searches.{}.txt", ::testing::TempDir(), getpid());
-    std::ofstream(made) << text_;
-    std::istringstream old(before), now(text_);
-    std::string was, is;
-    while (was == is && std::getline(now, is)) std::getline(old, was);
-    ADD_FAILURE() << is << "\nwas\n"
-                  << was << "\nIf all is as it should be: cp " << made << " " << kept;
-  }
-
   std::string text_;
 };
 
@@ -201,7 +182,7 @@ TEST_F(KeptSearches, GoTheSameWay) {
     search(
         {.name = name, .seed = 12, .strategy = name, .budget = {.time = kLong, .max_trials = 25}});
   }
-  expect_kept("tuner/search/searches.txt");
+  testing::expect_kept_text(text_, "tuner/search/searches.txt");
 }
 
 }  // namespace

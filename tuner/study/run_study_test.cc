@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "tests/temporary_folder.h"
 #include "tuner/study/best_config.h"
 
 namespace redline::tuner {
@@ -35,12 +36,6 @@ class Told final : public Observer {
   }
 };
 
-class Silent final : public Observer {
-  void trial_started(int64_t, const Proposal&) override {}
-  void trial_progress(int64_t, const TrialProgress&) override {}
-  void trial_finished(const History&) override {}
-};
-
 /// The rate rises with x up to 64; larger values do not fit into memory.
 TrialResult answer(const TrialSpec& spec) {
   const double x = std::stod(spec.config.at("x"));
@@ -59,13 +54,6 @@ TrialResult answer(const TrialSpec& spec) {
 
 class StudyRuns : public ::testing::Test {
  protected:
-  StudyRuns() {
-    folder_ = ::testing::TempDir() + "study_test." + std::to_string(getpid());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~StudyRuns() override { std::filesystem::remove_all(folder_); }
-
   [[nodiscard]] std::string path() const { return folder_ + "/a.study.db"; }
   [[nodiscard]] StudyIdentity identity() const {
     return {.command = {"train", "{x}"},
@@ -76,49 +64,32 @@ class StudyRuns : public ::testing::Test {
   }
 
   /// Opens or resumes the study and runs it to its end or until `stop`.
-  Result<StudyEnd> run(const TrialRunner& runner, std::vector<FinishedTrial>* trials = nullptr) {
+  Result<StudyEnd> run(const TrialRunner& runner, std::vector<FinishedTrial>* trials = nullptr,
+                       const std::string& strategy_name = "model", size_t side_by_side = 1) {
     Result<Study> study = Study::open(path(), identity(), true);
     if (!study) return tl::unexpected(study.error());
     History history(space_);
     auto finished = study->finished();
     if (!finished) return tl::unexpected(finished.error());
     for (FinishedTrial& trial : *finished) history.add(std::move(trial));
-    const auto strategy = make_strategy("model", space_, {});
+    const auto strategy = make_strategy(strategy_name, space_, {});
     const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
-    Silent silent;
+    Told told;
     const auto end = run_study({.plan = plan,
                                 .study = *study,
                                 .history = history,
                                 .space = space_,
                                 .run_trial = runner,
                                 .stop = stop_,
-                                .observer = silent});
+                                .observer = told,
+                                .shares = std::vector<Share>(side_by_side)});
     if (trials) *trials = history.trials();
     return end;
   }
 
-  Result<StudyEnd> run_side_by_side(const std::string& strategy_name, size_t count,
-                                    std::vector<FinishedTrial>& trials, const TrialRunner& runner) {
-    Result<Study> study = Study::open(path(), identity(), true);
-    if (!study) return tl::unexpected(study.error());
-    History history(space_);
-    const auto strategy = make_strategy(strategy_name, space_, {});
-    const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
-    Silent silent;
-    const auto end = run_study({.plan = plan,
-                                .study = *study,
-                                .history = history,
-                                .space = space_,
-                                .run_trial = runner,
-                                .stop = stop_,
-                                .observer = silent,
-                                .shares = std::vector<Share>(count)});
-    trials = history.trials();
-    return end;
-  }
-
   Space space_ = *make_space({"x=1..4096"}, {"train", "{x}"}, {});
-  std::string folder_;
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
   std::atomic<StopRequest> stop_{StopRequest::kNone};
 };
 
@@ -421,7 +392,7 @@ TEST_F(StudyRuns, SideBySideNoConfigurationRunsTwiceAndTheConfirmingOnesRunAlone
   for (const char* name : {"model", "coordinate", "random", "grid"}) {
     std::filesystem::remove(path());
     std::vector<FinishedTrial> trials;
-    const auto end = run_side_by_side(name, 3, trials, answering);
+    const auto end = run(answering, &trials, name, 3);
     ASSERT_TRUE(end) << end.error();
     EXPECT_EQ(*end, StudyEnd::kFinished);
     EXPECT_LE(trials.size(), 15U);
@@ -447,7 +418,7 @@ TEST_F(StudyRuns, ProcessesThatShareAStudyRunExactlyItsTrials) {
     const pid_t child = fork();
     if (child == 0) {
       std::vector<FinishedTrial> seen;
-      const auto end = run_side_by_side("random", 2, seen, answering);
+      const auto end = run(answering, &seen, "random", 2);
       _exit(end && *end == StudyEnd::kFinished ? static_cast<int>(seen.size()) : 0);
     }
     children.push_back(child);

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "tuner/search/testing_history.h"
 
 namespace redline::tuner {

@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 
+#include "tests/temporary_folder.h"
 #include "tuner/study/study.h"
 
 namespace redline::tuner {
@@ -61,14 +61,7 @@ TrialResult whole_result() {
 
 class StudyRows : public ::testing::Test {
  protected:
-  StudyRows() : folder_(::testing::TempDir() + "study_rows." + std::to_string(getpid())) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~StudyRows() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] std::string path(const std::string& name = "a.db") const {
-    return folder_ + "/" + name;
-  }
+  [[nodiscard]] std::string path(const std::string& name = "a.db") const { return folder_ / name; }
   /// Makes a study whose trials end with these results.
   void make(const std::string& path, const std::vector<TrialResult>& results) const {
     auto study = Study::open(path, identity_, true);
@@ -82,7 +75,7 @@ class StudyRows : public ::testing::Test {
     return read_study(path())->trials.at(0).result;
   }
 
-  const std::string folder_;
+  const testing::TemporaryFolder folder_;
   const Space space_ = *make_space({"batch_size=1..64"}, {"train"}, {});
   StudyIdentity identity_{.command = {"train", "--token=a b"},
                           .space = space_.signature(),
@@ -265,9 +258,9 @@ TEST_F(StudyRows, TrialsAreKeptInTheOrderInWhichTheyEnded) {
   const StudyContent content = *read_study(path());
   EXPECT_EQ(content.why_ended, "All is said.");
   EXPECT_EQ(content.interrupted, 1);
-  EXPECT_EQ(content.trials_directory, folder_ + "/a.trials");
+  EXPECT_EQ(content.trials_directory, folder_ / "a.trials");
   EXPECT_EQ(content.history().objective(), Objective::kMetric);
-  EXPECT_EQ(study->trial_directory(7), folder_ + "/a.trials/7");
+  EXPECT_EQ(study->trial_directory(7), folder_ / "a.trials/7");
 }
 
 TEST_F(StudyRows, ASearchWithoutAFileTakesTheFirstThatIsItsOwn) {

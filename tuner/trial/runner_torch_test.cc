@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tests/paths.h"
+#include "tests/temporary_folder.h"
 #include "tuner/trial/trial.h"
 #include "tuner/trial/trial_files.h"
 #include "tuner/trial/trial_start.h"
@@ -52,7 +53,7 @@ class TorchTrial : public ::testing::Test {
     TrialSpec spec;
     spec.config = std::move(config);
     spec.command = command_;
-    spec.directory = fmt::format("/tmp/redline_torch_trial_{}_{}", getpid(), name);
+    spec.directory = folder_ / name;
     spec.measure_for = std::chrono::seconds(1);
     spec.min_steps = 4;
     spec.timeout = std::chrono::seconds(110);
@@ -67,6 +68,7 @@ class TorchTrial : public ::testing::Test {
   }
 
   const std::string source_ = redline::testing::source_dir();
+  const testing::TemporaryFolder folder_;
   std::vector<std::string> command_;
 };
 
@@ -101,7 +103,7 @@ TEST_F(TorchTrial, ABatchBeyondTheLimitRunsOutOfMemoryAndTheReadingSaysSo) {
 }
 
 TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
-  const std::string folder = fmt::format("/tmp/redline_stuck_rank_{}", getpid());
+  const std::string folder = folder_ / "stuck";
   fs::create_directories(folder + "/stacks");
   const std::string body =
       "import threading, torch\n"
@@ -127,7 +129,6 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
   while (stacks.empty()) stacks = hang_stacks({*pid}, folder + "/stacks");  // it may answer late
   kill(*pid, SIGKILL);
   waitpid(*pid, nullptr, 0);
-  fs::remove_all(folder);
   EXPECT_THAT(stacks, HasSubstr(fmt::format("rank 1, pid {} hung, innermost call first", *pid)));
   EXPECT_THAT(stacks, HasSubstr("in waits_for_a_peer"));
 }
@@ -150,13 +151,12 @@ TEST_F(TorchTrial, AHangIsExplainedHoweverLongTheStudysPathIs) {
 }
 
 TEST_F(TorchTrial, ARankThatIsKilledIsNamedThoughTorchrunEndsTheOthers) {
-  const std::string script = fmt::format("/tmp/redline_killed_rank_{}.py", getpid());
+  const std::string script = folder_ / "killed.py";
   std::ofstream(script) << "import os, signal, time\n"
                            "if os.environ['RANK'] == '1': os.kill(os.getpid(), signal.SIGKILL)\n"
                            "time.sleep(1000)\n";
   command_ = from_venv("torchrun", {"--nproc_per_node", "2", script});
   const TrialResult result = run(spec("killed", {}));
-  fs::remove(script);
   EXPECT_EQ(result.outcome, Outcome::kHostOom) << result.message << "\n" << result.stderr_tail;
   EXPECT_EQ(result.failed_rank, 1);
 }

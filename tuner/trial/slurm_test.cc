@@ -11,6 +11,8 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "tests/temporary_folder.h"
+#include "tests/variables.h"
 
 namespace redline::tuner {
 namespace {
@@ -37,21 +39,15 @@ for list in steps jobs; do
 done
 )";
 
-class Slurm : public ::testing::Test {
+class Slurm : public ::testing::Test, protected testing::Variables {
  protected:
-  Slurm() : folder_(::testing::TempDir() + "slurm." + std::to_string(getpid())) {
-    std::filesystem::create_directories(folder_);
+  Slurm() {
     program("squeue", kSqueue);
     program("scancel", kScancel);
     write("steps", "");
     write("jobs", "");
-    setenv("SLURM_FAKE", folder_.c_str(), 1);
-    setenv("PATH", (folder_ + ":" + path_).c_str(), 1);
-  }
-  ~Slurm() override {
-    setenv("PATH", path_.c_str(), 1);
-    for (const char* name : {"SLURM_FAKE", "SLURM_JOB_ID", "SLURM_NTASKS"}) unsetenv(name);
-    std::filesystem::remove_all(folder_);
+    set("SLURM_FAKE", folder_);
+    set("PATH", folder_ + ":" + std::getenv("PATH"));
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ + "/" + name) << text;
@@ -68,14 +64,14 @@ class Slurm : public ::testing::Test {
     return SlurmStep(study, mark).named({"srun"}).at(1).substr(std::string("--job-name=").size());
   }
 
-  const std::string path_ = getenv("PATH");
-  const std::string folder_;
+  const testing::TemporaryFolder place_;
+  const std::string folder_ = place_.path();
 };
 
 TEST_F(Slurm, ACommandIsStartedBySrunWithItsTasks) {
   EXPECT_THAT(under_srun({"train", "x"}),
               ElementsAre("srun", "--kill-on-bad-exit=1", "train", "x"));
-  setenv("SLURM_NTASKS", "4", 1);
+  set("SLURM_NTASKS", "4");
   EXPECT_THAT(SlurmStep("/s", "1").named(under_srun({"train"})),
               ElementsAre("srun", "--job-name=" + name_of("/s", "1"), "--kill-on-bad-exit=1",
                           "--ntasks=4", "train"));
@@ -92,7 +88,7 @@ TEST_F(Slurm, ANameIsThatOfTheStudyAndOfTheTrial) {
 
 TEST_F(Slurm, AStepIsAskedAndThenKilled) {
   const std::string name = name_of("/s", "1");
-  setenv("SLURM_JOB_ID", "12", 1);
+  set("SLURM_JOB_ID", "12");
   write("steps", "12.0 " + name + "\n12.1 other\n");
   EXPECT_TRUE(SlurmStep("/s", "1").stop(nanoseconds(0)));
   EXPECT_EQ(read("cancelled"), "--signal=KILL 12.0\n");

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "machine/kernel_text.h"
+#include "tests/temporary_folder.h"
 #include "tuner/trial/trial_start.h"
 
 namespace redline::tuner {
@@ -91,15 +92,12 @@ TEST(HangStacks, OnlyWhoCatchesTheSignalIsAsked) {
 
 class TrialFolder : public ::testing::Test {
  protected:
-  TrialFolder() : path_(::testing::TempDir() + "trial_files." + std::to_string(getpid())) {
-    fs::create_directories(path_);
-  }
-  ~TrialFolder() override { fs::remove_all(path_); }
   void write(const std::string& name, const std::string& text) const {
     fs::create_directories((fs::path(path_) / name).parent_path());
     std::ofstream(fs::path(path_) / name) << text;
   }
-  const std::string path_;
+  const testing::TemporaryFolder place_;
+  const std::string path_ = place_.path();
 };
 
 TEST_F(TrialFolder, AStackIsTheInnermostFramesOfTheThreadThatWasAsked) {

@@ -4,9 +4,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <cstdlib>
 #include <fstream>
 #include <thread>
+
+#include "tests/temporary_folder.h"
+#include "tests/variables.h"
 
 namespace redline::tuner {
 namespace {
@@ -15,32 +17,21 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class StubGpus : public ::testing::Test {
+class StubGpus : public ::testing::Test, protected testing::Variables {
  protected:
   StubGpus() {
     set("REDLINE_STUB_GPUS", "4");
     set("REDLINE_STUB_USED_FILE", used_path_);
     use(703);
   }
-  ~StubGpus() override {
-    for (const std::string& name : set_) unsetenv(name.c_str());
-    unlink(used_path_.c_str());
-  }
-
-  void set(const std::string& name, const std::string& value) {
-    setenv(name.c_str(), value.c_str(), 1);
-    set_.push_back(name);
-  }
   void use(int mib) const { std::ofstream(used_path_) << mib; }
   [[nodiscard]] static TrialGpus gpus(const std::optional<std::string>& visible) {
     return TrialGpus(visible, REDLINE_STUB_NVML);
   }
 
-  const std::string used_path_ = ::testing::TempDir() + "gpu_used." + std::to_string(getpid());
+  const testing::TemporaryFolder folder_;
+  const std::string used_path_ = folder_ / "gpu_used";
   std::atomic<StopRequest> stop_{StopRequest::kNone};
-
- private:
-  std::vector<std::string> set_;
 };
 
 TEST_F(StubGpus, AreThoseThatTheTrialSees) {

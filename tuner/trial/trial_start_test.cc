@@ -1,12 +1,12 @@
 #include "tuner/trial/trial_start.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "machine/launch/process_tree.h"
+#include "tests/temporary_folder.h"
 #include "tuner/trial/trial_resources.h"
 
 namespace redline::tuner {
@@ -85,11 +85,10 @@ TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
   EXPECT_EQ(start.options.environment, start.variables.strings());
   EXPECT_EQ(start.variables.get("REDLINE_KNOBS"), R"({"amp":"bf16"})");
   EXPECT_FALSE(start.variables.get("REDLINE_NOTES"));
-  const std::string folder = ::testing::TempDir() + "recorded." + std::to_string(getpid());
-  std::filesystem::create_directories(folder);
-  spec.record_to = folder;
+  const testing::TemporaryFolder folder;
+  spec.record_to = folder.path();
   std::optional<launch::RecordNotes> notes;
-  notes.emplace(folder);
+  notes.emplace(folder.path());
   const TrialStart recorded = prepared(notes);
   EXPECT_EQ(recorded.options.data_limit_bytes, 1000 + (uint64_t{512} << 20))
       << "with room to record";
@@ -99,7 +98,6 @@ TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
             R"({"active":5,"repeat":1,"skip_first":0,"wait":2,"warmup":1})");
   spec.memory_limit_bytes.reset();
   EXPECT_FALSE(prepared(notes).options.data_limit_bytes);
-  std::filesystem::remove_all(folder);
   unsetenv("CUDA_VISIBLE_DEVICES");
 }
 

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
-#include "tests/paths.h"
+#include "tests/kept_text.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/area.h"
 #include "viewer/models/chart.h"
@@ -258,25 +256,8 @@ class Whole : public ::testing::Test {
     table(flame_table(flame));
   }
 
-  void expect_as_written(const std::string& chapter) {
-    const std::string path = redline::testing::source_dir() + "/viewer/models/whole_models.txt";
-    std::ifstream file(path);
-    const std::string all(std::istreambuf_iterator<char>(file), {});
-    const std::string head = "# " + chapter + "\n";
-    const size_t begin = all.find(head);
-    const std::string expected =
-        begin == std::string::npos
-            ? ""
-            : all.substr(begin + head.size(), all.find("\n# ", begin) + 1 - begin - head.size());
-    size_t at = 0;
-    while (at < text_.size() && at < expected.size() && text_[at] == expected[at]) ++at;
-    if (at == text_.size() && at == expected.size()) return;
-    const std::string made = ::testing::TempDir() + "whole_models." + chapter + ".txt";
-    std::ofstream(made) << head << text_;
-    const size_t line = text_.rfind('\n', at == 0 ? 0 : at - 1);
-    ADD_FAILURE() << "differs from chapter '" << chapter << "' of " << path << " (all of it is in "
-                  << made << "):\n"
-                  << text_.substr(line + 1, text_.find('\n', at) - line - 1);
+  void expect_as_written(const std::string& chapter) const {
+    redline::testing::expect_kept_text(text_, "viewer/models/whole_models.txt", chapter);
   }
 
   fs::path folder_;

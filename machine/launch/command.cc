@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "machine/launch/group_witness.h"
 
 namespace redline::launch {
 
@@ -74,12 +75,13 @@ class HeldSignals {
     sigprocmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  [[nodiscard]] siginfo_t wait() const {
-    siginfo_t info{};
-    while (sigwaitinfo(&held_, &info) < 0 && errno == EINTR) {
+  [[nodiscard]] int wait() const {
+    int signal = 0;
+    while ((signal = sigwaitinfo(&held_, nullptr)) < 0 && errno == EINTR) {
     }
-    return info;
+    return signal;
   }
+  [[nodiscard]] const sigset_t& held() const { return held_; }
 
  private:
   sigset_t held_{};
@@ -95,17 +97,13 @@ std::string how_it_ended(int wait_status) {
   return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
-/// Whether a process sent the signal to us. The terminal's signals come from the kernel, and go to
-/// the whole group.
-bool sent_to_us_alone(const siginfo_t& info) { return info.si_code <= 0; }
-
-int wait_passing_on(pid_t child, const HeldSignals& signals) {
+int wait_passing_on(pid_t child, const HeldSignals& signals, GroupWitness& group) {
   for (;;) {
     int status = 0;
     const bool has_news = waitpid(child, &status, WNOHANG) == child;
     if (has_news && !WIFSTOPPED(status)) return exit_status(status);  // we may stop it (ptrace)
-    const siginfo_t info = signals.wait();
-    if (info.si_signo != SIGCHLD && sent_to_us_alone(info)) kill(child, info.si_signo);
+    const int signal = signals.wait();
+    if (signal > 0 && signal != SIGCHLD && !group.got(signal)) kill(child, signal);
   }
 }
 
@@ -167,12 +165,13 @@ tl::expected<pid_t, std::string> start_command(const std::vector<std::string>& c
 tl::expected<int, std::string> run_command(const std::vector<std::string>& command,
                                            const Environment& environment) {
   const HeldSignals signals;
+  GroupWitness group(signals.held());
   const auto child = start_command(command, environment.strings(), [&] {
     signals.restore();
     return true;
   });
   if (!child) return tl::unexpected(child.error());
-  return wait_passing_on(*child, signals);
+  return wait_passing_on(*child, signals, group);
 }
 
 tl::expected<std::string, std::string> command_output(const std::vector<std::string>& command,

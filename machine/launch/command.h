@@ -37,10 +37,10 @@ namespace redline::launch {
 /// Runs a training command as if Redline were not there. Waits for its end and gives its exit
 /// status, or 128 + N if signal N ended it.
 ///
-/// The command stays in our process group, so the terminal's Ctrl-C reaches it directly, as often
-/// as it is pressed, and the command alone decides what to do. Signals that somebody sends only to
-/// us (kill PID) are passed on. None of these signals ends us meanwhile, because we must still
-/// report what the command has left behind.
+/// The command stays in our process group, so what is sent to the group (Ctrl-C, a scheduler's
+/// signals) reaches it directly, and the command alone decides what to do. Signals that somebody
+/// sends only to us (kill PID) are passed on. None of these signals ends us meanwhile, because we
+/// must still report what the command has left behind.
 [[nodiscard]] tl::expected<int, std::string> run_command(const std::vector<std::string>& command,
                                                          const Environment& environment);
 

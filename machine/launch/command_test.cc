@@ -57,6 +57,46 @@ TEST(RunCommand, PassesOnASignalThatWasSentToUsAlone) {
   EXPECT_EQ(shell("trap 'exit 5' TERM; kill -TERM $PPID; while :; do sleep 0.01; done"), 5);
 }
 
+/// How often the command gets a signal that `send` sends to a process that runs it. The command
+/// says so by a line for each.
+std::string lines_of_command(const std::function<void(pid_t)>& send) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t runner = fork();
+  if (runner == 0) {
+    setpgid(0, 0);
+    dup2(ends[1], STDOUT_FILENO);
+    const auto status =
+        shell("trap 'echo got' USR1; trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+    _exit(status.value_or(1));
+  }
+  close(ends[1]);
+  std::string lines;
+  char byte = 0;
+  const auto wait_for_line = [&] {
+    do {
+      if (read(ends[0], &byte, 1) != 1) return;
+      lines += byte;
+    } while (byte != '\n');
+  };
+  wait_for_line();
+  send(runner);
+  wait_for_line();
+  kill(runner, SIGUSR1);
+  wait_for_line();
+  kill(runner, SIGTERM);
+  while (read(ends[0], &byte, 1) == 1) lines += byte;
+  close(ends[0]);
+  EXPECT_EQ(wait_for_exit(runner), 0);
+  return lines;
+}
+
+TEST(RunCommand, EachSignalReachesTheCommandOnce) {
+  const std::string once_each = "ready\ngot\ngot\n";
+  EXPECT_EQ(lines_of_command([](pid_t runner) { kill(runner, SIGUSR1); }), once_each);
+  EXPECT_EQ(lines_of_command([](pid_t runner) { killpg(runner, SIGUSR1); }), once_each);
+}
+
 TEST(RunCommand, LeavesTheCallersSignalsAsTheyWere) {
   sigset_t before;
   sigset_t after;

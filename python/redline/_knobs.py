@@ -310,6 +310,8 @@ class Knobs:
                 self.refuse(["checkpointing"], "the model offers no activation checkpointing")
         if self.reporter is not None and not self.reporter.optimizer_stepped:
             self.refuse(["accumulation"], "no optimizer steps")
+        if self.reporter is not None and self.accumulation is None and (self.reporter.batches_a_step() or 1) > 1:
+            self.refuse(["accumulation"], f"the script accumulates {self.reporter.batches_a_step()} batches itself")
         if "batch_size" in self.loader.values and "transformers.trainer" in sys.modules:
             self.note("train_samples_per_second of transformers counts the batch size of its arguments, not the knob's")
         if self.unknown:

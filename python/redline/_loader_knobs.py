@@ -144,7 +144,6 @@ class LoaderKnobs:
             if training:
                 loader._redline_use = _use(True)
                 self.training_loaders += 1
-                self._keep_effective(_knobs_of(loader))
             else:
                 # No function: a script may pickle its loader, for a rank that it spawns.
                 made = (kind, bound.args[1:], bound.kwargs)
@@ -243,7 +242,7 @@ class LoaderKnobs:
             )
 
     def _keep_effective(self, knobs):
-        if self.effective:  # the first loader that trains stands for the script
+        if self.effective:  # the first loader that is read for training stands for the script
             return
         self.effective = knobs
         if self.reporter is not None:  # reported now, because no step follows if the values take too much memory
@@ -254,11 +253,13 @@ class LoaderKnobs:
         iterator._redline_counter = BatchCounter(loader)
         original(iterator, loader)
         use = iterator._redline_use = _use_of(loader)
-        if use.training:
-            use.knobs = _knobs_of(loader)
-        if is_read_to_be_dispatched():
+        if not use.training:
             return
-        if self.reporter is not None and use.training and (torch.is_grad_enabled() or not self.trains):
+        use.knobs = _knobs_of(loader)
+        if not torch.is_grad_enabled() and self.trains:
+            return
+        self._keep_effective(use.knobs)
+        if self.reporter is not None and not is_read_to_be_dispatched():
             self.reporter.ask_for_batch(begin)
             self.reporter.epoch = samples_an_epoch(loader)
 

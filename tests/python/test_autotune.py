@@ -403,6 +403,9 @@ def test_dry_run_runs_nothing(run, tune, tmp_path):
         (["--max-trials", "0"], "--max-trials: must be a number above 0, not '0', see autotune --help\n"),
         (["--seed", "-1"], "--seed: must be 0 or more, not '-1', see autotune --help\n"),
         (["--parallel", "9999"], "--parallel 9999: each trial needs a "),
+        (["-o", "none/best.json", "--knob", "batch_size=8"], "-o none/best.json: No such file or directory. Choose"),
+        (["-o", "/tmp", "--knob", "batch_size=8"], "-o /tmp is a folder. Choose a file\n"),
+        (["--step-marker", "step", "--metric", "([0-9]+)"], "--step-marker excludes --metric"),
     ],
 )
 def test_wrong_inputs_are_usage_errors_in_one_line(run, program, tmp_path, options, error):

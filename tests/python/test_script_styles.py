@@ -60,10 +60,11 @@ def test_fp16_from_outside_goes_with_accumulation(with_knobs):
     assert not of_type(done, "note")
 
 
-def test_a_script_that_accumulates_keeps_its_own_count(with_knobs):
+@pytest.mark.parametrize("knobs", [{}, {"accumulation": 1}, {"accumulation": 2}])
+def test_a_script_that_accumulates_keeps_its_own_count(with_knobs, knobs):
     flags = ["--accumulation", "3", "--steps", "4"]
     own = with_knobs({}, SCRIPTS / "plain_loop.py", *flags)
-    done = with_knobs({"accumulation": 2}, SCRIPTS / "plain_loop.py", *flags, trial=True)
+    done = with_knobs(knobs, SCRIPTS / "plain_loop.py", *flags, trial=True)
     assert losses(done) == pytest.approx(losses(own), rel=1e-3)
     (unused,) = [report for report in of_type(done, "unused") if "accumulation" in report["knobs"]]
     assert unused["why"] == "the script accumulates 3 batches itself"

@@ -29,6 +29,10 @@ def test_a_loader_that_reads_in_order_takes_the_knobs(with_knobs, how, knobs):
     assert not unused(done, "batch_size")
 
 
+def test_the_loader_that_is_read_first_stands_for_the_script_not_one_that_is_made_first(with_knobs):
+    assert seen_knobs(with_knobs({}, LOADERS, "shuffled_test", trial=True))["batch_size"] == "16"
+
+
 def unused(done, knob):
     """Why the knob can do nothing, as the hook reports it; empty if it can."""
     return [report["why"] for report in of_type(done, "unused") if knob in report["knobs"]]

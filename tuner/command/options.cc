@@ -168,7 +168,8 @@ void add_trial_options(CLI::App& app, Options& options) {
                  "A step begins at each range or mark of this name (record_function, NVTX), "
                  "not at the optimizer")
       ->option_text("NAME")
-      ->check(profiler::problem_of_step_marker);
+      ->check(profiler::problem_of_step_marker)
+      ->excludes("--metric");
   app.add_option("--memory-metric", options.memory_metric_regex,
                  "Like --metric, for the peak of device memory: bytes, or with a unit (3.2 GiB)")
       ->check(check_regex);

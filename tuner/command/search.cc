@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -254,6 +256,14 @@ std::string why_not_to(const Options& options) {
     return fmt::format("-o {}: the page about the study gets this name. Choose another file",
                        options.output);
   }
+  const std::filesystem::path output = std::filesystem::absolute(options.output);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(output, ignored)) {
+    return fmt::format("-o {} is a folder. Choose a file", options.output);
+  }
+  if (access(output.parent_path().c_str(), W_OK | X_OK) != 0) {
+    return fmt::format("-o {}: {}. Choose another file", options.output, std::strerror(errno));
+  }
   return "";
 }
 
@@ -290,7 +300,8 @@ StudyIdentity identity_of(const Options& options, const Space& space,
           .metric_regex = options.metric_regex,
           .memory_metric_regex = options.memory_metric_regex,
           .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
-          .share = share_text(shares)};
+          .share = share_text(shares),
+          .step_marker = options.step_marker};
 }
 
 /// Opens the study and tells the user what it holds of others and of earlier runs.

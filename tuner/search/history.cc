@@ -20,6 +20,13 @@ void learn_from(const FinishedTrial& trial, Space& space) {
   });
   if (has_ddp_knobs) space.add_ddp_knobs();
   std::map<std::string, std::string> unused = trial.result.unused;
+  const auto workers = trial.result.observed.find("num_workers");
+  if (workers != trial.result.observed.end() && workers->second == "0" &&
+      !space.find("num_workers")) {
+    for (const char* const knob : {"prefetch_factor", "persistent_workers"}) {
+      unused.emplace(knob, "the DataLoader has no workers");
+    }
+  }
   for (const auto& [knob, limit] : trial.result.limits) {
     // The limit is the hook's, and a placeholder does not need the hook. Nor is the accumulation of
     // --global-batch a placeholder's.

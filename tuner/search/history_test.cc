@@ -112,6 +112,21 @@ TEST(History, AKnobThatATrialHasNothingForIsNoPartOfItsConfiguration) {
   EXPECT_EQ(next->config, (Config{{"amp", "bf16"}}));
 }
 
+TEST(History, WithoutWorkersNothingIsFetchedAhead) {
+  const FinishedTrial told = ended({}, Outcome::kOk, {{"num_workers", "0"}});
+  const std::vector<std::string> knobs = {"prefetch_factor=2,8", "amp=off,bf16"};
+  Space space = *make_space(knobs, {"train"}, {});
+  learn_from(told, space);
+  EXPECT_EQ(space.find("prefetch_factor"), nullptr);
+  EXPECT_NE(space.find("amp"), nullptr);
+  Space with_workers = *make_space({"num_workers=0,2", "prefetch_factor=2,8"}, {"train"}, {});
+  learn_from(told, with_workers);
+  EXPECT_NE(with_workers.find("prefetch_factor"), nullptr);
+  Space another = *make_space(knobs, {"train"}, {});
+  learn_from(ended({}, Outcome::kOk, {{"num_workers", "2"}}), another);
+  EXPECT_NE(another.find("prefetch_factor"), nullptr);
+}
+
 TEST(History, AValueThatAJobCannotTakeRanTheDefaults) {
   Space space = *make_space({"num_workers=0..4", "amp=off,bf16"}, {"python", "train.py"}, {});
   History history(space);

@@ -55,5 +55,15 @@ TEST_F(ModelSearchOf, BeforeItEndsItTriesBesideTheBestWhatWasSlowElsewhere) {
   EXPECT_EQ(next->config, config("64", "2"));
 }
 
+TEST(ModelSearch, SaysThatNothingIsLeftToTry) {
+  const Space space = *make_space({"x=1,2"}, {"train", "{x}"}, {});
+  History history(space);
+  const auto model = make_model(space, {.machine = {.cores = 2}, .memory_limit_bytes = {}});
+  add_trial(history, {{"x", "1"}}, ran_at(100, 1), "first");
+  EXPECT_NE(model->why_ended(history), "Every configuration was tried.");
+  add_trial(history, {{"x", "2"}}, ran_at(90, 1), "x 2");
+  EXPECT_EQ(model->why_ended(history), "Every configuration was tried.");
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -8,6 +8,7 @@
 
 #include "base/statistics.h"
 #include "tuner/search/normal_distribution.h"
+#include "tuner/search/search_words.h"
 
 namespace redline::tuner {
 namespace {
@@ -257,7 +258,7 @@ std::string Plan::why_ended(const History& history) const {
   }
   if (text.empty() && !budget_.target) return "";
   const std::optional<double> gain = possible_gain(history);
-  if (!gain) return text;
+  if (!gain || text == kSpaceIsUsedUp) return text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("More time could bring at most {:.0f} % more.",
                      std::max(1.0, std::ceil(100 * *gain)));

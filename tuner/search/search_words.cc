@@ -2,11 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "tuner/search/candidates.h"
 
 namespace redline::tuner {
 namespace {
+
+/// Whether nothing of the space is left to try. False where it is large, or has a range.
+bool is_space_used_up(Outlook& outlook) {
+  constexpr size_t kMost = 512;
+  std::vector<Config> all = {outlook.best()};
+  for (const Knob& knob : outlook.space().knobs) {
+    if (knob.is_range() || all.size() * knob.values.size() > kMost) return false;
+    std::vector<Config> more;
+    for (const Config& config : all) {
+      for (const std::string& value : knob.values) {
+        more.push_back(config);
+        more.back()[knob.name] = value;
+      }
+    }
+    all = std::move(more);
+  }
+  return std::ranges::none_of(all, [&](const Config& each) { return outlook.look(each).is_new; });
+}
 
 /// The knobs whose values differ from the best's.
 std::vector<std::string> changed_knobs(const Outlook& outlook, const Config& effective) {
@@ -67,6 +87,7 @@ std::string bottleneck_tested(const Outlook& outlook, const Config& config) {
 }
 
 std::string why_nothing_is_worth_a_trial(Outlook& outlook, double least_gain) {
+  if (is_space_used_up(outlook)) return std::string(kSpaceIsUsedUp);
   for (const Knob& knob : outlook.space().knobs) {
     if (knob.name != "batch_size" || !knob.is_numeric()) continue;
     Config all = outlook.best();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "tuner/search/outlook.h"
 
@@ -13,6 +14,8 @@ namespace redline::tuner {
 
 /// Which bottleneck a trial tests, and by which knobs: "loader hides amp: amp bf16, num_workers 8".
 [[nodiscard]] std::string bottleneck_tested(const Outlook& outlook, const Config& config);
+
+inline constexpr std::string_view kSpaceIsUsedUp = "Every configuration was tried.";
 
 /// Why the untried configurations were not tried, where none was expected to gain `least_gain`.
 [[nodiscard]] std::string why_nothing_is_worth_a_trial(Outlook& outlook, double least_gain);

@@ -142,7 +142,9 @@ std::string Table::verdict(const History& history) const {
                      : &*best == &trial             ? "best so far"
                      : trial.result.message.empty() ? ""
                                                     : "stopped early";
-  if (text.empty() && trial.why == kOnceMore) text = "once more";
+  if (text.empty() && trial.why.starts_with("once more")) {
+    text = trial.why == kOnceMore ? "once more" : trial.why;
+  }
   if (text.empty() && trial.result.expected) text = knobs_and_reason(trial.why);
   if (const auto& latency = trial.result.latency; latency && latency->p99_ns) {
     text += (text.empty() ? "p99 " : ", p99 ") + format_ns(*latency->p99_ns);
@@ -228,7 +230,9 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
     if (terms.memory_limit_bytes) memory += " of " + format_bytes(*terms.memory_limit_bytes);
     parts.push_back(memory);
   }
-  text += "      " + join_wrapped(parts, style_.shown(" · "), "      ") + "\n";
+  if (!parts.empty()) {
+    text += "      " + join_wrapped(parts, style_.shown(" · "), "      ") + "\n";
+  }
   if (best.latency) text += "      a batch: " + latency_text(*best.latency) + "\n";
   if (best.compilation) {
     text += "      " + compiled_text(best.compilation->time);

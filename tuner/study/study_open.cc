@@ -195,10 +195,11 @@ Result<void> Study::check_identity(const StudyIdentity& identity) const {
     const Result<bool> row = stored.bind(1, std::string(part.key)).step();
     if (!row) return tl::unexpected(row.error());
     if ((*row ? stored.text(0) : "") == part.value) continue;
+    const std::string earlier = *row ? shown_value(part, stored.text(0)) : "";
     return tl::unexpected(
         fmt::format("its trials had another {} ({}), so they say nothing about this one. Give the "
                     "same again, or --study another file",
-                    part.name, *row ? shown_value(part, stored.text(0)) : "none"));
+                    part.name, earlier.empty() ? "none" : earlier));
   }
   return {};
 }

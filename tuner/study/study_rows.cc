@@ -164,7 +164,8 @@ std::vector<IdentityPart> parts_of(const StudyIdentity& identity) {
           {"metric", "--metric", identity.metric_regex},
           {"memory_metric", "--memory-metric", identity.memory_metric_regex},
           {"share", "--parallel", identity.share},
-          {"objective", "--objective", identity.objective}};
+          {"objective", "--objective", identity.objective},
+          {"step_marker", "--step-marker", identity.step_marker}};
 }
 
 std::string shown_value(const IdentityPart& part, const std::string& stored) {
@@ -182,7 +183,8 @@ Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values) 
                          .metric_regex = values["metric"],
                          .memory_metric_regex = values["memory_metric"],
                          .objective = values["objective"],
-                         .share = values["share"]};
+                         .share = values["share"],
+                         .step_marker = values["step_marker"]};
   if (limit.is_number_unsigned()) identity.memory_limit_bytes = limit.get<uint64_t>();
   return identity;
 }

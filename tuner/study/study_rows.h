@@ -21,6 +21,7 @@ struct StudyIdentity {
   std::string memory_metric_regex;
   std::string objective = {};  ///< "energy" or empty
   std::string share = {};      ///< the part of the machine that a trial gets; empty: all of it
+  std::string step_marker = {};
 
   [[nodiscard]] Objective searched_for() const;
 };

@@ -400,6 +400,7 @@ TEST_F(RunTrial, TakesTheLastMetricOnStdout) {
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
   EXPECT_DOUBLE_EQ(result.throughput->samples_per_s, 2.5);
   EXPECT_EQ(result.peak_memory_bytes, 77U);
+  EXPECT_TRUE(result.unused.contains("batch_size")) << "no torch, so the hook set nothing";
   EXPECT_EQ(python("pass").message, "the command ended and no line on stdout matches --metric");
   const TrialResult part = python("print('1,350 img/s')");
   EXPECT_THAT(part.message,

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "machine/launch/output_tail.h"
+#include "tuner/space/hook_knobs.h"
 #include "tuner/trial/trial_files.h"
 
 namespace redline::tuner {
@@ -75,8 +76,9 @@ std::string why_nothing_was_measured(const EndedTrial& trial) {
     return "the command ended without an optimizer step that the hook could see; programs that are "
            "not PyTorch in Python need --metric or, in C++, redline::Trial";
   }
-  return fmt::format("the command ended after {} counted steps, too few to measure",
-                     trial.reports.measurement().steps());
+  return fmt::format(
+      "the command ended after {} counted steps, too few to measure: let it train on",
+      trial.reports.measurement().steps());
 }
 
 Verdict on_timeout(const EndedTrial& trial) {
@@ -222,6 +224,11 @@ TrialResult result_of(const EndedTrial& trial) {
   }
   result.observed = trial.reports.observed();
   result.unused = trial.reports.unused();
+  if (is_by_metric(trial) && found.outcome == Outcome::kOk && !trial.reports.begun()) {
+    for (const HookKnob& hook : hook_knobs()) {
+      result.unused.emplace(hook.name, "no process of it imported torch or made a redline::Trial");
+    }
+  }
   result.limits = trial.reports.limits();
   result.compile_time = trial.reports.compile_time();
   result.step_samples = measurement.median_step_samples();

@@ -82,7 +82,7 @@ class Model(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("how", choices=("mnist", "quickstart", "anew", "sampler", "batches", "sequence", "sharded",
-                                        "repeated", "repeated_in_order", "grouped"))
+                                        "repeated", "repeated_in_order", "grouped", "shuffled_test"))
     how = parser.parse_args().how
     torch.manual_seed(0)
     inputs = torch.randn(70, 4)
@@ -100,12 +100,14 @@ def main():
             return DataLoader(data, batch_size=16, sampler=Grouped())
         if how in ("repeated", "repeated_in_order"):
             return InfiniteLoader(data, batch_size=16, shuffle=how == "repeated", drop_last=True)
+        if how == "shuffled_test":
+            return DataLoader(data, batch_size=16, shuffle=True)
         if how == "sequence":
             return DataLoader(Lines(), batch_size=16, collate_fn=sequence_first)
         return DataLoader(data, batch_size=16)
 
+    test = DataLoader(Lines() if how == "sequence" else data, batch_size=10, shuffle=how == "shuffled_test")
     loader = train_loader(0)
-    test = DataLoader(Lines() if how == "sequence" else data, batch_size=10)
     pickle.dumps(test)  # as it is given to spawned ranks
     if how == "quickstart":
         for (values,) in test:

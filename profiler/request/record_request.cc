@@ -74,7 +74,7 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
   const auto count = [&](std::string_view what) {
     return std::ranges::count(notes, what, &RecordNotes::Note::what);
   };
-  if (count("watching") > count("finished")) return "the command was killed before its trace began";
+  if (count("watching") > count("finished")) return "the command ended before its trace began";
   if (count("excluded") > 0) return "every rank was left out by --ranks";
   if (count("torch") > 0) return "the command ran no operator of torch";
   if (has_failed) {

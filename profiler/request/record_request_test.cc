@@ -140,7 +140,7 @@ TEST(Summary, SaysWhyThereIsNone) {
   EXPECT_THAT(why({}, 2), HasSubstr("the command failed (exit status 2) before"));
   EXPECT_THAT(why({{"torch", ""}}), HasSubstr("ran no operator"));
   EXPECT_THAT(why({{"gone", ""}}), HasSubstr("was removed while the command ran"));
-  EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("was killed before"));
+  EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("ended before its trace began"));
   EXPECT_EQ(why({{"torch", ""}, {"nothing", "too short"}}), "no trace in t: too short");
   EXPECT_EQ(why({{"nothing", "too short"}}, 1),
             "no trace in t: the command failed (exit status 1); too short");

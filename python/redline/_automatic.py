@@ -68,11 +68,26 @@ def never_harm(method):
     return guarded
 
 
+def one_at_a_time(method):
+    """For what ends a step: several threads may train, and a window is prepared, started and stopped in an order. A
+    forked child never waits, because the thread that held the lock may not be in it."""
+
+    @functools.wraps(method)
+    def alone(self, *arguments):
+        if self.is_forked:
+            return method(self, *arguments)
+        with self._stepping:
+            return method(self, *arguments)
+
+    return alone
+
+
 class AutomaticRecording:
     """Raises RecorderError if the recorder cannot be loaded. Later calls raise nothing."""
 
     def __init__(self, request, notes):
         self.is_forked = False  # this is a child of the process that is recorded
+        self._stepping = threading.RLock()  # a signal handler may step within a step
         os.register_at_fork(after_in_child=self._forked)
         self.over = False
         # Has an entry while no step will be recorded unless `redline trigger` asks for it: steps are numbered, and
@@ -210,12 +225,14 @@ class AutomaticRecording:
         if self._infers:
             self._begin_within_a_step()
 
+    @one_at_a_time
     def idle_ended(self, began, step):
         """The hooks have numbered the steps so far."""
         self._step = step
         if not self._unrecorded_step_began(began):
             self._training_stepped()
 
+    @one_at_a_time
     def training_stepped(self):
         """An optimizer has stepped; where none was made, a backward pass has ended (profiler/python/training_loop.h)."""
         if self.idle and self._begin_unrecorded_step():
@@ -243,6 +260,7 @@ class AutomaticRecording:
         if not self._script_marks_steps:
             self._next_step()
 
+    @one_at_a_time
     @never_harm
     def marker_seen(self):
         self._next_step()
@@ -256,6 +274,7 @@ class AutomaticRecording:
             self._be_idle(False)
         self._unmarked_steps = 0
 
+    @one_at_a_time
     @never_harm
     def profiler_stepped(self):
         self._unmarked_steps = None
@@ -266,6 +285,11 @@ class AutomaticRecording:
     def profiler_stopped(self):
         self._unmarked_steps = None
         self._script_marks_steps = False
+
+    def finish_before_exec(self):
+        """The process becomes another program. One that has only prepared for that, as launchers do, has no trace."""
+        if self._works:
+            self.finish()
 
     @never_harm
     def finish(self):

@@ -172,9 +172,11 @@ class profile:
 
     def export_chrome_trace(self, path, use_python_export=False, **unserved):
         """Writes the last window as Chrome JSON, compressed if `path` ends in .gz. Raises RecorderError
-        if nothing was recorded or `path` cannot be written. `use_python_export` chooses among torch's
+        if nothing was recorded or `path` cannot be written; does nothing if the recording failed. `use_python_export` chooses among torch's
         writers and changes nothing here. Other arguments of torch's export_chrome_trace draw a warning."""
         check_export_arguments(unserved)
+        if self._lost_its_window():
+            return
         if _holder is not self:
             raise RecorderError("profile: it has no stopped window, or another replaced it")
         self._recorder.export(path)
@@ -197,7 +199,10 @@ class profile:
     def events(self):
         """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
         of the windows before, too. While the profile runs and no window is complete, there are none, and one
-        warning says so; after it has stopped without a window, that is a RecorderError."""
+        warning says so; after it has stopped without a window, that is a RecorderError. If the recording failed, which a
+        warning has said, there are none."""
+        if self._lost_its_window():
+            return no_events()
         if self._events is None:
             try:
                 self._events = self._read_events()
@@ -243,7 +248,7 @@ class profile:
 
     def get_trace_id(self):
         """Gives the "trace_id" of the last window."""
-        return self._read_trace()["trace_id"]
+        return "" if self._lost_its_window() else self._read_trace()["trace_id"]
 
     def set_custom_trace_id_callback(self, callback):
         """`callback()` gives the "trace_id" of each window from now on."""
@@ -264,6 +269,10 @@ class profile:
         if action.name == "DEVICE_STOPPED":  # since torch 2.15
             raise ValueError("profile: a schedule cannot return DEVICE_STOPPED, torch.profiler's own mark")
         return action
+
+    def _lost_its_window(self):
+        """A script asks for what it recorded after its `with` block, and must not end there because Redline failed."""
+        return self._failed and _holder is not self
 
     def _is_running(self):
         return _running is not None and _running() is self

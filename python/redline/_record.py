@@ -43,7 +43,8 @@ def install():
     _recording.watch(is_spawned(sys.orig_argv))
     atexit.register(_recording.finish)
     _note_exit_status(_recording)
-    _finish_before_hard_exit(_recording.finish)
+    _call_before(("_exit",), _recording.finish)
+    _call_before(("execv", "execve"), _recording.finish_before_exec)
 
 
 def step_aside():
@@ -69,13 +70,15 @@ def _note_exit_status(recording):
     replace(sys, "exit", note_and_exit)
 
 
-def _finish_before_hard_exit(finish):
-    """Finishes before os._exit, which skips atexit. Some training scripts end this way because a thread hangs."""
+def _call_before(names, finish):
+    """Finishes before these functions of os, which skip atexit. Some scripts end by os._exit because a thread hangs, and
+    some start anew by an exec. If there is no such program, the script goes on without being recorded."""
 
-    def finish_and_exit(hard_exit, *arguments, **named):
+    def finish_and_leave(leave, *arguments, **named):
         try:
             finish()
         finally:
-            hard_exit(*arguments, **named)
+            leave(*arguments, **named)
 
-    replace(os, "_exit", finish_and_exit)
+    for name in names:
+        replace(os, name, finish_and_leave)

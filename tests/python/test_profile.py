@@ -52,6 +52,28 @@ def test_importing_the_package_does_not_import_torch():
     assert subprocess.run([sys.executable, "-c", program], env=environment).returncode == 0
 
 
+def test_a_script_that_asks_for_what_was_not_recorded_goes_on(tmp_path):
+    """Recording fails in a process that was forked from a recorded one."""
+    program = """
+import os, sys, torch, redline
+with redline.profile() as profile:
+    torch.ones(2) + 1
+assert profile.key_averages()
+child = os.fork()
+if child == 0:
+    with redline.profile() as profile:
+        torch.ones(2) + 1
+    assert not profile.events() and not profile.key_averages() and profile.get_trace_id() == ""
+    profile.export_chrome_trace("none.json")
+    sys.exit(7)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 7, done.stderr
+    assert "this process was forked from a recorded one" in done.stderr
+
+
 def test_every_schedule_equals_torchs():
     """R13 of the reliability notes: 82,000 step checks."""
     for skip_first, wait, warmup, active, repeat in itertools.product(

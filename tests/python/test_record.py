@@ -29,6 +29,8 @@ if end == "status":
     sys.exit(3)
 if end == "hard":
     os._exit(5)
+if end == "exec":
+    os.execlp("sh", "sh", "-c", "exit 6")
 if end == "exception":
     raise ValueError("the job's own")
 if end.startswith("SIG"):
@@ -61,6 +63,28 @@ def record(program, run, tmp_path):
         return end, traces(folder)
 
     return recorded
+
+
+THREADS = """
+import threading, torch
+def train():
+    model = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(200):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+threads = [threading.Thread(target=train) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_several_threads_may_train(record, python, script):
+    recorded, (trace,) = record([python, script(THREADS)])
+    assert recorded.returncode == 0 and "ended early" not in recorded.stderr
+    assert step_numbers(trace) == [2, 3, 4]
 
 
 def test_two_ranks_train_to_the_same_bits_and_leave_a_trace_each(record, run, torchrun, train_cifar):
@@ -98,7 +122,7 @@ def loss_of_four_steps(python):
 
 
 @pytest.mark.parametrize("end, status", [
-    ("return", 0), ("status", 3), ("hard", 5), ("exception", 1), ("SIGINT", 130), ("SIGTERM", 143),
+    ("return", 0), ("status", 3), ("hard", 5), ("exec", 6), ("exception", 1), ("SIGINT", 130), ("SIGTERM", 143),
 ])
 def test_however_a_job_ends_it_ends_as_ever_and_its_trace_is_written(
     record, python, script, loss_of_four_steps, end, status

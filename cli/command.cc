@@ -158,8 +158,9 @@ tl::expected<std::unique_ptr<watch::HangWatch>, std::string> watch_for_hangs(
 tl::expected<int, std::string> run_logged(const std::vector<std::string>& command,
                                           const launch::Environment& environment) {
   const auto status = launch::run_command(command, environment);
-  if (const auto folder = environment.get("REDLINE_LOG"); folder && status == 128 + SIGINT) {
-    trace::note_interrupt(*folder, environment.get("REDLINE_LOG_RUN").value_or(""));
+  const bool was_told = status == 128 + SIGINT || status == 128 + SIGTERM;
+  if (const auto folder = environment.get("REDLINE_LOG"); folder && was_told) {
+    trace::note_end(*folder, environment.get("REDLINE_LOG_RUN").value_or(""), *status);
   }
   return status;
 }

@@ -83,11 +83,17 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
 }
 
 /// Says on stderr where the logs are, and what held the run back.
-void tell_of_logs(const std::string& folder, const std::vector<std::string>& before) {
+void tell_of_logs(const std::string& folder, const std::vector<std::string>& before, int status) {
   auto logs = trace::find_step_logs(folder);
   std::erase_if(logs, [&](const std::string& path) {
     return std::ranges::find(before, path) != before.end();
   });
+  if (logs.empty() && status != 0) {
+    return say(
+        fmt::format("no step log: the command ended with status {} before a training step "
+                    "that Redline could see",
+                    status));
+  }
   if (logs.empty()) {
     say("no step log: no process of the command made a training step where Redline could see it "
         "(a step has backward() or an optimizer of torch.optim; python -I, -E and -S hide it, and "
@@ -98,7 +104,7 @@ void tell_of_logs(const std::string& folder, const std::vector<std::string>& bef
     const TextStyle style = style_of(STDERR_FILENO);
     std::fputs(trace::run_summary(**run, style).c_str(), stderr);
   }
-  say(fmt::format("step log of {}: redline report {} says more", format_plural(logs.size(), "rank"),
+  say(fmt::format("{}: redline report {} says more", format_plural(logs.size(), "step log"),
                   folder));
 }
 
@@ -150,7 +156,7 @@ int run(const RunOptions& options) {
   if (!status) {
     return fail(command.front() + ": " + status.error() + ". The command stands after --");
   }
-  if (!options.log.empty()) tell_of_logs(options.log, logs);
+  if (!options.log.empty()) tell_of_logs(options.log, logs, *status);
   if (window_count > 0) {
     say(fmt::format("{} with operators in {}/windows", format_plural(window_count, "window"),
                     options.log));

@@ -28,7 +28,7 @@ def test_a_plain_training_is_logged_step_by_step(logged, run, python, tmp_path):
     alone = run([python, JOB, "workers"])
     assert done.returncode == 0
     assert done.stdout == alone.stdout  # with the bits of the loss
-    assert done.stderr.endswith(f"\nredline: step log of 1 rank: redline report {tmp_path}/logs says more\n")
+    assert done.stderr.endswith(f"\nredline: 1 step log: redline report {tmp_path}/logs says more\n")
     assert (log.rank, log.world_size, log.damaged, log.lost_steps) == (0, 1, 0, 0)
     assert log.ended and log.status == 0
     assert str(JOB) in log.command
@@ -119,7 +119,7 @@ def test_a_command_that_sets_pythonpath_anew_learns_why_it_has_no_log(run, progr
     assert "PYTHONPATH=src without :$PYTHONPATH" in done.stderr
     kept = job.replace("PYTHONPATH=.", "PYTHONPATH=.:$PYTHONPATH")
     done = run([program("redline"), "run", "--log", tmp_path, "--", "bash", "-c", kept])
-    assert "step log of 1 rank" in done.stderr
+    assert "1 step log" in done.stderr
 
 
 def test_two_ranks_have_a_log_each(run, program, torchrun, tmp_path):

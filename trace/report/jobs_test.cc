@@ -70,7 +70,8 @@ TEST(JobsText, SaysWhatIsNotThere) {
   job.unreadable_logs = {"/home/me/logs/rank1.steps.redline: no step log"};
   const std::string text = jobs_text({job}, {}, kJobsNow);
   EXPECT_THAT(text, HasSubstr("10.9        n/a    n/a           ended\n"));
-  EXPECT_THAT(text, HasSubstr("  /home/me/logs/rank1.steps.redline: no step log\n"));
+  EXPECT_THAT(text,
+              HasSubstr("  1 log left out: /home/me/logs/rank1.steps.redline: no step log\n"));
   job.recent = std::nullopt;
   EXPECT_THAT(jobs_text({job}, {}, kJobsNow), HasSubstr("no step yet\n"));
 }

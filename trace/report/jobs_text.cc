@@ -77,8 +77,10 @@ std::string jobs_text(const std::vector<RunningJob>& jobs, const TextStyle& styl
     } else {
       canvas.note("no step yet");
     }
-    for (const std::string& log : job.unreadable_logs) {
-      canvas.left("  ").left(elide_middle(log, kTerminalColumns - 2), 0, Hue::kRed).end_line();
+    if (!job.unreadable_logs.empty()) {
+      const std::string line = format_plural(job.unreadable_logs.size(), "log") +
+                               " left out: " + job.unreadable_logs.front();
+      canvas.left("  ").left(elide_middle(line, kTerminalColumns - 2), 0, Hue::kRed).end_line();
     }
   }
   return canvas.take();

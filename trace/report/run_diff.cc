@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/format.h"
 #include "base/statistics.h"
 #include "trace/analysis/analysis.h"
 #include "trace/analysis/run_tables.h"
@@ -21,6 +22,14 @@ std::string ranks_sentence(const RunComparison& runs) {
   if (!run.lacks_ranks()) return "";
   return fmt::format("Compared are the logs of {} of {} ranks: those of the others are not there.",
                      run.ranks, run.world_size);
+}
+
+std::string other_logs_sentence(const RunComparison& runs) {
+  int64_t logs = 0;
+  for (const auto* side : {&runs.before, &runs.after}) {
+    for (const RunFigures& run : *side) logs += run.other_logs;
+  }
+  return logs > 0 ? other_logs_text(logs) + "." : "";
 }
 
 std::string basis_sentence(const RunDiff& diff) {
@@ -139,8 +148,9 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
                                                   memory && memory->is_spread_assumed)));
   }
   for (const std::string& text :
-       {ranks_sentence(diff.runs), part_sentence(diff), operator_sentence(diff),
-        windows_sentence(diff), undisturbed_sentence(diff.runs), basis_sentence(diff)}) {
+       {ranks_sentence(diff.runs), other_logs_sentence(diff.runs), part_sentence(diff),
+        operator_sentence(diff), windows_sentence(diff), undisturbed_sentence(diff.runs),
+        basis_sentence(diff)}) {
     if (!text.empty()) sentences.push_back(text);
   }
   return sentences;

@@ -130,7 +130,7 @@ std::string left_out_html(const RunVerdict& verdict) {
   };
   for (const std::string& lost : lost_lines(verdict)) add(lost);
   for (const std::string& log : verdict.unreadable_logs) add("Left out: " + log);
-  if (const std::string earlier = earlier_logs_text(verdict); !earlier.empty()) add(earlier);
+  for (const std::string& text : left_out_lines(verdict)) add(text);
   return out;
 }
 

@@ -61,6 +61,7 @@ json run_json(const RunVerdict& verdict) {
   object["damaged_bytes"] = verdict.damaged_bytes;
   object["begin_ns"] = verdict.begin_ns;
   object["end_ns"] = verdict.end_ns;
+  object["after_steps_ns"] = verdict.after_steps_ns;
   object["steps"] = verdict.steps;
   object["lost_steps"] = verdict.lost_steps;
   object["steps_per_s"] = verdict.steps_per_s;

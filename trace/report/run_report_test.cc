@@ -164,15 +164,18 @@ TEST(RunReport, EachFormSaysWhatTheLogsLack) {
   report.run->lost_steps = 3;
   report.run->damaged_bytes = 4096;
   report.run->earlier_logs = 2;
+  report.run->after_steps_ns = 30'000'000'000;
   for (const std::string& form : {report_text(report, {}, {}), report_html(report)}) {
     EXPECT_THAT(form, AllOf(HasSubstr("3 steps could not be written to the log"),
                             HasSubstr("4.0 KiB of the logs are damaged and were left out"),
+                            HasSubstr("30.0 s after the last step"),
                             HasSubstr("2 logs of earlier starts")));
   }
   const auto run = nlohmann::json::parse(report_json(report))["run"];
   EXPECT_EQ(run["lost_steps"], 3);
   EXPECT_EQ(run["damaged_bytes"], 4096);
   EXPECT_EQ(run["earlier_logs"], 2);
+  EXPECT_EQ(run["after_steps_ns"], 30'000'000'000);
 }
 
 TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {

@@ -61,9 +61,7 @@ class RunPage {
                " left out: " + verdict_.unreadable_logs.front(),
            Hue::kYellow);
     }
-    if (const std::string earlier = earlier_logs_text(verdict_); !earlier.empty()) {
-      line(earlier, Hue::kDim);
-    }
+    for (const std::string& text : left_out_lines(verdict_)) line(text, Hue::kDim);
     canvas_.end_line();
   }
 
@@ -132,20 +130,20 @@ class RunPage {
   void write_slow() {
     if (verdict_.slow.empty()) return;
     const size_t count = std::min(scope_.top, verdict_.slow.size());
-    canvas_.left(fmt::format("SLOWEST STEPS ({})", count), 26, Hue::kBold)
-        .right("took", 11, Hue::kDim)
+    canvas_.left(fmt::format("SLOWEST STEPS ({})", count), 20, Hue::kBold)
+        .right("took", 10, Hue::kDim)
         .right("longer by", 12, Hue::kDim)
         .note("  in");
     for (size_t i = 0; i < count; ++i) {
       const SlowStep& slow = verdict_.slow[i];
       const std::string rank = verdict_.ranks.size() > 1 ? fmt::format(", rank {}", slow.rank) : "";
       canvas_.left("  ")
-          .left("step " + format_count(slow.step), 24)
-          .right(format_ns(slow.length_ns), 11)
+          .left("step " + format_count(slow.step), 18)
+          .right(format_ns(slow.length_ns), 10)
           .right(format_ns(slow.excess_ns), 12)
           .left("  ")
           .left(slow.part ? std::string(log_part_name(*slow.part)) + rank : "no part that is seen",
-                29)
+                kTerminalColumns - 44)
           .end_line();
     }
     canvas_.end_line();

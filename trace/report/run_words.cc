@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 
 #include "base/format.h"
 #include "base/terminal.h"
@@ -207,9 +208,10 @@ std::string detail_of(const RunFinding& finding) {
                  ? "They gave no sign of life any more and had not ended. If one is killed, its "
                    "launcher kills the others: the launcher's output says which was first."
                  : "It gave no sign of life any more and had not ended: killed, or its machine is "
-                   "gone.";
+                   "gone. Signs come each second, so it may have made more steps.";
     case RunCause::kFailed:
-      return finding.text;
+      if (!finding.text.empty() || finding.exit_status != 128 + SIGTERM) return finding.text;
+      return "Somebody told it to end (SIGTERM), as a scheduler does at its time limit.";
     case RunCause::kPart:
       return part_detail(finding);
     case RunCause::kSlower:
@@ -305,10 +307,22 @@ std::vector<PartOfHour> parts_of_hour(const RunVerdict& verdict) {
   return parts;
 }
 
-std::string earlier_logs_text(const RunVerdict& verdict) {
-  if (verdict.earlier_logs == 0) return "";
-  return format_plural(verdict.earlier_logs, "log") +
+std::string other_logs_text(int64_t logs) {
+  if (logs == 0) return "";
+  return format_plural(logs, "log") +
          " of earlier starts or of other processes of the same rank: left out";
+}
+
+std::vector<std::string> left_out_lines(const RunVerdict& verdict) {
+  std::vector<std::string> lines;
+  constexpr int64_t kWorthTelling = 1'000'000'000;
+  const int64_t after_ns = verdict.after_steps_ns;
+  if (after_ns >= kWorthTelling && after_ns * 20 >= verdict.end_ns - verdict.begin_ns) {
+    lines.push_back(format_wait(std::chrono::nanoseconds(after_ns)) +
+                    " after the last step, such as a last evaluation: left out");
+  }
+  if (verdict.earlier_logs > 0) lines.push_back(other_logs_text(verdict.earlier_logs));
+  return lines;
 }
 
 std::string run_subtitle(const RunVerdict& verdict) {

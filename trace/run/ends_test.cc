@@ -34,11 +34,14 @@ TEST(RunVerdict, TheRankThatDiedIsTheOneThatFellSilentFirst) {
     if (rank != 2) logs[rank].last_sign_ns += 8'000'000'000;
   }
   logs[2].last_part = LogPart::kBackward;
+  logs[2].last_part_since_ns = logs[2].last_sign_ns - 1'000'000'000;
   const RunFinding finding = only(judge(logs));
   EXPECT_EQ(finding.cause, RunCause::kDied);
   EXPECT_EQ(finding.ranks, std::vector<int>{2});
   EXPECT_EQ(finding.part, LogPart::kBackward);
   EXPECT_EQ(finding.from_step, 4000);
+  logs[2].last_part_since_ns += 1;
+  EXPECT_EQ(only(judge(logs)).part, std::nullopt) << "it may have left it since";
 }
 
 constexpr const char* kLostPartner =

@@ -108,7 +108,9 @@ std::optional<RankRun> summary_of(const StepLog& log) {
 tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
     const std::vector<std::string>& logs) {
   auto read = read_logs(logs, summary_of);
-  if (!read.errors.empty()) return tl::unexpected(ReadError{read.errors.front()});
+  if (!read.errors.empty())
+    return tl::unexpected(ReadError{
+        read.errors.front() + ". If that start does not count, move the log out of the folder"});
   return runs_of(std::move(read.logs));
 }
 
@@ -142,14 +144,14 @@ tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<st
   return verdict;
 }
 
-void note_interrupt(const std::string& folder, const std::string& run) {
+void note_end(const std::string& folder, const std::string& run, int exit_status) {
   for (const std::string& path : find_step_logs(folder)) {
     const auto log = read_step_log(path);
     if (!log || log->run != run || !may_live_here(*log) || !is_gone(*log)) continue;
     LogBlock end;
     end.sign_ns = log->last_sign_ns;
     end.ended = true;
-    end.exit_status = 128 + SIGINT;
+    end.exit_status = exit_status;
     const FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     static_cast<void>(write_all(file.get(), encode_block(end)));  // else the log stays as it is
   }

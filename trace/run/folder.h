@@ -37,9 +37,9 @@ namespace redline::trace {
 [[nodiscard]] tl::expected<std::optional<RunVerdict>, ReadError> read_run(
     const std::vector<std::string>& logs, bool has_ended = false);
 
-/// Completes the logs of `run` in `folder`: their processes were interrupted, which those of C++ do
-/// not say. Leaves out processes that live, or that another machine has.
-void note_interrupt(const std::string& folder, const std::string& run);
+/// Completes the logs of `run` in `folder`, whose command ended with `exit_status` by a signal that
+/// gave its processes no time to say so. Leaves out those that live, or that another machine has.
+void note_end(const std::string& folder, const std::string& run, int exit_status);
 
 /// What the job whose step logs are in `folder` and have the name `run` does right now.
 [[nodiscard]] RunningJob read_running_job(const std::string& folder, const std::string& run);

@@ -117,9 +117,9 @@ TEST_F(RunFolder, WhatWasInterruptedDidNotDie) {
   owner.host = machine::host_name();
   owner.process = getpid();
   write_log(owner, 500);
-  note_interrupt(folder_, "another run");
+  note_end(folder_, "another run", 128 + SIGINT);
   EXPECT_FALSE(read_step_log(folder_ + "/rank0.steps.redline")->ended);
-  note_interrupt(folder_, "run");
+  note_end(folder_, "run", 128 + SIGINT);
   const auto ended = read_step_log(folder_ + "/rank0.steps.redline");
   EXPECT_TRUE(ended->ended);
   EXPECT_EQ(ended->exit_status, 128 + SIGINT);

@@ -413,7 +413,9 @@ RankRun summarise(const StepLog& log) {
   run.ended = log.ended;
   run.exit_status = log.exit_status;
   run.last_sign_ns = log.last_sign_ns;
-  run.last_part = log.last_part;
+  // In a second, the time from sign to sign, a rank may pass through all parts many times.
+  constexpr int64_t kSurelyIn = 1'000'000'000;
+  if (log.last_sign_ns - log.last_part_since_ns >= kSurelyIn) run.last_part = log.last_part;
   run.lost_steps = log.lost_steps;
   run.damaged_bytes = log.damaged_bytes;
   run.marks = log.marks;
@@ -442,7 +444,10 @@ std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks) {
   std::map<std::pair<size_t, int>, RankRun> latest;
   for (size_t i = 0; i < ranks.size(); ++i) {
     const auto [place, is_new] = latest.try_emplace({jobs[i], ranks[i].rank});
-    if (is_new || ranks[i].begin_ns > place->second.begin_ns) place->second = std::move(ranks[i]);
+    RankRun& kept = place->second;
+    const int64_t others = is_new ? 0 : kept.other_logs + 1;
+    if (is_new || ranks[i].begin_ns > kept.begin_ns) kept = std::move(ranks[i]);
+    kept.other_logs = others;
   }
   const size_t count = jobs.empty() ? 0 : *std::ranges::max_element(jobs) + 1;
   std::vector<std::vector<RankRun>> runs(count);

@@ -95,7 +95,7 @@ struct RankRun {
   std::optional<int> exit_status;
   int64_t last_sign_ns = 0;
   int64_t clock_shift_ns = 0;  ///< what the present clock adds to that of the log's begin, if known
-  std::optional<LogPart> last_part;
+  std::optional<LogPart> last_part;  ///< nullopt: none, or one that it may have left since
   int64_t lost_steps = 0;
   int64_t damaged_bytes = 0;
 
@@ -117,6 +117,8 @@ struct RankRun {
   std::vector<LoggedMemory> memory;  ///< at most about 256
   std::vector<LoggedCores> cores;  ///< at most about 256; readings that lack a figure are left out
   std::vector<LogMark> marks;
+  /// Of earlier starts and of further processes that are the same rank, which runs_of() left out.
+  int64_t other_logs = 0;
   ReadBatches batches;
 
   /// How long ago its last sign of life came.

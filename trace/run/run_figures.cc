@@ -228,7 +228,10 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
   run.begin_ns = ranks.front().begin_ns;
   run.ranks = std::ssize(ranks);
   run.world_size = ranks.front().world_size;
-  for (const RankRun& rank : ranks) run.rank_numbers.push_back(rank.rank);
+  for (const RankRun& rank : ranks) {
+    run.rank_numbers.push_back(rank.rank);
+    run.other_logs += rank.other_logs;
+  }
 
   const auto has_samples = [](const StepGroup& group) { return group.samples > 0; };
   Basis basis;

@@ -40,6 +40,7 @@ struct RunFigures {
   int64_t ranks = 0;
   int64_t world_size = 0;         ///< 0: not known
   std::vector<int> rank_numbers;  ///< of the ranks whose logs are there; empty if not known
+  int64_t other_logs = 0;         ///< RankRun::other_logs of all ranks
   int64_t steps = 0;              ///< after the warm-up
   std::optional<double> samples;  ///< in a step of all these ranks together
   StepFigures all_steps;

@@ -8,6 +8,7 @@
 
 #include "base/sample_shares.h"
 #include "trace/run/parts.h"
+#include "trace/run/run_figures.h"
 
 namespace redline::trace {
 namespace {
@@ -115,7 +116,8 @@ void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
     verdict.points.push_back(point);
   }
   std::ranges::sort(rates);
-  if (rates.empty()) return;
+  constexpr size_t kFewestRates = 10;  // a tenth of fewer is none
+  if (rates.size() < kFewestRates) return;
   verdict.low_steps_per_s = rates[(rates.size() - 1) / 10];
   verdict.high_steps_per_s = rates[(rates.size() - 1) * 9 / 10];
 }
@@ -187,6 +189,14 @@ std::vector<RunFinding> find_warm_up(const RankRuns& ranks) {
   return findings;
 }
 
+// Whether the run is so short that its parts say nothing of a longer one.
+bool is_a_start(const RankRuns& ranks) {
+  constexpr double kLongNs = 60e9;
+  return std::ranges::all_of(ranks, [](const RankRun& rank) {
+    return rank.all.steps < kFewestRunSteps && rank.all.length_ns < kLongNs;
+  });
+}
+
 void append(std::vector<RunFinding>& to, const std::vector<RunFinding>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
@@ -256,6 +266,9 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
     verdict.ranks.push_back(row_of(rank, now_ns));
     verdict.is_interrupted = verdict.is_interrupted || rank.is_interrupted();
     verdict.is_running = verdict.is_running || (!rank.ended && !rank.is_silent(now_ns));
+    if (rank.ended) {
+      verdict.after_steps_ns = std::max(verdict.after_steps_ns, rank.last_sign_ns - rank.end_ns);
+    }
   }
   write_rates(verdict, ranks);
   write_parts(verdict, ranks);
@@ -264,11 +277,11 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
 
   std::vector<RunFinding>& findings = verdict.findings;
   append(findings, find_slowdowns(ranks, verdict.segments));
-  append(findings, find_part_losses(ranks, verdict.slow));
+  if (!is_a_start(ranks)) append(findings, find_part_losses(ranks, verdict.slow));
   append(findings, find_uneven_ranks(ranks, verdict.segments));
   append(findings, find_spread(ranks, verdict.segments));
   append(findings, find_memory_growth(ranks));
-  append(findings, find_warm_up(ranks));
+  if (!is_a_start(ranks)) append(findings, find_warm_up(ranks));
   drop_doubles(findings);
   append(findings, find_lack_of_cores(ranks));
   explain_by_cores(findings, ranks, verdict.segments, verdict.slow);
@@ -281,13 +294,8 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
   std::ranges::stable_sort(findings, std::greater(), [&](const RunFinding& finding) {
     return std::pair(comes_first(finding), finding.lost_share);
   });
-  if (verdict.slow.size() > kWorstSlow) {
-    std::partial_sort(verdict.slow.begin(), verdict.slow.begin() + kWorstSlow, verdict.slow.end(),
-                      [](const SlowStep& left, const SlowStep& right) {
-                        return left.excess_ns > right.excess_ns;
-                      });
-    verdict.slow.resize(kWorstSlow);
-  }
+  std::ranges::stable_sort(verdict.slow, std::greater(), &SlowStep::excess_ns);
+  verdict.slow.resize(std::min(kWorstSlow, verdict.slow.size()));
   return verdict;
 }
 

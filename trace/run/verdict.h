@@ -100,7 +100,8 @@ struct RunVerdict {
   bool is_running = false;
   bool is_interrupted = false;  ///< somebody ended it, as by Ctrl-C (SIGINT)
   int64_t begin_ns = 0;
-  int64_t end_ns = 0;
+  int64_t end_ns = 0;          ///< of the last step
+  int64_t after_steps_ns = 0;  ///< from a rank's last step to its end, at most; 0: not known
   int64_t steps = 0;
   int64_t lost_steps = 0;
   int64_t damaged_bytes = 0;
@@ -119,7 +120,7 @@ struct RunVerdict {
   double warm_up_lost_share = 0;
   std::vector<RunPoint> points;
   std::vector<RunSegment> segments;
-  std::vector<SlowStep> slow;  ///< the worst of all ranks, at most one for each step
+  std::vector<SlowStep> slow;  ///< the worst of all ranks first, at most one for each step
   std::vector<LogMark> marks;  ///< of the first rank
   /// What stopped the run or spoils its result first, then by the time that it costs.
   std::vector<RunFinding> findings;

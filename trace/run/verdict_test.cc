@@ -488,6 +488,30 @@ TEST(RunVerdict, OldHoursAsMinutesTellTheSameSamplesAndEvaluations) {
   EXPECT_EQ(only(thinned).count, only(whole).count);
 }
 
+TEST(RunVerdict, TheSlowestStepComesFirst) {
+  const RunVerdict verdict = judge(logs_of({.change = [](Own& own, std::mt19937&) {
+    if (own.step % 500 == 250) own.other += own.step == 3250 ? 400 : 100;
+  }}));
+  ASSERT_EQ(verdict.slow.size(), 8U);
+  EXPECT_EQ(verdict.slow.front().step, 3250);
+}
+
+TEST(RunVerdict, TellsWhatCameAfterTheLastStep) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2, .steps = 200});
+  const int64_t end_ns = logs[0].steps.back().end_ns();
+  for (StepLog& log : logs) log.last_sign_ns = end_ns;
+  logs[1].last_sign_ns += 30'000'000'000;
+  EXPECT_NEAR(static_cast<double>(judge(logs).after_steps_ns), 30e9, 1e9);
+  logs[1].ended = false;
+  EXPECT_LT(judge(logs).after_steps_ns, 1'000'000'000) << "it may make more steps";
+}
+
+TEST(RunVerdict, AFewShortStepsSayNothingOfALongerRun) {
+  const Job job{.steps = 5, .change = [](Own& own, std::mt19937&) { own.data_wait = 20; }};
+  EXPECT_TRUE(judge(logs_of(job)).findings.empty());
+  EXPECT_EQ(judge(logs_of(job)).low_steps_per_s, 0);
+}
+
 TEST(RunVerdict, LogsOfEarlierRunsAreLeftOut) {
   std::vector<StepLog> logs = logs_of({.steps = 200});
   std::vector<StepLog> earlier = logs_of({.steps = 900});

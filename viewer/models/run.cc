@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <map>
 
 #include "base/format.h"
@@ -92,7 +93,7 @@ Table ranks_of(const trace::RunVerdict& verdict) {
 std::string left_out_of(const trace::RunVerdict& verdict) {
   std::vector<std::string> lines = trace::lost_lines(verdict);
   for (const std::string& log : verdict.unreadable_logs) lines.push_back("left out: " + log);
-  if (verdict.earlier_logs > 0) lines.push_back(trace::earlier_logs_text(verdict));
+  std::ranges::copy(trace::left_out_lines(verdict), std::back_inserter(lines));
   return joined(lines, " · ");
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/trace_text.h"
+#include "trace/emit/gzip_encoder.h"
 
 namespace redline::trace {
 namespace {
@@ -42,6 +43,14 @@ TEST(GzipStreamTest, GivesAllMembersInStepsOfAnySize) {
     EXPECT_EQ(rest_of(*stream, step, last), text) << step;
     EXPECT_EQ(last, Status::kEnd);
   }
+}
+
+TEST(GzipEncoderTest, TheSameTextIsTheSameFileAtAnyTime) {
+  GzipEncoder encoder;
+  std::string file;
+  encoder.append("text", file);
+  encoder.flush(file);
+  EXPECT_EQ(file.substr(0, 10), std::string("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10));
 }
 
 TEST(GzipStreamTest, ACopyGoesOnFromWhereItWasMade) {

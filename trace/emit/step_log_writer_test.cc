@@ -83,6 +83,12 @@ TEST(StepLogTerms, AMinuteIsTheSumOfItsSteps) {
   EXPECT_EQ(thinned[1].tokens, 10 * (7 + 8 + 9 + 10 + 11));
   EXPECT_EQ(thinned[1].samples, 51);
 
+  std::vector<LoggedStep> idle = {step_of(0, 0, 7), step_of(1, 7, 7)};
+  idle[0].samples = 0;
+  idle[1].samples = kUnseen;
+  thin_out(idle, kMinute, kMinute);
+  EXPECT_EQ(idle.at(0).samples, 0) << "none were seen, which is not the same as unseen";
+
   // A minute that is joined with a step counts as often as it has steps.
   LoggedStep one_more = step_of(6, first.end_ns(), 24 * kSecond);
   std::vector<LoggedStep> more = {first, one_more};

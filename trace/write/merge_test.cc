@@ -122,6 +122,16 @@ TEST_F(Merge, ALaterRecordingOfARankKeepsItsPlace) {
   for (const auto& [end_ns, count] : ends) EXPECT_EQ(count, 2) << end_ns;
 }
 
+TEST_F(Merge, ARecordingWithoutCollectivesHasTheClockOfItsRank) {
+  TraceText alone;
+  alone.rank(1, 2).cpu_op("aten::mm", 5'000, 6'000);
+  const auto done = merge_traces(
+      Traces{rank(0, 0), *parse_trace("x", alone.str()), rank(1, 123'000)}, path("all.json"));
+  ASSERT_TRUE(done) << done.error();
+  EXPECT_EQ((*done)[1].clock->offset_ns, -123'000);
+  EXPECT_EQ((*done)[2].clock->offset_ns, -123'000);
+}
+
 TEST_F(Merge, WhatCannotBeAlignedKeepsItsClock) {
   TraceText alone;
   alone.rank(1, 2).cpu_op("aten::mm", 5'000, 6'000);

@@ -199,7 +199,7 @@ TextCanvas& TextCanvas::bar(double share, size_t width, Hue hue) {
 TextCanvas& TextCanvas::notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) {
     for (const std::string& line : wrapped(note, kTerminalColumns - 2)) {
-      left("  ").note(line);
+      left("  ").dim_line(line);
     }
   }
   return *this;

@@ -79,7 +79,7 @@ class TextCanvas {
   TextCanvas& bar(double share, size_t width, Hue hue);
   /// Whole lines below what is written: each note wrapped, dim and indented by two columns.
   TextCanvas& notes(const std::vector<std::string>& notes);
-  TextCanvas& note(std::string_view text) { return left(text, 0, Hue::kDim).end_line(); }
+  TextCanvas& dim_line(std::string_view text) { return left(text, 0, Hue::kDim).end_line(); }
   TextCanvas& end_line();  ///< removes trailing spaces
 
   [[nodiscard]] std::string take() { return std::move(out_); }

@@ -258,7 +258,8 @@ class LoaderKnobs:
         use.knobs = _knobs_of(loader)
         if not torch.is_grad_enabled() and self.trains:
             return
-        self._keep_effective(use.knobs)
+        if use.made is None:  # one that reads in order may be read for an evaluation first
+            self._keep_effective(use.knobs)
         if self.reporter is not None and not is_read_to_be_dispatched():
             self.reporter.ask_for_batch(begin)
             self.reporter.epoch = samples_an_epoch(loader)

@@ -172,8 +172,9 @@ class profile:
 
     def export_chrome_trace(self, path, use_python_export=False, **unserved):
         """Writes the last window as Chrome JSON, compressed if `path` ends in .gz. Raises RecorderError
-        if nothing was recorded or `path` cannot be written; does nothing if the recording failed. `use_python_export` chooses among torch's
-        writers and changes nothing here. Other arguments of torch's export_chrome_trace draw a warning."""
+        if nothing was recorded or `path` cannot be written; does nothing if the recording failed.
+        `use_python_export` chooses among torch's writers and changes nothing here. Other arguments of
+        torch's export_chrome_trace draw a warning."""
         check_export_arguments(unserved)
         if self._lost_its_window():
             return
@@ -199,8 +200,8 @@ class profile:
     def events(self):
         """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
         of the windows before, too. While the profile runs and no window is complete, there are none, and one
-        warning says so; after it has stopped without a window, that is a RecorderError. If the recording failed, which a
-        warning has said, there are none."""
+        warning says so; after it has stopped without a window, that is a RecorderError. If the recording
+        failed, which a warning has said, there are none."""
         if self._lost_its_window():
             return no_events()
         if self._events is None:

@@ -405,7 +405,7 @@ def test_dry_run_runs_nothing(run, tune, tmp_path):
         (["--parallel", "9999"], "--parallel 9999: each trial needs a "),
         (["-o", "none/best.json", "--knob", "batch_size=8"], "-o none/best.json: No such file or directory. Choose"),
         (["-o", "/tmp", "--knob", "batch_size=8"], "-o /tmp is a folder. Choose a file\n"),
-        (["--step-marker", "step", "--metric", "([0-9]+)"], "--step-marker excludes --metric"),
+        (["--step-marker", "step", "--metric", "([0-9]+)"], "--metric excludes --step-marker"),
     ],
 )
 def test_wrong_inputs_are_usage_errors_in_one_line(run, program, tmp_path, options, error):
@@ -433,10 +433,12 @@ def test_one_run_of_a_metric_claims_no_interval(run, program, tmp_path):
     assert "  1.00 by --metric\n" in shown.stdout
 
 
-def test_output_that_cannot_be_written_is_an_error(run, tune, tmp_path):
-    done = run(tune("--max-trials", "2", "-o", "none/best.json"), cwd=tmp_path)
+def test_output_that_cannot_be_written_is_an_error(run, program, tmp_path):
+    (tmp_path / "gone").mkdir()
+    search = ["--knob", "x=1,2", "--metric", "rate ([0-9]+)", "--max-trials", "2", "-o", "gone/best.json"]
+    done = run([program("autotune"), *search, "--", "sh", "-c", "rm -rf gone; echo rate {x}"], cwd=tmp_path)
     assert done.returncode == 1
-    assert "none/best.json: No such file or directory" in done.stderr
+    assert "gone/best.json: No such file or directory" in done.stderr
     assert len(trials_of(tmp_path)) == 2, "the study is complete all the same"
 
 

@@ -168,7 +168,7 @@ def test_no_worker_yields_a_streams_data_again(script, own, wanted, given):
 
 def test_the_batch_size_is_told_before_memory_runs_out(script):
     source = """
-torch.utils.data.DataLoader(inputs, 24, shuffle=True)
+next(iter(torch.utils.data.DataLoader(inputs, 24, shuffle=True)))
 model.register_forward_hook(lambda *_: bytes(1 << 62))
 loss_of([0, 1])
 """

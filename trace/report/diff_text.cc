@@ -48,9 +48,9 @@ class TextDiff {
     write_table("COLLECTIVES", diff_.collectives, false);
     write_table("COPIES", diff_.copies, false);
     if (any_unclear_) {
-      canvas_.note("~ no clear difference: steps of the same run differ as much");
+      canvas_.dim_line("~ no clear difference: steps of the same run differ as much");
     }
-    canvas_.note("more: redline diff --all BEFORE AFTER, or --format json");
+    canvas_.dim_line("more: redline diff --all BEFORE AFTER, or --format json");
     return canvas_.take();
   }
 
@@ -83,7 +83,7 @@ class TextDiff {
       write_diff_line(canvas_, "SAMPLES a second", format_number(*before.samples_per_second),
                       format_number(*after.samples_per_second), verdict, hue);
     }
-    canvas_.note("  " + words_.interval);
+    canvas_.dim_line("  " + words_.interval);
     if (!words_.unknown_samples.empty()) write_unknown_samples(canvas_);
     canvas_.end_line();
   }
@@ -135,7 +135,7 @@ class TextDiff {
       if (row.delta_ns() == 0 || shown++ >= scope_.top) continue;
       write_row(row, kernels);
     }
-    canvas_.note(summary_of(rows));
+    canvas_.dim_line(summary_of(rows));
     canvas_.end_line();
   }
 

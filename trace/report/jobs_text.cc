@@ -75,7 +75,7 @@ std::string jobs_text(const std::vector<RunningJob>& jobs, const TextStyle& styl
       write_ranks_line(canvas, *job.recent);
       write_silent_rank(canvas, *job.recent, now_ns);
     } else {
-      canvas.note("no step yet");
+      canvas.dim_line("no step yet");
     }
     if (!job.unreadable_logs.empty()) {
       const std::string line = format_plural(job.unreadable_logs.size(), "log") +

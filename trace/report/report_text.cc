@@ -43,7 +43,7 @@ void TextPage::write_title(const std::string& title, size_t rows, size_t width) 
   if (taken + columns(count) <= width) {
     canvas.left(count, width - taken, Hue::kDim);
   } else {  // the heads of the columns stand on a line of their own
-    canvas.note(count).left("", width);
+    canvas.dim_line(count).left("", width);
   }
 }
 
@@ -83,7 +83,7 @@ std::string report_text(const Report& report, const TextStyle& style, const Text
   TextCanvas more(style);
   const char* lead = "more: ";
   const auto say = [&](const char* command) {
-    more.left(lead, 0, Hue::kDim).note(command);
+    more.left(lead, 0, Hue::kDim).dim_line(command);
     lead = "      ";
   };
   if (scope.top != TextScope::kAll) say("redline report --all PATH  (or --top N)");

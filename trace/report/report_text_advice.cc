@@ -22,7 +22,7 @@ void write_findings(TextPage& page) {
   TextCanvas& canvas = page.canvas;
   canvas.left("WHAT HOLDS IT BACK", 62, Hue::kBold);
   if (page.report.findings.empty()) {
-    canvas.end_line().left("  ").note(without_findings(page.report));
+    canvas.end_line().left("  ").dim_line(without_findings(page.report));
     canvas.end_line();
     return;
   }

@@ -78,13 +78,13 @@ void write_gpus(TextPage& page) {
     }
   }
   if (count > shown) {
-    page.canvas.note(fmt::format("  … and {} more", count - shown));
+    page.canvas.dim_line(fmt::format("  … and {} more", count - shown));
   }
   const bool any_amd = std::ranges::any_of(traces, [](const RankSummary& summary) {
     return !summary.gpus.empty() && summary.facts.is_amd;
   });
   if (any_amd) {
-    page.canvas.note("  Tensor Cores are NVIDIA's: AMD's Matrix Cores are not counted");
+    page.canvas.dim_line("  Tensor Cores are NVIDIA's: AMD's Matrix Cores are not counted");
   }
   page.canvas.end_line();
 }
@@ -112,7 +112,7 @@ void write_memory(TextPage& page) {
         .end_line();
   }
   if (shown < peaks.size()) {
-    page.canvas.note(fmt::format("  … and {} lower ones", peaks.size() - shown));
+    page.canvas.dim_line(fmt::format("  … and {} lower ones", peaks.size() - shown));
   }
   page.canvas.end_line();
 }

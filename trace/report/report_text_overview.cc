@@ -110,9 +110,9 @@ void write_issue(TextPage& page, const LoadIssue& issue, const std::string& file
                         issue.first_offset, file),
             80 - kIndent)
       .end_line();
-  page.canvas.left("", kIndent).note(info.sentence);
+  page.canvas.left("", kIndent).dim_line(info.sentence);
   if (page.scope.top != TextScope::kAll) return;
-  page.canvas.left("", kIndent).note(info.advice);
+  page.canvas.left("", kIndent).dim_line(info.advice);
 }
 
 void write_issues(TextPage& page) {
@@ -127,7 +127,7 @@ void write_issues(TextPage& page) {
     write_issue(page, *issue, file);
   }
   if (issues.size() > most) {
-    page.canvas.note(
+    page.canvas.dim_line(
         fmt::format("! {} more kinds of skips and repairs: --all", issues.size() - most));
   }
   const std::vector<int> numbers = rank_numbers(pointers_to(page.report.traces));
@@ -164,7 +164,7 @@ void write_reasons(TextPage& page) {
     page.canvas.left("! written  ", 0, Hue::kYellow).left(lines[i], 69).end_line();
   }
   if (lines.size() > shown) {
-    page.canvas.note(fmt::format("! {} more ranks say why: --all", lines.size() - shown));
+    page.canvas.dim_line(fmt::format("! {} more ranks say why: --all", lines.size() - shown));
   }
 }
 
@@ -213,9 +213,9 @@ void write_steps(TextPage& page) {
   const bool marked = first.has_marked_steps();
   page.canvas.left(marked ? "STEP  " : "TRACE  ", 0, Hue::kBold)
       .left(with_deviation(step, recorded_steps(report)), 36 - (marked ? 6 : 7))
-      .note(marked                    ? "where an average step" + of_ranks(report) + " goes"
-            : first.facts.slices == 0 ? "the file holds no slices"
-                                      : "no marked steps: the trace counts as one");
+      .dim_line(marked                    ? "where an average step" + of_ranks(report) + " goes"
+                : first.facts.slices == 0 ? "the file holds no slices"
+                                          : "no marked steps: the trace counts as one");
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     const int64_t part_ns = step.part_ns[i];
     if (part_ns == 0) continue;
@@ -228,7 +228,7 @@ void write_steps(TextPage& page) {
         .end_line();
   }
   for (const std::string& line : rate_lines(report)) {
-    page.canvas.left("  ").note(line);
+    page.canvas.left("  ").dim_line(line);
   }
   page.canvas.end_line();
 }

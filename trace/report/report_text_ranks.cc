@@ -52,25 +52,25 @@ void write_ranks(TextPage& page) {
         .end_line();
   }
   if (ranks.times.size() > page.scope.top) {
-    canvas.note(
+    canvas.dim_line(
         fmt::format("  … and {} more with less own work", ranks.times.size() - page.scope.top));
   }
   for (const std::string& line : spread_lines(page.report)) {
     canvas.left("  ").left(line, kTerminalColumns - 2).end_line();
   }
   if (ranks.straggler) {
-    canvas.note(fmt::format("  rank {} has the longest own work, {}{} more than the shortest",
-                            ranks.times[*ranks.straggler].rank, format_ns(*ranks.skew_ns),
-                            page.report.traces.front().a_step()));
+    canvas.dim_line(fmt::format("  rank {} has the longest own work, {}{} more than the shortest",
+                                ranks.times[*ranks.straggler].rank, format_ns(*ranks.skew_ns),
+                                page.report.traces.front().a_step()));
   }
   if (ranks.late_in) {
-    canvas.note(fmt::format("  most of that is {}", place_of(*ranks.late_in)));
+    canvas.dim_line(fmt::format("  most of that is {}", place_of(*ranks.late_in)));
   }
   if (ranks.waits && ranks.waits->most_awaited()) {
     const size_t late = *ranks.waits->most_awaited();
-    canvas.note(fmt::format("  in {} the others waited for rank {} most: {} in all",
-                            format_plural(ranks.waits->collectives, "collective"),
-                            ranks.times[late].rank, format_ns(ranks.waits->awaited_ns(late))));
+    canvas.dim_line(fmt::format("  in {} the others waited for rank {} most: {} in all",
+                                format_plural(ranks.waits->collectives, "collective"),
+                                ranks.times[late].rank, format_ns(ranks.waits->awaited_ns(late))));
   }
   canvas.end_line();
 }

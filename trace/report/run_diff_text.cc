@@ -62,11 +62,11 @@ class RunDiffPage {
                     step.is_clear() ? speed_words(1 / step.ratio.value) : "no clear difference",
                     hue(step.ratio));
     const std::string interval = range_words(step.ratio);
-    canvas_.note("  change " + change_words(step.ratio.value) +
-                 (step.is_spread_assumed ? ", " + interval + "; too few runs to be certain"
-                                         : ", with 95 % certainty " + interval));
+    canvas_.dim_line("  change " + change_words(step.ratio.value) +
+                     (step.is_spread_assumed ? ", " + interval + "; too few runs to be certain"
+                                             : ", with 95 % certainty " + interval));
     if (diff_.runs.basis_samples) {
-      canvas_.note(
+      canvas_.dim_line(
           fmt::format("  for the work of {} samples", format_number(*diff_.runs.basis_samples)));
     } else {
       write_unknown_samples(canvas_);
@@ -96,7 +96,7 @@ class RunDiffPage {
           .end_line();
     }
     if (any_unclear) {
-      canvas_.note("  ~ no clear difference: equal runs differ as much");
+      canvas_.dim_line("  ~ no clear difference: equal runs differ as much");
     }
     canvas_.end_line();
   }

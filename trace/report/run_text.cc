@@ -81,7 +81,7 @@ class RunPage {
       const double height = sum / static_cast<double>(to - from) / most * 7.999;
       curve += kColumnHeights[static_cast<size_t>(std::clamp(height, 0.0, 7.0))];
     }
-    canvas_.left("  ").left(curve, kColumns, Hue::kBlue).note("  steps/s");
+    canvas_.left("  ").left(curve, kColumns, Hue::kBlue).dim_line("  steps/s");
   }
 
   void write_findings(size_t most) {
@@ -115,7 +115,7 @@ class RunPage {
     const std::vector<PartOfHour> parts = parts_of_hour(verdict_);
     if (parts.empty()) return;
     canvas_.left("WHERE AN HOUR OF IT GOES", 0, Hue::kBold)
-        .note(verdict_.ranks.size() > 1 ? "  mean of the ranks" : "");
+        .dim_line(verdict_.ranks.size() > 1 ? "  mean of the ranks" : "");
     for (const auto& [part, share] : parts) {
       canvas_.left("  ")
           .left(log_part_name(part), 26)
@@ -133,7 +133,7 @@ class RunPage {
     canvas_.left(fmt::format("SLOWEST STEPS ({})", count), 20, Hue::kBold)
         .right("took", 10, Hue::kDim)
         .right("longer by", 12, Hue::kDim)
-        .note("  in");
+        .dim_line("  in");
     for (size_t i = 0; i < count; ++i) {
       const SlowStep& slow = verdict_.slow[i];
       const std::string rank = verdict_.ranks.size() > 1 ? fmt::format(", rank {}", slow.rank) : "";

@@ -50,9 +50,9 @@ class TreeDiffText {
     for (size_t i = 0; i < shown; ++i) write_row(diff_.rows[i]);
     write_rest(shown);
     write_times("all", diff_.before.ns, diff_.after.ns);
-    canvas_.note("  " + change_sums_text(diff_));
+    canvas_.dim_line("  " + change_sums_text(diff_));
     if (!diff_.has_modules) {
-      canvas_.note(
+      canvas_.dim_line(
           "  operators are matched by name alone: both traces need modules (record --modules)");
     }
     canvas_.end_line();
@@ -89,12 +89,12 @@ class TreeDiffText {
              " → " +
              names_text(row.after, kNamesColumns / 2 - 3, mean_count_text(row.after.work.count));
     }
-    canvas_.left("        ").note(text);
+    canvas_.left("        ").dim_line(text);
     if (row.change == TreeChange::kSame || is_one_sided) return;
     if (row.before.kernels.empty() || row.after.kernels.empty()) return;
     canvas_.left("        ")
-        .note(kernel_names_text(row.before, kNamesColumns / 2) + " → " +
-              kernel_names_text(row.after, kNamesColumns / 2 - 3));
+        .dim_line(kernel_names_text(row.before, kNamesColumns / 2) + " → " +
+                  kernel_names_text(row.after, kNamesColumns / 2 - 3));
   }
 
   void write_rest(size_t shown) {

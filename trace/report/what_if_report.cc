@@ -26,7 +26,7 @@ std::string what_if_text(const std::string& path, std::span<const WhatIfKnob> kn
   std::vector<std::string> texts;
   for (const WhatIfKnob& knob : knobs) texts.push_back(knob.text);
   canvas.left("WHAT IF " + joined(texts, ", "), 0, Hue::kBold).end_line();
-  canvas.note("  " + path).end_line();
+  canvas.dim_line("  " + path).end_line();
   canvas.left("  now", 10)
       .right(format_ns(prediction.step_ns), 12)
       .left(fmt::format("  a step, the mean of {}", format_plural(prediction.steps, "step")))

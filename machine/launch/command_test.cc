@@ -57,6 +57,8 @@ TEST(RunCommand, PassesOnASignalThatWasSentToUsAlone) {
   EXPECT_EQ(shell("trap 'exit 5' TERM; kill -TERM $PPID; while :; do sleep 0.01; done"), 5);
 }
 
+constexpr int kSignals = 6;  // a second copy that comes at once may be lost in the first one
+
 /// How often the command gets a signal that `send` sends to a process that runs it. The command
 /// says so by a line for each.
 std::string lines_of_command(const std::function<void(pid_t)>& send) {
@@ -67,7 +69,7 @@ std::string lines_of_command(const std::function<void(pid_t)>& send) {
     setpgid(0, 0);
     dup2(ends[1], STDOUT_FILENO);
     const auto status =
-        shell("trap 'echo got' USR1; trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+        shell("trap 'echo got' USR1; trap 'exit 0' TERM; echo ready; while :; do :; done");
     _exit(status.value_or(1));
   }
   close(ends[1]);
@@ -80,10 +82,10 @@ std::string lines_of_command(const std::function<void(pid_t)>& send) {
     } while (byte != '\n');
   };
   wait_for_line();
-  send(runner);
-  wait_for_line();
-  kill(runner, SIGUSR1);
-  wait_for_line();
+  for (int i = 0; i < kSignals; ++i) {
+    send(runner);
+    wait_for_line();
+  }
   kill(runner, SIGTERM);
   while (read(ends[0], &byte, 1) == 1) lines += byte;
   close(ends[0]);
@@ -92,7 +94,8 @@ std::string lines_of_command(const std::function<void(pid_t)>& send) {
 }
 
 TEST(RunCommand, EachSignalReachesTheCommandOnce) {
-  const std::string once_each = "ready\ngot\ngot\n";
+  std::string once_each = "ready\n";
+  for (int i = 0; i < kSignals; ++i) once_each += "got\n";
   EXPECT_EQ(lines_of_command([](pid_t runner) { kill(runner, SIGUSR1); }), once_each);
   EXPECT_EQ(lines_of_command([](pid_t runner) { killpg(runner, SIGUSR1); }), once_each);
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "base/clock.h"
 
@@ -45,12 +44,13 @@ void GroupWitness::watch(const sigset_t& signals, int to) {
 }
 
 bool GroupWitness::take(int signal) {
-  constexpr int64_t kLongAgoNs = 1'000'000'000;  // that was another signal, which never reached us
+  // Equal signals that wait are one, for us and for the witness: they need not get the same number.
+  constexpr int64_t kLongAgoNs = 200'000'000;
   Report report{};
   while (read(reports_->get(), &report, sizeof report) == sizeof report) {
     got_ns_[static_cast<size_t>(report.signal)] = report.time_ns;
   }
-  const int64_t got_ns = std::exchange(got_ns_[static_cast<size_t>(signal)], 0);
+  const int64_t got_ns = got_ns_[static_cast<size_t>(signal)];
   return got_ns != 0 && monotonic_ns() - got_ns < kLongAgoNs;
 }
 

@@ -39,7 +39,7 @@ class GroupWitness {
 
   pid_t process_ = -1;
   std::optional<FileDescriptor> reports_;
-  std::array<int64_t, NSIG> got_ns_{};  ///< when it got a signal that was not asked for yet
+  std::array<int64_t, NSIG> got_ns_{};  ///< when it got each signal last
 };
 
 }  // namespace redline::launch

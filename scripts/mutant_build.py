@@ -16,6 +16,7 @@ import time
 from typing import NamedTuple
 
 SECONDS_AT_LEAST = 20  # a mutant that runs four times as long as the tests do, and this long, runs for ever
+QUICK_SECONDS = 0.3  # suites that take longer come last
 
 
 class Unit(NamedTuple):
@@ -33,6 +34,7 @@ class TestProgram(NamedTuple):
     directory: str
     link: list
     folders: frozenset  # of its x_test.cc
+    seconds: dict  # {suite: how long its tests take}
 
 
 def _name(path):
@@ -44,9 +46,6 @@ class Build:
         self.root, self.folder = root, folder
         self.units = self._read_units()
         self._programs = None
-        self._suites = {}
-        self._seconds = {}
-        self._measured = {}
         self._made = {}
         self._lock = threading.Lock()
         self._scratch = tempfile.TemporaryDirectory(prefix="mutants-")
@@ -74,17 +73,20 @@ class Build:
         return self._programs
 
     def _programs_of(self, tests):
-        found = {}
+        found, names = {}, {}
         for test in tests:
             path = test.get("command", [""])[0]
-            if not path.endswith("_test") or path in found:
-                continue
-            properties = {each["name"]: each["value"] for each in test["properties"]}
-            environment = dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
-            link = self._link_command(path)
-            if link:
-                found[path] = TestProgram(path, environment, properties["WORKING_DIRECTORY"], link, self._folders(link))
-        return list(found.values())
+            if path.endswith("_test"):
+                found.setdefault(path, test)
+                names.setdefault(path, []).append(test["name"])
+        return [program for path, test in found.items() if (program := self._program(path, test, names[path]))]
+
+    def _program(self, path, test, names):
+        properties = {each["name"]: each["value"] for each in test["properties"]}
+        environment = dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
+        link = self._link_command(path)
+        return link and TestProgram(path, environment, properties["WORKING_DIRECTORY"], link, self._folders(link),
+                                    self._seconds_of(names))
 
     def _link_command(self, path):
         target = os.path.relpath(path, self.folder)
@@ -120,25 +122,16 @@ class Build:
         library = re.search(r"CMakeFiles/(\w+)\.dir/", output)
         return f"lib{library[1]}.a" if library else None
 
-    def suites_of(self, program):
-        if program.path not in self._suites:
-            listed = subprocess.run([program.path, "--gtest_list_tests"], env={**os.environ, **program.environment},
-                                    capture_output=True, text=True, check=True).stdout
-            self._suites[program.path] = set(re.findall(r"^([\w/]+)\.", listed, re.M))
-        return self._suites[program.path]
-
-    def seconds_of(self, program, suites):
-        """How long the tests take without a mutant. They have to pass."""
-        key = program.path, frozenset(suites)
-        with self._lock:
-            measured = self._measured.setdefault(key, threading.Lock())
-        with measured:
-            if key not in self._seconds:
-                begin = time.monotonic()
-                if failed := self._failing(program, program.path, 3600, suites):
-                    raise RuntimeError(f"{os.path.basename(program.path)} fails without any change: {failed}")
-                self._seconds[key] = time.monotonic() - begin
-            return self._seconds[key]
+    def _seconds_of(self, names):
+        """{suite: seconds that its tests took when ctest ran them last; 0 if it never did}"""
+        costs = self.folder / "Testing/Temporary/CTestCostData.txt"
+        rows = [line.rsplit(None, 2) for line in costs.read_text().splitlines()] if costs.exists() else []
+        cost = {row[0]: float(row[2]) for row in rows if len(row) == 3}
+        seconds = {}
+        for name in names:
+            suite = name.partition(".")[0]
+            seconds[suite] = seconds.get(suite, 0) + cost.get(name, 0)
+        return seconds
 
     def once(self, path, make):
         """`path` in a folder that lives as long as this, filled by `make` when it is asked for the first time."""
@@ -212,18 +205,28 @@ class Build:
         return made
 
     def failing_test(self, program, path, source):
-        """The first test that fails, "crash" or "timeout"; "" if all pass. The nearest tests to a source go first."""
-        every = self.suites_of(program)
-        left = set(every)
-        for near in (*self._suites_near(source), None):
-            these = {suite for suite in left if near is None or suite.rpartition("/")[2] in near}
-            if these:
-                # What is left after the near ones differs from file to file: it takes no longer than all.
-                seconds = self.seconds_of(program, every if near is None else these)
-                if failed := self._failing(program, path, max(SECONDS_AT_LEAST, 4 * seconds), these):
+        """The first test that fails; "" if all pass. Tests near to a source and quick ones go first."""
+        seconds, left = program.seconds, set(program.seconds)
+        quick = {suite for suite in left if seconds[suite] <= QUICK_SECONDS}
+        own, beside = ({suite for suite in left if suite.rpartition("/")[2] in near}
+                       for near in self._suites_near(source))
+        for these in (own, beside & quick, quick, beside, frozenset(left)):
+            if these & left:
+                limit = max(SECONDS_AT_LEAST, 4 * sum(seconds[suite] for suite in these & left))
+                if failed := self._failing(program, path, limit, [f"{suite}.*" for suite in these & left]):
+                    self._has_to_pass(program, failed)
                     return failed
             left -= these
         return ""
+
+    def _has_to_pass(self, program, test):
+        """A test that fails without a mutant says nothing about one."""
+        def make(path):
+            if self._failing(program, program.path, 3600, [test]):
+                raise RuntimeError(f"{os.path.basename(program.path)} fails without any change: {test}")
+            path.write_text("")
+
+        self.once(_name(test), make)
 
     @staticmethod
     def _suites_near(source):
@@ -234,20 +237,20 @@ class Build:
             yield {suite for text in texts for suite in re.findall(r"^TEST(?:_[FP])?\((\w+),", text, re.M)}
 
     @staticmethod
-    def _failing(program, path, timeout, suites):
-        tests = ":".join(f"{suite}.*" for suite in sorted(suites))
-        with subprocess.Popen([path, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={tests}"],
-                              cwd=program.directory, env={**os.environ, **program.environment}, stdout=subprocess.PIPE,
+    def _failing(program, path, timeout, tests):
+        """The first of the tests that fails, crashes or does not end in time; "" if all pass."""
+        with subprocess.Popen([path, "--gtest_fail_fast", f"--gtest_filter={':'.join(tests)}"], cwd=program.directory,
+                              env={**os.environ, **program.environment}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as process:
             try:
                 printed, _ = process.communicate(timeout=timeout)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, 9)
-                return "timeout"
+                printed, _ = process.communicate()
         if process.returncode == 0:
             return ""
-        failed = re.search(r"^\[  FAILED  \] ([\w./]+)", printed, re.M)
-        return failed[1] if failed else "crash"
+        begun = re.findall(r"^\[ (?: FAILED |RUN     ) \] (\w[\w/]*\.[\w/]+)", printed, re.M)
+        return begun[-1] if begun else "the program does not start"
 
     def verdict(self, source, text, program, folder):
         """What notices a mutant: a test's name, "" if none does, None if it does not compile."""

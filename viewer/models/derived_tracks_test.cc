@@ -58,6 +58,8 @@ TEST_F(Derived, OverlapLaneSaysWhatTheGpuDid) {
   EXPECT_EQ(lane.text_at(start + 65'000), "computation and communication 15.0 µs");
   EXPECT_EQ(lane.text_at(start + 78'000), "communication alone 20.0 µs");
   EXPECT_EQ(lane.text_at(start + 100'000), "idle 55.0 µs");
+  EXPECT_EQ(lane.gap_at(start + 149'999), (Interval{start + 95'000, start + 150'000}));
+  EXPECT_EQ(lane.gap_at(start + 150'000), std::nullopt) << "the next step has begun";
   EXPECT_EQ(lane.text_at(start), "");
   EXPECT_EQ(lane.text_at(start + 1'000'000), "");
   EXPECT_EQ(lane.columns().classes[1], static_cast<uint8_t>(SliceClass::kOverlapped));

@@ -154,9 +154,9 @@ TEST(LinkRows, LeadToEachFrameOfThePythonStackTheInnermostFirst) {
   TestTrace trace(0);
   for (int frame = 0; frame < 3; ++frame) {
     trace.slice("python_function", fmt::format("train.py({}): f", frame), 1, 1, frame,
-                100 - 2 * frame);
+                100 - frame);
   }
-  trace.slice("cpu_op", "aten::mm", 1, 1, 10, 5);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 10, 90);  // all end together
   const Session session({trace.read()});
   std::vector<std::string> names;
   for (const TableRow& row : link_rows(session, {}, slice_named(session, 0, "aten::mm")).rows) {

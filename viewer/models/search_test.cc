@@ -68,6 +68,11 @@ TEST(Search, SkipsWhatHasNoHits) {
   const Search none(session, "no such");
   EXPECT_FALSE(none.next(session, forward));
   EXPECT_FALSE(none.previous(session, forward));
+  // Where no other trace has hits between, all of the blocks between two are passed over.
+  const Session alone({second.read()});
+  const Search of_one(alone, "needle");
+  EXPECT_EQ(of_one.previous(alone, {0, {2048}}), (SliceRef{0, {1023}}));
+  EXPECT_EQ(of_one.next(alone, {0, {2048}}), (SliceRef{0, {4095}}));
 }
 
 TEST(Search, IsPendingUntilItIsDone) {

@@ -86,6 +86,7 @@ TEST(Session, FindsTheStepsOfAllWindowsOfTheFirstRank) {
     return *trace::parse_trace("/data/a.json", json);
   };
   EXPECT_EQ(begins({without_rank(1'000'000), without_rank(1'000'250)}).size(), 4U) << "one PID";
+  EXPECT_EQ(begins({window(0, 1'000'000), without_rank(1'000'250)}).size(), 2U) << "any rank's";
 }
 
 TEST(Session, ARecordingIsTheSameIfItsFileHoldsTimesThatItHeld) {

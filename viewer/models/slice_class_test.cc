@@ -35,7 +35,14 @@ TEST(SliceClass, FollowsCategoryAndName) {
 }
 
 TEST(SliceClass, OneByteASlice) {
-  const auto trace = training_trace(0).read();
+  TestTrace every = training_trace(0);
+  int at_us = 0;
+  for (const char* name : {"gemm", "ncclKernel", "gloo:all_reduce", "ProfilerStep#3"}) {
+    for (const char* category : {"of no kind", "Trace", "kernel", "user_annotation", "cpu_op"}) {
+      every.slice(category, name, 1, 1, at_us++, 1);
+    }
+  }
+  const auto trace = every.read();
   const auto classes = slice_classes(*trace);
   ASSERT_EQ(classes.size(), trace->slice_count());
   for (uint32_t i = 0; i < classes.size(); ++i) {

@@ -409,6 +409,12 @@ TEST(Reader, LinksWorkWithoutANumberByItsFlow) {
   wrong = end;
   EXPECT_EQ(links(other + call + work + wrong.replace(wrong.find("\"tid\": 7"), 8, "\"tid\": 9")),
             "");
+  // A flow of another kind may have the number of a launch by chance.
+  const auto of_another_kind = [](std::string flow) {
+    return flow.replace(flow.find("ac2g"), 4, "mine");
+  };
+  EXPECT_EQ(links(other + call + of_another_kind(start) + work + of_another_kind(end)),
+            "call>work ");
 }
 
 TEST(Reader, PairsEndsOfManyFlowsOfFewNumbers) {

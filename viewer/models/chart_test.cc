@@ -53,7 +53,8 @@ TEST(ChartGeometry, FindsTheNearestPoint) {
   EXPECT_EQ(at(64, 300, 3), 1U);
   EXPECT_EQ(at(256, std::nullopt, 0), 2U);
   EXPECT_EQ(at(64, 300, 20), std::nullopt);
-  const Chart close{"t", "trial", false, {{"a", {{1, 5.0, true, 1, ""}, {1, 5.05, true, 2, ""}}}}};
+  const Chart close{
+      "t", "trial", false, {{"a", {{1, 5.0, true, 1, ""}, {1, 5.05, true, 2, ""}}, false, {}}}};
   const ChartGeometry both(close, kRect);
   EXPECT_EQ(both.point_at(both.x_of(1), both.y_of(5.0)), 0U) << "the other is near enough, too";
 }

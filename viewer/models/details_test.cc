@@ -153,8 +153,7 @@ TEST(CollectiveLinks, LeadToTheSameCallOnOtherRanks) {
 TEST(LinkRows, LeadToEachFrameOfThePythonStackTheInnermostFirst) {
   TestTrace trace(0);
   for (int frame = 0; frame < 3; ++frame) {
-    trace.slice("python_function", fmt::format("train.py({}): f", frame), 1, 1, frame,
-                100 - frame);
+    trace.slice("python_function", fmt::format("train.py({}): f", frame), 1, 1, frame, 100 - frame);
   }
   trace.slice("cpu_op", "aten::mm", 1, 1, 10, 90);  // all end together
   const Session session({trace.read()});

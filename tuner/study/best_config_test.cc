@@ -125,6 +125,7 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
   add({}, 100, "default");
   EXPECT_TRUE(best().is_default);
   EXPECT_EQ(best().speedup->value, 1);
+  EXPECT_EQ(best().speedup->low, 1);
   EXPECT_EQ(best().speedup->high, 1);
   add(kWinner, 200);
   EXPECT_EQ(speedup_text(best()), "2.00 x the default (1.98 to 2.02), not confirmed: it ran once");

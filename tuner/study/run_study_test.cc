@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -286,6 +287,30 @@ int64_t start_in(Study& study, const std::string& x) {
         return Proposal{{{"x", x}}, "test"};
       });
   return claim ? claim->mine->id : -1;
+}
+
+TEST_F(StudyRuns, DoesNotEndWhileAnotherProcessRunsATrial) {
+  std::array<int, 2> started{};
+  ASSERT_EQ(pipe(started.data()), 0);
+  std::jthread other([&] {
+    EXPECT_TRUE(in_another_process([&] {
+      Result<Study> study = Study::open(path(), identity(), true);
+      const int64_t id = start_in(*study, "7");
+      (void)!write(started[1], "x", 1);
+      usleep(100'000);  // nobody can see that the other asks in vain meanwhile
+      TrialSpec spec;
+      spec.config = {{"x", "7"}};
+      return bool(study->finish(id, answer(spec)));
+    }));
+  });
+  char begun = 0;
+  ASSERT_EQ(read(started[0], &begun, 1), 1);
+  int runs = 0;
+  std::vector<FinishedTrial> trials;
+  EXPECT_EQ(*run(counting(runs), &trials, "random"), StudyEnd::kFinished);
+  EXPECT_GT(runs, 0) << "the first trial of a search runs alone, the others when it has ended";
+  EXPECT_EQ(std::ssize(trials), runs + 1);
+  for (const int end : started) close(end);
 }
 
 TEST_F(StudyRuns, ADeadProcessLosesItsTrialsToTheOthers) {

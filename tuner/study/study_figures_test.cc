@@ -121,6 +121,13 @@ TEST_F(StudyFigures, ConvergenceMarksEachNewBest) {
   EXPECT_EQ(marks[3].x, 4);
 }
 
+TEST_F(StudyFigures, AFailureIsNoBestThoughItIsTheFirst) {
+  add(4096, "off", 0, std::nullopt);
+  add(32, "off", 0, 0.5);
+  EXPECT_FALSE(convergence(history_)[0].is_best);
+  EXPECT_TRUE(convergence(history_)[1].is_best);
+}
+
 TEST_F(StudyFigures, AKnobMattersAsMuchAsItsWorstValueLacksWhereNothingElseDiffers) {
   add(32, "off", 0, 100);
   add(32, "bf16", 0, 350);
@@ -132,6 +139,18 @@ TEST_F(StudyFigures, AKnobMattersAsMuchAsItsWorstValueLacksWhereNothingElseDiffe
   EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.75);
   EXPECT_EQ(effects[1].knob, "num_workers");
   EXPECT_DOUBLE_EQ(effects[1].at_stake(), 0.2);
+}
+
+TEST_F(StudyFigures, WhatAKnobMattersIsAShareHoweverSlowTheTrainingIs) {
+  for (const int workers : {0, 4}) {  // of two sets of as many the one with the fastest counts
+    add(32, "off", workers, 0.1);
+    add(32, "bf16", workers, workers == 4 ? 0.5 : 0.2);
+  }
+  const auto effects = knob_effects(history_, space_);
+  ASSERT_EQ(effects.size(), 2U);
+  EXPECT_EQ(effects[0].knob, "amp");
+  EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.8);
+  EXPECT_DOUBLE_EQ(effects[1].at_stake(), 0.6);
 }
 
 TEST_F(StudyFigures, WhatChangedBesideAKnobIsNotItsDoing) {

@@ -151,7 +151,7 @@ TEST_F(StudyRows, WhatATrialDidNotTellStaysUnknown) {
 
 TEST_F(StudyRows, AStudyOfAnOlderProgramHasTheDefaultsOfWhatItLacks) {
   make(path(), {whole_result()});
-  ASSERT_TRUE(Database::open(path())->execute("UPDATE trials SET result='{}'"));
+  ASSERT_TRUE(Database::open(path())->execute(R"(UPDATE trials SET result='{"host_use":{}}')"));
   const TrialResult result = read_study(path())->trials.at(0).result;
   EXPECT_THAT(numbers(result.throughput), ElementsAre(100.5, 99.25, 102.75));
   EXPECT_FALSE(result.infers || result.not_started || result.is_certain || result.latency);
@@ -161,6 +161,8 @@ TEST_F(StudyRows, AStudyOfAnOlderProgramHasTheDefaultsOfWhatItLacks) {
   EXPECT_EQ(result.step_samples, 0);
   EXPECT_EQ(result.compile_time.count(), 0);
   EXPECT_EQ(result.start_up.count(), 0);
+  EXPECT_EQ(result.host_use->memory_bytes, 0U);
+  EXPECT_EQ(result.host_use->shm_bytes, 0U);
 }
 
 TEST_F(StudyRows, AnUnreadableTrialIsNamed) {

@@ -91,6 +91,13 @@ TEST(Measurement, SequencesHaveAMeanLengthWhereEveryRankTellsIt) {
   EXPECT_DOUBLE_EQ(measurement.tokens_per_sample().value_or(0), 75);
   report(1, 4, std::nullopt);
   EXPECT_FALSE(measurement.tokens_per_sample());
+  Measurement of_one_sample(plan());
+  for (const int64_t step : {1, 2}) {
+    StepReport line{0, 1, step * 10, step, step, std::nullopt};
+    line.tokens = step * 70;
+    of_one_sample.add(line);
+  }
+  EXPECT_DOUBLE_EQ(of_one_sample.tokens_per_sample().value_or(0), 70);
 }
 
 TEST(Measurement, StepSizeIsOfAllRanksAndForgivesTheLastBatchOfAnEpoch) {
@@ -233,6 +240,10 @@ TEST(Measurement, WhatIsSurelySlowerIsBehindWhatMightNotIsNot) {
   Measurement alone(plan());
   train(alone, 0, 1, 120, 32, noisy(13));
   EXPECT_FALSE(alone.behind()) << "nobody to beat";
+  against.rate_to_beat = 0.9;  // steps of minutes
+  Measurement large(against);
+  train(large, 0, 1, 60, 1, [](int64_t) { return 4'000 * kMillisecond; });
+  EXPECT_TRUE(large.behind());
 }
 
 /// Two steps of 9 ms, two of 11, and so on. Of 43 steps the last 40 count, as 20 blocks of two.
@@ -250,6 +261,15 @@ TEST(Measurement, TheIntervalIsThatOfItsBlocks) {
   EXPECT_NEAR(measurement.window(40)->seconds(), 0.4, 1e-9);
   EXPECT_EQ(measurement.window(40)->steps, 40);
   EXPECT_FALSE(measurement.window(41));
+}
+
+TEST(Measurement, AnIntervalWithoutAnUpperEndIsCutAtTwiceTheRate) {
+  Measurement wild(plan());
+  train(wild, 0, 1, 11, 10, [](int64_t step) { return (step % 4 < 2 ? 1 : 99) * kMillisecond; });
+  const auto estimate = wild.estimate(4);
+  ASSERT_TRUE(estimate);
+  EXPECT_LT(estimate->low, estimate->samples_per_s / 2);
+  EXPECT_NEAR(estimate->high, 2 * estimate->samples_per_s, 1e-6);
 }
 
 TEST(Measurement, ItEndsWhereItsPlanSays) {
@@ -343,6 +363,8 @@ TEST(Measurement, ReportsThatRunBackwardsAreLeftOut) {
   train(measurement, 0, 1, 50, 32, ten_milliseconds);
   measurement.add({0, 1, 5, 60, 0, std::nullopt});
   measurement.add({0, 1, 60 * 10 * kMillisecond, 3, 96, std::nullopt});
+  measurement.add({0, 1, 60 * 10 * kMillisecond, 60, 96, std::nullopt});
+  measurement.add({0, 1, 60 * 10 * kMillisecond, 3, 9'600, std::nullopt});
   EXPECT_EQ(measurement.steps(), 50);
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
 }

@@ -274,8 +274,15 @@ TEST_F(RunTrial, TheReadingIsOnTheScaleOfTheLimit) {
 
 TEST_F(RunTrial, ASilentTrainingEndsAtTheTimeout) {
   spec_.timeout = std::chrono::milliseconds(500);
-  const TrialResult result = python("time.sleep(1000)");
+  // A rank that is ended may blame whatever it was at.
+  const TrialResult result = python(R"(
+def blame(*_):
+    say(type="failure", rank=0, kind="gpu_oom", error="torch.OutOfMemoryError", message="")
+    sys.exit(1)
+signal.signal(signal.SIGTERM, blame)
+time.sleep(1000))");
   EXPECT_EQ(result.outcome, Outcome::kHang);
+  EXPECT_EQ(result.failed_rank, -1);
   EXPECT_EQ(result.message,
             "no step within 0.5 s. If the command only needs so long to start, give a longer "
             "--trial-timeout");
@@ -393,23 +400,34 @@ TEST_F(RunTrial, CancelEndsItAtOnce) {
   EXPECT_EQ(result.outcome, Outcome::kCancelled);
 }
 
+TEST_F(RunTrial, ItsLastWordsAreTwentyLines) {
+  const TrialResult result = python(R"(
+print(*range(30), sep="\n", file=sys.stderr)
+sys.exit(3))");
+  EXPECT_THAT(result.stderr_tail, ::testing::StartsWith("10\n11\n"));
+  EXPECT_THAT(result.stderr_tail, HasSubstr("\n29"));
+}
+
 TEST_F(RunTrial, TakesTheLastMetricOnStdout) {
   spec_.metric_regex = "([0-9.]+) img/s";
   spec_.memory_metric_regex = "peak ([0-9]+)";
   const TrialResult result = python("print('1.5 img/s'); print('2.5 img/s'); print('peak 77')");
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
   EXPECT_DOUBLE_EQ(result.throughput->samples_per_s, 2.5);
+  EXPECT_EQ(result.ranks, 0) << "none reported";
   EXPECT_EQ(result.peak_memory_bytes, 77U);
   EXPECT_TRUE(result.unused.contains("batch_size")) << "no torch, so the hook set nothing";
   EXPECT_EQ(python("pass").message, "the command ended and no line on stdout matches --metric");
   const TrialResult part = python("print('1,350 img/s')");
   EXPECT_THAT(part.message,
               ::testing::StartsWith("the command ended and --metric takes '350' of '1,350'. Let"));
+  EXPECT_EQ(part.failed_rank, -1);
   ASSERT_EQ(part.notes.size(), 1) << "the table cuts the message";
   EXPECT_THAT(part.notes[0], ::testing::StartsWith("--metric takes '350' of '1,350'. Let"));
   EXPECT_EQ(python("print('nan img/s')").outcome, Outcome::kInvalid);
   const TrialResult nothing = python("print('0.00 img/s')");
   EXPECT_EQ(nothing.outcome, Outcome::kInvalid);
+  EXPECT_EQ(nothing.failed_rank, -1);
   EXPECT_EQ(nothing.message,
             "the metric is 0: it must be a finite number above 0, and more must be better");
   unsetenv("PYTHONUNBUFFERED");  // some set it for all of their programs

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -103,6 +104,7 @@ TEST_F(Slurm, AStepThatObeysIsNotKilled) {
   write("steps", "12.0 " + name + "\n");
   EXPECT_TRUE(SlurmStep("/s", "obeys").stop(std::chrono::hours(1)));
   EXPECT_EQ(read("cancelled"), "--signal=TERM 12.0\n");
+  EXPECT_EQ(std::ranges::count(read("asked"), '\n'), 4) << "of steps and jobs, before and after";
   EXPECT_THAT(read("asked"), HasSubstr("-h --steps --me -o"));
 }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/clock.h"
 #include "tests/temporary_folder.h"
 #include "tests/variables.h"
 
@@ -46,9 +47,12 @@ TEST_F(StubGpus, AreThoseThatTheTrialSees) {
 }
 
 TEST_F(StubGpus, TellEnergyOrAtLeastPower) {
+  // The stub counts from the moment at which the clock was 0.
+  const auto least = 2 * 512.3e-9 * static_cast<double>(monotonic_ns());
   const auto counted = gpus("0,1").power();
   ASSERT_TRUE(counted);
-  EXPECT_GT(counted->joules, 0);
+  EXPECT_GE(counted->joules, least - 0.01) << "in whole millijoules";
+  EXPECT_LE(counted->joules, 2 * 512.3e-9 * static_cast<double>(monotonic_ns()));
   EXPECT_EQ(counted->watts, 0);
   set("REDLINE_STUB_OLD", "1");
   EXPECT_NEAR(gpus("0,1").power()->watts, 2 * 512.3, 0.01);
@@ -66,7 +70,9 @@ TEST_F(StubGpus, ACounterThatFailsIsNotTakenForPower) {
 
 TEST_F(StubGpus, MemoryThatWasNotToldBeforeIsNotAwaited) {
   const TrialGpus one = gpus("0");
+  const GpuMemoryReturn told(one);
   use(-1);
+  EXPECT_THAT(told.wait(std::chrono::nanoseconds(0), stop_), IsEmpty()) << "nor what is not now";
   const GpuMemoryReturn back(one);
   use(5000);
   EXPECT_THAT(back.wait(std::chrono::nanoseconds(0), stop_), IsEmpty());

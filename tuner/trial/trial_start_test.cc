@@ -85,6 +85,7 @@ TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
   EXPECT_EQ(start.options.environment, start.variables.strings());
   EXPECT_EQ(start.variables.get("REDLINE_KNOBS"), R"({"amp":"bf16"})");
   EXPECT_FALSE(start.variables.get("REDLINE_NOTES"));
+  EXPECT_FALSE(start.variables.get("REDLINE_METRIC"));
   const testing::TemporaryFolder folder;
   spec.record_to = folder.path();
   std::optional<launch::RecordNotes> notes;

@@ -34,6 +34,16 @@ TEST(RecordedEvents, FewStayForEver) {
   for (uint32_t event = 0; event < 10; ++event) EXPECT_NE(events.find(1, event, 99), nullptr);
 }
 
+TEST(RecordedEvents, OfTooManyTheLaterHalfStays) {
+  RecordedEvents events;
+  constexpr uint32_t kCount = RecordedEvents::kMostEvents + 2;
+  for (uint32_t event = 0; event < kCount; ++event) events.add(recorded(event + 1, event));
+  events.end_round();
+  EXPECT_EQ(events.size(), kCount / 2);
+  EXPECT_EQ(events.find(1, kCount / 2 - 1, kCount + 1), nullptr);
+  EXPECT_NE(events.find(1, kCount / 2, kCount + 1), nullptr);
+}
+
 TEST(RecordedEvents, AreBoundedAndTheLatestStay) {
   RecordedEvents events;
   uint32_t correlation = 0;

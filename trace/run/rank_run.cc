@@ -454,7 +454,13 @@ std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks) {
   for (auto& [key, rank] : latest) runs[count - 1 - key.first].push_back(std::move(rank));
   for (std::vector<RankRun>& run : runs) {
     const RankRun newest = *std::ranges::max_element(run, {}, &RankRun::begin_ns);
-    std::erase_if(run, [&](const RankRun& rank) { return is_of_another_start(rank, newest); });
+    int64_t left_out = 0;
+    std::erase_if(run, [&](const RankRun& rank) {
+      const bool is_other = is_of_another_start(rank, newest);
+      if (is_other) left_out += 1 + rank.other_logs;
+      return is_other;
+    });
+    run.front().other_logs += left_out;
   }
   return runs;
 }

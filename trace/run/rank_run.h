@@ -118,6 +118,7 @@ struct RankRun {
   std::vector<LoggedCores> cores;  ///< at most about 256; readings that lack a figure are left out
   std::vector<LogMark> marks;
   /// Of earlier starts and of further processes that are the same rank, which runs_of() left out.
+  /// The first rank of a run also counts those of ranks that the job went on without.
   int64_t other_logs = 0;
   ReadBatches batches;
 

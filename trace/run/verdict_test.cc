@@ -571,6 +571,12 @@ TEST(RunVerdict, ARankThatTheJobWentOnWithoutIsLeftOut) {
   EXPECT_EQ(verdict.world_size, 2);
   EXPECT_EQ(verdict.earlier_logs, 3);
   EXPECT_TRUE(verdict.findings.empty());
+  std::vector<RankRun> ranks;
+  for (const StepLog& log : logs) ranks.push_back(summarise(log));
+  const auto runs = runs_of(std::move(ranks));
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0][0].other_logs, 2) << "its own and the one of rank 2";
+  EXPECT_EQ(runs[0][1].other_logs, 1);
 }
 
 TEST(RunVerdict, NothingIsSaidOfNoSteps) {

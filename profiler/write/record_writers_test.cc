@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiler/source/source.h"
+#include "profiler/write/operator_writer.h"
 #include "tests/recording.h"
 
 namespace redline::profiler {
@@ -42,6 +43,14 @@ class RecordWriters : public ::testing::Test {
 
   const testing::TemporaryFolder folder_;
 };
+
+TEST(ForwardOperators, OfTheSamePlaceOnlyTheOneThatIsAskedForIsFound) {
+  ForwardOperators operators;
+  operators.add({.sequence_number = 5, .autograd_thread = 1, .tid = 77, .begin_ns = 9});
+  EXPECT_EQ(operators.find(1, 5)->tid, 77U);
+  EXPECT_FALSE(operators.find(1, 5 + (1 << 16)));
+  EXPECT_FALSE(operators.find(1 + (1 << 16), 5));
+}
 
 TEST_F(RecordWriters, Slice) {
   const SliceFields fields = {

@@ -202,6 +202,7 @@ TEST_F(RunTrial, TellsDeathsApart) {
     const char* message;
   } cases[] = {
       {"train(5); sys.exit(3)", Outcome::kCrash, "exit status 3"},
+      {"train(5); sys.exit(2)", Outcome::kCrash, "exit status 2"},
       {"train(5); os.abort()", Outcome::kCrash, "signal 6"},
       {"os.kill(os.getpid(), signal.SIGKILL)", Outcome::kHostOom, "killed (SIGKILL)"},
       {"os.kill(os.getpid(), signal.SIGBUS)", Outcome::kShmFull, "/dev/shm"},

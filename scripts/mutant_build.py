@@ -123,9 +123,13 @@ class Build:
         return f"lib{library[1]}.a" if library else None
 
     def _seconds_of(self, names):
-        """{suite: seconds that its tests took when ctest ran them last; 0 if it never did}"""
+        """{suite: seconds that its tests took when ctest ran them last}"""
         costs = self.folder / "Testing/Temporary/CTestCostData.txt"
-        rows = [line.rsplit(None, 2) for line in costs.read_text().splitlines()] if costs.exists() else []
+        if not costs.exists():
+            print("mutants: all tests run once, to learn how long they take", flush=True)
+            subprocess.run(["ctest", f"-j{os.cpu_count()}", "--test-dir", self.folder], stdout=subprocess.DEVNULL,
+                           check=False)
+        rows = [line.rsplit(None, 2) for line in costs.read_text().splitlines()]
         cost = {row[0]: float(row[2]) for row in rows if len(row) == 3}
         seconds = {}
         for name in names:

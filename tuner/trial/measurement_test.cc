@@ -240,7 +240,7 @@ TEST(Measurement, WhatIsSurelySlowerIsBehindWhatMightNotIsNot) {
   Measurement alone(plan());
   train(alone, 0, 1, 120, 32, noisy(13));
   EXPECT_FALSE(alone.behind()) << "nobody to beat";
-  against.rate_to_beat = 0.9;  // steps of minutes
+  against.rate_to_beat = 0.9;  // less than one sample a second
   Measurement large(against);
   train(large, 0, 1, 60, 1, [](int64_t) { return 4'000 * kMillisecond; });
   EXPECT_TRUE(large.behind());

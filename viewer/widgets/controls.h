@@ -19,7 +19,7 @@ namespace redline::viewer {
 
 /// Text from the models as a QString.
 [[nodiscard]] inline QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
-/// The same of a name or a path, which may hold any character.
+/// A name or a path as a QString. printable() makes characters visible that would not be.
 [[nodiscard]] inline QString printable_text(std::string_view name) { return text(printable(name)); }
 
 /// A label that shows as much of its text as fits; the tooltip shows all of it.

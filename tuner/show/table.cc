@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tuner/space/hook_knobs.h"
 
@@ -67,17 +68,29 @@ std::string knobs_and_reason(const std::string& why) {
   return knobs + ": " + why.substr(0, colon);
 }
 
-/// Names only the last disturbance, because others mostly use the machine for a while.
-std::string disturbance_line(const History& history) {
+/// How many trials `words_of` says something about. Only the last of them is quoted, because what
+/// ails one trial mostly ails its neighbours too.
+template <class Words>
+std::string counted_line(const History& history, const char* what, Words words_of) {
   int64_t count = 0;
   std::string last;
   for (const FinishedTrial& trial : history.trials()) {
-    if (trial.result.disturbance.empty()) continue;
+    std::string words = words_of(trial);
+    if (words.empty()) continue;
     ++count;
-    last = trial.result.disturbance;
+    last = std::move(words);
   }
   if (count == 0) return "";
-  return join_wrapped({format_plural(count, "trial") + " disturbed:", last}, " ", "  ") + "\n";
+  const std::string text = fmt::format("{} {}: {}", format_plural(count, "trial"), what, last);
+  return joined(wrapped(text, kTerminalColumns - 2), "\n  ") + "\n";
+}
+
+std::string disturbance_of(const FinishedTrial& trial) { return trial.result.disturbance; }
+
+/// Why a trial told nothing of its configuration. Those out of memory are counted apart.
+std::string failure_of(const FinishedTrial& trial) {
+  if (trial.ok() || trial.out_of_memory() || trial.result.outcome == Outcome::kCancelled) return "";
+  return trial.result.message.empty() ? to_string(trial.result.outcome) : trial.result.message;
 }
 
 }  // namespace
@@ -268,7 +281,8 @@ std::string Table::summary(const History& history, const std::optional<Best>& be
   }
   parts.push_back(format_wait(used));
   std::string text = join_wrapped(parts, style_.shown(" · "), "") + "\n";
-  text += disturbance_line(history);
+  text += counted_line(history, "disturbed", disturbance_of);
+  if (best) text += counted_line(history, "failed", failure_of);
   if (!terms.why_ended.empty())
     text += joined(wrapped(terms.why_ended, kTerminalColumns), "\n") + "\n";
   if (best) text += "\n" + best_lines(*best, terms);

@@ -143,6 +143,21 @@ TEST_F(TableOf, TheNumberOfATrialIsWhole) {
   EXPECT_THAT(line_of("batch", 1000), StartsWith("100 "));
 }
 
+TEST_F(TableOf, TheSummarySaysWhyTrialsFailedIfAnyRan) {
+  TrialResult failed = ended_with(Outcome::kInvalid);
+  failed.message = "too few steps";
+  const auto summary_after = [&](Config config, const TrialResult& result) {
+    add_trial(history_, std::move(config), result, "batch");
+    return Table(space_, TextStyle{}).summary(history_, find_best(history_), {});
+  };
+  EXPECT_THAT(summary_after({{"batch_size", "32"}}, failed), Not(HasSubstr("failed")));
+  EXPECT_THAT(summary_after({}, ran_at(100)), HasSubstr("\n1 trial failed: too few steps\n"));
+  EXPECT_THAT(summary_after({{"batch_size", "64"}}, ended_with(Outcome::kGpuOom)),
+              HasSubstr("\n1 trial failed: too few steps\n"));
+  EXPECT_THAT(summary_after({{"batch_size", "48"}}, ended_with(Outcome::kCrash)),
+              HasSubstr("\n2 trials failed: crash\n"));
+}
+
 TEST_F(TableOf, WhatDisturbedATrialIsSaidOfEveryKind) {
   EXPECT_THAT(line_of("default", 1000, "other programs"), EndsWith("  default, disturbed\n"));
   EXPECT_THAT(line_of("batch", 500, "other programs"), EndsWith("  disturbed\n"));

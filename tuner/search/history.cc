@@ -23,8 +23,8 @@ void learn_from(const FinishedTrial& trial, Space& space) {
   const auto workers = trial.result.observed.find("num_workers");
   if (workers != trial.result.observed.end() && workers->second == "0" &&
       !space.find("num_workers")) {
-    for (const char* const knob : {"prefetch_factor", "persistent_workers"}) {
-      unused.emplace(knob, "the DataLoader has no workers");
+    for (const HookKnob& knob : hook_knobs()) {
+      if (knob.needs_workers) unused.emplace(knob.name, "the DataLoader has no workers");
     }
   }
   for (const auto& [knob, limit] : trial.result.limits) {

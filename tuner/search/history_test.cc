@@ -127,6 +127,21 @@ TEST(History, WithoutWorkersNothingIsFetchedAhead) {
   EXPECT_NE(another.find("prefetch_factor"), nullptr);
 }
 
+TEST(History, WithoutWorkersWhatIsFetchedAheadMakesNoOtherConfiguration) {
+  const std::vector<std::string> knobs = {"num_workers=0,2", "prefetch_factor=2,8"};
+  Space space = *make_space(knobs, {"train"}, {});
+  History history(space);
+  history.add(ended({}, Outcome::kOk, {{"num_workers", "2"}, {"prefetch_factor", "2"}}));
+  const Config alone = {{"num_workers", "0"}};
+  EXPECT_EQ(history.canonical({{"num_workers", "0"}, {"prefetch_factor", "8"}}), alone);
+  const Config ahead = {{"prefetch_factor", "8"}};
+  EXPECT_EQ(history.canonical(ahead), ahead);
+  EXPECT_EQ(history.canonical({{"num_workers", "2"}, {"prefetch_factor", "8"}}), ahead);
+  const std::vector<std::string> own = {"train", "{num_workers}"};
+  const Config placed = {{"num_workers", "0"}, {"prefetch_factor", "8"}};
+  EXPECT_EQ(make_space(knobs, own, {})->canonical(placed, {}), placed) << "the script sets it";
+}
+
 TEST(History, AValueThatAJobCannotTakeRanTheDefaults) {
   Space space = *make_space({"num_workers=0..4", "amp=off,bf16"}, {"python", "train.py"}, {});
   History history(space);

@@ -192,9 +192,18 @@ Config Space::canonical(const Config& config, const Config& defaults) const {
     const auto size = number_of(whole, "batch_size");
     if (size && *size > 0) whole["accumulation"] = std::to_string(*samples_a_step / *size);
   }
+  // What a placeholder sets is the script's affair.
+  const auto is_of_workers = [&](const std::string& name) {
+    const HookKnob* const hook = first.contains(name) ? nullptr : find_hook_knob(name);
+    return hook && hook->needs_workers;
+  };
+  const Config& of_workers = whole.contains("num_workers") ? whole : defaults;
+  const bool is_without_workers =
+      !first.contains("num_workers") && number_of(of_workers, "num_workers") == 0;
   Config result;
   for (const auto& [name, value] : whole) {
     if (dropped.contains(name)) continue;
+    if (is_without_workers && is_of_workers(name)) continue;
     if (const auto limit = most.find(name);
         limit != most.end() && parse_integer(value).value_or(0) > limit->second) {
       continue;

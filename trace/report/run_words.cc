@@ -39,7 +39,8 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"checkpoint", "saving checkpoints",
      "Save less often, to a faster disk, or in the background (torch.distributed.checkpoint)."},
     {"garbage_collection", "garbage collection",
-     "gc.freeze() after the start, or gc.disable() and gc.collect() every some hundred steps."},
+     "If the script calls gc.collect(), let it do so less often. Otherwise gc.freeze() after the "
+     "start, or gc.disable() and gc.collect() every some hundred steps."},
     {"compile", "compiling again",
      "Inputs of few shapes, or torch.compile(dynamic=True); TORCH_LOGS=recompiles says why."},
 }};

@@ -12,11 +12,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <thread>
 
 #include "base/file.h"
 #include "tests/temporary_folder.h"
+#include "tuner/search/testing_history.h"
 #include "tuner/study/best_config.h"
 
 namespace redline::tuner {
@@ -165,6 +167,26 @@ TEST_F(StudyRuns, EachTrialIsShownAndGetsItsOwnFolderAndShare) {
     EXPECT_EQ(spec.share.gpus, std::vector<std::string>{"3"});
     EXPECT_EQ(spec.infers, i == 0 ? std::nullopt : std::optional(true)) << "the first showed it";
   }
+}
+
+TEST_F(StudyRuns, AThirdTrialTellsWhatLargerOnesTakeOfThisHost) {
+  const std::vector<std::string> command = {"train", "{batch_size}", "{num_workers}"};
+  space_ = *make_space({"batch_size=8,16,32,64", "num_workers=1"}, command, {});
+  std::map<int64_t, std::optional<HostUse>> expected;  // by batch size
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    const int64_t batch = *number_of(spec.config, "batch_size");
+    expected.emplace(batch, spec.expected_use);
+    TrialResult result = ran_at(static_cast<double>(batch));
+    const uint64_t in_flight = static_cast<uint64_t>(2 * batch) << 20;
+    result.host_use =
+        HostUse{.memory_bytes = (uint64_t{1} << 30) + in_flight, .shm_bytes = in_flight};
+    return result;
+  };
+  ASSERT_EQ(*run(runner, nullptr, "grid"), StudyEnd::kFinished);
+  ASSERT_EQ(expected.size(), 4);
+  EXPECT_FALSE(expected[32]) << "two trials are too few";
+  ASSERT_TRUE(expected[64]);
+  EXPECT_EQ(expected[64]->shm_bytes, uint64_t{128} << 20);
 }
 
 TEST_F(StudyRuns, ASecondRunRepeatsNothingAndKnowsEverything) {

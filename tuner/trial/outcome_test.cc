@@ -35,6 +35,8 @@ constexpr TextCase kTexts[] = {
     {"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
      Outcome::kGpuOom},
     {"[rank1]: torch.OutOfMemoryError: CUDA out of memory.", Outcome::kGpuOom},
+    {"torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)",
+     Outcome::kGpuOom},
     {"RuntimeError: CUDA error: out of memory", Outcome::kGpuOom},
     {"torch.OutOfMemoryError: HIP out of memory. Tried to allocate", Outcome::kGpuOom},
     {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
@@ -161,6 +163,11 @@ TEST(Outcome, ARanksCpuOutOfMemoryIsKnownByItsText) {
   const Verdict found = judge(evidence);
   EXPECT_EQ(name(found.outcome), "host_oom");
   EXPECT_EQ(found.rank, 1);
+  evidence.failures[0] = {0, "exception", "KeyError", "'label'"};
+  EXPECT_EQ(judge(evidence), (Verdict{Outcome::kHostOom, 1, "out of host memory (rank 1)"}))
+      << "whatever else a rank died of";
+  evidence.failures[1].message = "CUDA error: out of memory";
+  EXPECT_EQ(judge(evidence), (Verdict{Outcome::kGpuOom, 1, "out of memory (rank 1)"}));
 }
 
 TEST(Outcome, TheCauseIsNotARankThatLostItsPeer) {
@@ -187,9 +194,12 @@ TEST(Outcome, ReadsTheErrorFilesOfTorchelastic) {
   Evidence evidence;
   evidence.wait_status = exited(1);
   evidence.error_files = {
-      "not json", R"({"message": 5})",
+      "not json", R"({"other": "MemoryError"})", R"({"message": 5})",
+      R"({"message": {"extraInfo": "MemoryError"}})",
       R"({"message": {"message": "OutOfMemoryError: CUDA out of memory. Tried", "extraInfo": {}}})"};
   EXPECT_EQ(name(judge(evidence).outcome), "gpu_oom");
+  evidence.error_files = {R"({"message": "MemoryError"})"};
+  EXPECT_EQ(name(judge(evidence).outcome), "host_oom");
 }
 
 TEST(Outcome, AWrongCommandIsToldInItsOwnWords) {
@@ -207,6 +217,8 @@ TEST(Outcome, FindsTheRankInTorchrunsTable) {
   const Verdict found = judge(evidence);
   EXPECT_EQ(name(found.outcome), "host_oom");
   EXPECT_EQ(found.rank, 3);
+  evidence.stderr_text = "Root Cause (first observed failure):\n  exitcode  : -9 (pid: 6)\n";
+  EXPECT_EQ(judge(evidence).rank, -1) << "the table has no rank";
 }
 
 TEST(Outcome, TellsWaitStatusesApart) {
@@ -226,6 +238,7 @@ TEST(Outcome, TellsWaitStatusesApart) {
       {SIGSEGV, "crash", "signal 11"},
       {exited(128 + SIGSEGV), "crash", "signal 11"},
       {exited(128), "crash", "exit status 128"},
+      {exited(129), "crash", "signal 1 ("},
       {exited(192), "crash", "signal 64"},
       {exited(193), "crash", "exit status 193"},
   };
@@ -274,6 +287,7 @@ TEST(Outcome, ShowsTheScriptsLastException) {
   EXPECT_EQ(failure_line("[rank1]: KeyError: 'x'\n"), "KeyError: 'x'");
   EXPECT_EQ(failure_line("segment is broken\n\n====\n"), "segment is broken");
   EXPECT_EQ(failure_line(""), "");
+  EXPECT_EQ(failure_line(std::string(3000, 'x')), std::string(2000, 'x')) << "cut";
 }
 
 TEST(Outcome, ALongLineIsNoStackOverflow) {
@@ -313,7 +327,7 @@ TEST(Outcome, TheHooksOwnWordsAreShown) {
 
 TEST(Outcome, AnExceptionSaysItsTypeAndItsLastLine) {
   Evidence evidence;
-  evidence.failures = {{0, "exception", "ValueError", "first\nlast"}};
+  evidence.failures = {{0, "exception", "ValueError", "first\nlast\n"}};
   EXPECT_EQ(judge(evidence), (Verdict{Outcome::kInvalid, 0, "ValueError: last (rank 0)", true}));
   evidence.failures = {{0, "exception", "RuntimeError", "Broken pipe"},
                        {1, "exception", "RuntimeError", "Read error"}};

@@ -1,6 +1,5 @@
 #include "tuner/trial/trial.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,10 +10,9 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
-#include "tests/temporary_folder.h"
+#include "tuner/trial/testing_run_trial.h"
 
 namespace redline::tuner {
 namespace {
@@ -22,47 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-/// Does what a rank of a training does, without PyTorch: `train(...)` reports steps over the FIFO.
-constexpr const char* kPrelude = R"(
-import json, os, signal, subprocess, sys, time
-def say(**line):
-    with open(os.environ["REDLINE_TRIAL"], "w") as channel:
-        channel.write(json.dumps(line) + "\n")
-def train(steps, rank=0, world=1, batch=10, seconds=0.002):
-    for step in range(1, steps + 1):
-        time.sleep(seconds)
-        say(type="step", rank=rank, world=world, t=time.monotonic_ns(), steps=step, samples=step * batch)
-)";
-
-class RunTrial : public ::testing::Test {
- protected:
-  RunTrial() {
-    spec_.directory = place_.path();
-    spec_.measure_for = std::chrono::milliseconds(200);
-    spec_.timeout = std::chrono::seconds(60);
-  }
-
-  TrialResult python(const std::string& body) {
-    spec_.command = {"python3", "-c", kPrelude + body};
-    return run_trial(spec_, stop_, {});
-  }
-
-  [[nodiscard]] std::string file(const std::string& name) const {
-    std::stringstream text;
-    text << std::ifstream(fs::path(spec_.directory) / name).rdbuf();
-    return text.str();
-  }
-
-  /// Whether the process whose pid is in the file `name` is gone, and reaped: a zombie is not gone.
-  [[nodiscard]] bool gone(const std::string& name) const {
-    const pid_t pid = std::stoi(file(name));
-    return kill(pid, 0) != 0 && errno == ESRCH;
-  }
-
-  const testing::TemporaryFolder place_;
-  TrialSpec spec_;
-  std::atomic<StopRequest> stop_ = StopRequest::kNone;
-};
+class RunTrial : public PythonTrial {};
 
 TEST_F(RunTrial, MeasuresAndStopsWithoutWaitingForTheWholeTraining) {
   const TrialResult result = python("train(1000000)");
@@ -130,7 +88,6 @@ TEST_F(RunTrial, NothingStaysOfAProcessThatHides) {
   // The process has its own session, is orphaned by a double fork, ignores SIGTERM, and lacks our
   // environment.
   const TrialResult result = python(R"(
-folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
 ready = os.pipe()
 if os.fork() == 0:
     os.setsid()
@@ -153,7 +110,6 @@ train(1000000))");
 TEST_F(RunTrial, NothingStaysThatWasOrphanedUnseenWithoutItsEnvironment) {
   // The process is orphaned before the first look through /proc can see it.
   const TrialResult result = python(R"(
-folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
 child = subprocess.Popen(["sleep", "1000"], start_new_session=True, env={"PATH": os.environ["PATH"]})
 open(folder + "/hidden", "w").write(str(child.pid))
 os._exit(3))");
@@ -163,7 +119,6 @@ os._exit(3))");
 
 TEST_F(RunTrial, NothingStaysOfAnOrphanThatEndedUnseen) {
   const TrialResult result = python(R"(
-folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
 if os.fork() == 0:
     if os.fork() == 0:
         open(folder + "/orphan", "w").write(str(os.getpid()))
@@ -176,7 +131,6 @@ train(20))");
 
 TEST_F(RunTrial, NothingStaysAfterACommandThatEndsBeforeItsChildren) {
   const TrialResult result = python(R"(
-folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
 child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 open(folder + "/hidden", "w").write(str(child.pid))
 open(folder + "/root", "w").write(str(os.getpid()))
@@ -187,9 +141,15 @@ train(20))");
 }
 
 TEST_F(RunTrial, ATypedReportTellsWhoRanOutOfMemoryThoughPeersHang) {
-  const TrialResult result = python(R"(
-say(type="failure", rank=1, kind="gpu_oom", error="torch.OutOfMemoryError", message="CUDA out of memory")
+  TrialResult result;
+  // On a busy machine the second report may come too late.
+  for (int i = 0; i < 5 && result.outcome != Outcome::kGpuOom; ++i) {
+    result = python(R"(
+say(type="failure", rank=0, kind="exception", error="RuntimeError", message="Broken pipe")
+time.sleep(0.1)
+say(type="failure", rank=1, kind="gpu_oom", error="torch.OutOfMemoryError", message="CUDA out")
 time.sleep(1000))");
+  }
   EXPECT_EQ(result.outcome, Outcome::kGpuOom);
   EXPECT_EQ(result.failed_rank, 1);
   EXPECT_EQ(result.message, "out of memory (rank 1)");
@@ -248,20 +208,6 @@ TEST_F(RunTrial, WithoutEnergyASearchForItRunsItOnceMore) {
   EXPECT_FALSE(result.throughput);
 }
 
-TEST_F(RunTrial, TellsWhatItTookOfTheHost) {
-  const TrialResult result = python(R"(
-with open("/dev/shm/redline_test." + str(os.getpid()), "wb") as file:
-    os.unlink(file.name)
-    file.write(b"x" * (96 << 20))  # a third more, because others may free some there meanwhile
-    file.flush()
-    train(1000000))");
-  ASSERT_TRUE(result.host_use);
-  EXPECT_GE(result.host_use->shm_bytes, uint64_t{64} << 20);
-  EXPECT_LT(result.host_use->shm_bytes, uint64_t{2} << 30) << "and not what is free";
-  // It counts its own pages and the file's, whatever else runs on this machine.
-  EXPECT_LT(result.host_use->memory_bytes, result.host_use->shm_bytes + (uint64_t{256} << 20));
-}
-
 TEST_F(RunTrial, TheReadingIsOnTheScaleOfTheLimit) {
   const TrialResult result = python("x = bytearray(300 << 20); train(1000000)");
   ASSERT_TRUE(result.peak_memory_bytes);
@@ -284,6 +230,7 @@ signal.signal(signal.SIGTERM, blame)
 time.sleep(1000))");
   EXPECT_EQ(result.outcome, Outcome::kHang);
   EXPECT_EQ(result.failed_rank, -1);
+  EXPECT_EQ(result.start_up.count(), 0) << "no step ended it";
   EXPECT_EQ(result.message,
             "no step within 0.5 s. If the command only needs so long to start, give a longer "
             "--trial-timeout");
@@ -307,7 +254,7 @@ TEST_F(RunTrial, WhatRunsWithoutAStepIsNamedWithWhatToGive) {
 
 TEST_F(RunTrial, TheTimeoutCountsFromTheHooksReport) {
   spec_.timeout = std::chrono::milliseconds(1);
-  spec_.start_timeout = std::chrono::minutes(1);
+  spec_.start_timeout = std::chrono::hours(1);
   // Importing torch takes longer than the timeout; after that the trial hangs.
   const TrialResult late = python("time.sleep(0.3); say(type='begin', rank=0); time.sleep(1000)");
   EXPECT_EQ(late.outcome, Outcome::kHang);
@@ -332,6 +279,7 @@ print("a word", file=sys.stderr, flush=True)
 
 TEST_F(RunTrial, WhatTheRanksToldIsInTheResult) {
   spec_.global_batch = 64;
+  spec_.measure_for = std::chrono::hours(1);  // so the ranks have told all when it ends
   const std::string body = R"(
 begin = time.monotonic_ns()
 for rank in range(2):
@@ -353,6 +301,7 @@ with open(os.environ["REDLINE_TRIAL"], "w") as channel: channel.write("no report
   EXPECT_GE(result.steps, 20);
   EXPECT_LE(result.steps, 40) << "those that the rate covers";
   EXPECT_EQ(result.ranks, 2);
+  EXPECT_EQ(result.readers, 2);
   EXPECT_EQ(result.step_samples, 64);
   EXPECT_EQ(result.peak_memory_bytes, 901U);
   EXPECT_EQ(result.fullest_gpu, "rank 1, the fullest");
@@ -394,11 +343,12 @@ TEST_F(RunTrial, CompilationIsNoHangUntilItsOwnLimit) {
 
 TEST_F(RunTrial, CancelEndsItAtOnce) {
   spec_.measure_for = std::chrono::hours(1);
-  spec_.command = {"python3", "-c", std::string(kPrelude) + "train(1000000)"};
-  const TrialResult result = run_trial(spec_, stop_, [this](const TrialProgress& progress) {
+  const TrialResult result = python("train(1000000)", [this](const TrialProgress& progress) {
     if (progress.steps > 0) stop_ = StopRequest::kEnd;
   });
   EXPECT_EQ(result.outcome, Outcome::kCancelled);
+  EXPECT_EQ(result.message, "cancelled");
+  EXPECT_EQ(result.failed_rank, -1);
 }
 
 TEST_F(RunTrial, ItsLastWordsAreTwentyLines) {
@@ -443,11 +393,11 @@ TEST_F(RunTrial, ACommandThatCannotStartIsInvalid) {
   const TrialResult result = run_trial(spec_, stop_, {});
   EXPECT_EQ(result.outcome, Outcome::kInvalid);
   EXPECT_THAT(result.message, HasSubstr("No such file"));
+  EXPECT_GT(result.wall.count(), 0);
 }
 
 TEST_F(RunTrial, AKilledRunnerLeavesNothingBehind) {
   spec_.command = {"python3", "-c", std::string(kPrelude) + R"(
-folder = os.path.dirname(os.environ["REDLINE_TRIAL"])
 open(folder + "/hidden.new", "w").write(str(os.getpid()))
 os.rename(folder + "/hidden.new", folder + "/hidden")
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

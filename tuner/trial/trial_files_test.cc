@@ -27,12 +27,18 @@ TEST(Metric, TheLastMatchCounts) {
     EXPECT_EQ(last_match(text, "(x)").error(), "no line on stdout matches --metric");
   }
   EXPECT_EQ(last_match("... img/s", pattern).error(), "--metric takes '...', which is no number");
+  EXPECT_EQ(last_match("abc\n", "^(.*)$").error(), "--metric takes 'abc', which is no number")
+      << "behind the last line is no empty one";
+  EXPECT_EQ(last_match("rate", "rate([0-9]*)").error(), "--metric takes '', which is no number");
+  EXPECT_EQ(last_match("done", "rate ([0-9]+)|done").error(), "no line on stdout matches --metric")
+      << "its group took nothing";
 }
 
 TEST(Metric, ANumberCountsAsAWhole) {
   const std::string digits = "rate ([0-9.]+)", all = "rate ([0-9.,e+-]+)";
   EXPECT_EQ(last_match("rate 1.1e+03 img/s", digits), 1100.0);
-  EXPECT_EQ(last_match("rate 95.5", "rate ([0-9]+)"), 95.5);
+  EXPECT_EQ(last_match("rate 95.5, loss 2", "rate ([0-9]+)"), 95.5);
+  EXPECT_EQ(last_match("5-3", "5(-[0-9]+)"), -3.0) << "5 is another number";
   EXPECT_EQ(last_match("rate 1,350.0 img/s", all), 1350.0);
   EXPECT_EQ(last_match("rate 12,345,678", all), 12345678.0);
   EXPECT_EQ(last_match("rate -1.5e-3", all), -0.0015);
@@ -68,6 +74,13 @@ TEST(Metric, AProgressBarIsManyLines) {
 
 TEST(Metric, OfALongLineTheEndIsRead) {
   EXPECT_EQ(last_match("rate 1 " + std::string(10'000, '.') + " rate 2", "rate ([0-9]+)"), 2.0);
+  const auto number_before = [](size_t characters) {
+    return last_match("rate 7" + std::string(characters - 6, '.'), "rate ([0-9]+)");
+  };
+  EXPECT_EQ(number_before(4096), 7.0);
+  EXPECT_FALSE(number_before(4097));
+  EXPECT_EQ(last_match(std::string(5000, '.') + "\nrate 7", "^rate ([0-9]+)"), 7.0)
+      << "it is the line that may be long, not the text";
 }
 
 TEST(Metric, AMemoryIsReadWithItsUnit) {
@@ -107,12 +120,14 @@ TEST_F(TrialFolder, AStackIsTheInnermostFramesOfTheThreadThatWasAsked) {
         "Thread 0x1 (most recent call first):\n  File no\n\n"
         "Current thread 0x2 (most recent call first):\n  File 1\n  File 2\n  File 3\n  File 4\n"
         "  File 5\n  File 6\n  File 7\n");
-  write("stacks.rank 2, pid 9", "");
+  write("stacks.rank 2, pid 9", "Thread 0x1 (most recent call first):\n  File two\n");
+  write("stacks.rank 3, pid 10", "");
   write("other", "Current thread 0x2 (most recent call first):\n  File 1\n");
   EXPECT_EQ(hang_stacks({}, path_),
             "rank 0, pid 7 hung, innermost call first:\n  File 1\n  File 2\n  File 3\n  File 4\n"
             "  File 5\n  File 6\n"
-            "rank 1, pid 8 hung, innermost call first:\n  File one\n  File two\n");
+            "rank 1, pid 8 hung, innermost call first:\n  File one\n  File two\n"
+            "rank 2, pid 9 hung, innermost call first:\n  File two\n");
 }
 
 TEST_F(TrialFolder, ErrorFilesOfTorchelasticAreFoundBelowIt) {
@@ -121,6 +136,19 @@ TEST_F(TrialFolder, ErrorFilesOfTorchelasticAreFoundBelowIt) {
   write("run/attempt_0/1/error.txt", "c");
   EXPECT_THAT(elastic_errors(path_), ::testing::UnorderedElementsAre("a", "b"));
   EXPECT_TRUE(elastic_errors(path_ + "/none").empty());
+  write("large/error.json", std::string(70'000, 'x'));
+  EXPECT_THAT(elastic_errors(path_ + "/large"), ::testing::ElementsAre(::testing::SizeIs(65'536)));
+}
+
+TEST_F(TrialFolder, OnlyItsOutputStays) {
+  for (const char* name :
+       {"stdout", "stderr", "reports", "reports.d/rank_0", "stacks/stacks.pid 7", "tmp/a/b"}) {
+    write(name, "x");
+  }
+  TrialPaths{path_}.remove();
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(path_)) left.push_back(entry.path().filename());
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre("stdout", "stderr"));
 }
 
 TEST(TrialPaths, SocketsOfATrialFitBelowItsTemporaryFolder) {

@@ -7,6 +7,7 @@
 
 #include "machine/launch/process_tree.h"
 #include "tests/temporary_folder.h"
+#include "tests/variables.h"
 #include "tuner/trial/trial_resources.h"
 
 namespace redline::tuner {
@@ -25,6 +26,7 @@ TEST(TrialEnvironment, TellsTheTrialItsKnobsAndPlaces) {
   EXPECT_EQ(told.get("REDLINE_TRIAL"), "/s/1/reports");
   EXPECT_EQ(told.get("REDLINE_TRIAL_DIRECTORY"), "/s/1");
   EXPECT_EQ(told.get("TMPDIR"), "/s/1/tmp");
+  EXPECT_EQ(told.get("REDLINE_LOG"), "/s/1");
   EXPECT_EQ(told.get(launch::kMarkVariable), "mark");
   EXPECT_EQ(told.get("REDLINE_MEMORY_LIMIT"), "77");
   EXPECT_EQ(told.get("REDLINE_STEP_MARKER"), "my step");
@@ -66,7 +68,8 @@ TEST(TrialEnvironment, AShareGivesGpusAndThreads) {
 }
 
 TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
-  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  testing::Variables variables("CUDA_VISIBLE_DEVICES", "");
+  variables.set("OMP_NUM_THREADS", std::nullopt);
   TrialSpec spec;
   spec.command = {"train", "--bs={batch_size}", "{lr}"};
   spec.config = {{"batch_size", "64"}, {"lr", "3"}, {"amp", "bf16"}};
@@ -86,8 +89,16 @@ TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
   EXPECT_EQ(start.variables.get("REDLINE_KNOBS"), R"({"amp":"bf16"})");
   EXPECT_FALSE(start.variables.get("REDLINE_NOTES"));
   EXPECT_FALSE(start.variables.get("REDLINE_METRIC"));
+  EXPECT_EQ(start.variables.get("OMP_NUM_THREADS"), "1") << "as many as cores";
+  spec.command = {"torchrun", "--nproc_per_node", "gpu", "train.py"};
+  EXPECT_EQ(prepared(std::nullopt).variables.get("OMP_NUM_THREADS"), "1") << "one rank";
+  spec.command[2] = "2";
+  EXPECT_FALSE(prepared(std::nullopt).variables.get("OMP_NUM_THREADS"));
+  spec.metric_regex = "rate (.*)";
+  EXPECT_EQ(prepared(std::nullopt).variables.get("REDLINE_METRIC"), "1");
   const testing::TemporaryFolder folder;
   spec.record_to = folder.path();
+  spec.step_marker = "my step";
   std::optional<launch::RecordNotes> notes;
   notes.emplace(folder.path());
   const TrialStart recorded = prepared(notes);
@@ -95,11 +106,12 @@ TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
       << "with room to record";
   EXPECT_EQ(recorded.variables.get("REDLINE_NOTES"), notes->path());
   const auto request = nlohmann::json::parse(recorded.variables.get("REDLINE_RECORD").value_or(""));
+  EXPECT_EQ(request.at("directory"), folder.path());
+  EXPECT_EQ(request.at("step_marker"), "my step");
   EXPECT_EQ(request.at("schedule").dump(),
             R"({"active":5,"repeat":1,"skip_first":0,"wait":2,"warmup":1})");
   spec.memory_limit_bytes.reset();
   EXPECT_FALSE(prepared(notes).options.data_limit_bytes);
-  unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 TEST(TrialResources, SayHowTheRateDrifted) {

@@ -1,10 +1,16 @@
 #include "tuner/study/best_config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
+#include "tests/temporary_folder.h"
 #include "tuner/search/testing_history.h"
 
 namespace redline::tuner {
@@ -119,6 +125,11 @@ TEST_F(BestConfig, WhatIsNotKnownIsNull) {
   EXPECT_EQ(json["profile"]["best"], "/traces");
   EXPECT_EQ(json["oom_trials"], 1);
   EXPECT_FALSE(json.contains("compile_s"));
+  trials_.last().peak_memory_bytes = 0;
+  EXPECT_EQ(best().peak_memory_bytes, 0U) << "known";
+  trials_.last().compile_time = std::chrono::seconds(1);
+  trials_.last().step_samples = 10;
+  EXPECT_FALSE(best().compilation->pays_after_steps) << "nothing else ran";
 }
 
 TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
@@ -129,6 +140,11 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
   EXPECT_EQ(best().speedup->high, 1);
   add(kWinner, 200);
   EXPECT_EQ(speedup_text(best()), "2.00 x the default (1.98 to 2.02), not confirmed: it ran once");
+  Best unsure = best();
+  unsure.speedup = Ratio{.value = 2, .low = 1.5, .high = 100};
+  EXPECT_EQ(
+      speedup_text(unsure),
+      "2.00 x the default (too few runs to say how sure that is), not confirmed: it ran once");
   trials_.last().throughput = Throughput{100.5, 98, 103};
   EXPECT_EQ(speedup_text(best()),
             "not proven faster: 1.00 x the default (0.98 to 1.03), not confirmed: it ran once");
@@ -154,8 +170,13 @@ TEST_F(BestConfig, CompilationPaysAgainstTheSameWithoutIt) {
   EXPECT_FALSE(best().compilation->pays_after_steps) << "a step's samples are not known";
   set(trials_.last(), std::chrono::seconds(1), 10);
   EXPECT_EQ(best().compilation->pays_after_steps, 20) << "0.05 s a step faster than the defaults";
+  const Best of_metric = *find_best(trials_.history(space_, Objective::kMetric));
+  EXPECT_FALSE(of_metric.compilation->pays_after_steps) << "what it counts may be no samples";
   add({{"batch_size", "64"}}, 160);
   EXPECT_EQ(best().compilation->pays_after_steps, 80) << "0.0125 s faster than without it";
+  trials_.last() = ran_at(200, 1);
+  EXPECT_EQ(best().config, kWinner);
+  EXPECT_FALSE(best().compilation->pays_after_steps) << "as fast without it";
 }
 
 TEST_F(BestConfig, AScriptThatCompilesByItselfHasOnlyTheLongerCompilationToPay) {
@@ -171,8 +192,30 @@ TEST_F(BestConfig, AScriptThatCompilesByItselfHasOnlyTheLongerCompilationToPay) 
 
 TEST_F(BestConfig, ANumberKeepsItsLeadingZeros) {
   add({{"batch_size", "016"}}, 100, "default");
-  const auto json = nlohmann::json::parse(best_json(best(), history(), {}));
-  EXPECT_EQ(json["knobs"]["batch_size"], "016");
+  const std::string text = best_json(best(), history(), {});
+  EXPECT_TRUE(text.starts_with("{\n  \"schema\": ")) << text;
+  EXPECT_EQ(nlohmann::json::parse(text)["knobs"]["batch_size"], "016");
+}
+
+TEST_F(BestConfig, IsReplacedInOneStep) {
+  using ::testing::HasSubstr;
+  const testing::TemporaryFolder folder;
+  const std::string file = folder / "best.json";
+  ASSERT_TRUE(write_atomically(file, "one"));
+  ASSERT_TRUE(write_atomically(file, "two"));
+  std::string text;
+  std::ifstream(file) >> text;
+  EXPECT_EQ(text, "two");
+  EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const FileDescriptor end(::open(pipe.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_TRUE(write_atomically(pipe, "three"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe)) << "what is no file is written to";
+  EXPECT_THAT(write_atomically(folder / "none/b.json", "x").error(),
+              HasSubstr("No such file or directory. Give -o"));
+  EXPECT_THAT(write_atomically(folder / "none/s.html", "x", "--study").error(),
+              HasSubstr("No such file or directory. Give --study a file"));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,18 +11,19 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
-#include "base/file.h"
 #include "tests/temporary_folder.h"
 #include "tuner/search/testing_history.h"
-#include "tuner/study/best_config.h"
 
 namespace redline::tuner {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// What people would see of a search.
@@ -77,15 +77,18 @@ class StudyRuns : public ::testing::Test {
     for (FinishedTrial& trial : *finished) history.add(std::move(trial));
     const auto strategy = make_strategy(strategy_name, space_, {});
     const Plan plan(space_, *strategy, {.time = std::chrono::hours(1), .max_trials = 15});
+    std::vector<Share> shares(side_by_side);
+    for (size_t i = 0; i < shares.size(); ++i) shares[i].gpus = {std::to_string(i)};
     Told told;
     const auto end = run_study({.plan = plan,
                                 .study = *study,
                                 .history = history,
                                 .space = space_,
+                                .prototype = prototype_,
                                 .run_trial = runner,
                                 .stop = stop_,
                                 .observer = told,
-                                .shares = std::vector<Share>(side_by_side)});
+                                .shares = shares});
     if (trials) *trials = history.trials();
     return end;
   }
@@ -94,7 +97,15 @@ class StudyRuns : public ::testing::Test {
   const testing::TemporaryFolder place_;
   const std::string folder_ = place_.path();
   std::atomic<StopRequest> stop_{StopRequest::kNone};
+  TrialSpec prototype_;
 };
+
+/// Waits for what comes at once unless something is wrong.
+template <typename Condition>
+void wait_until(Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+}
 
 /// What the model had expected of a trial, as far as the search and its texts use it.
 std::vector<double> thought(const FinishedTrial& trial) {
@@ -137,8 +148,9 @@ TEST_F(StudyRuns, EachTrialIsShownAndGetsItsOwnFolderAndShare) {
     specs.push_back(spec);
     on_progress({});
     TrialResult result = answer(spec);
-    result.infers = true;
-    result.steps = 9;
+    if (spec.id == 2) result.outcome = Outcome::kGpuOom;
+    result.steps = spec.id == 1 ? 0 : 1;
+    result.infers = spec.id == 3;
     return result;
   };
   Told told;
@@ -165,28 +177,72 @@ TEST_F(StudyRuns, EachTrialIsShownAndGetsItsOwnFolderAndShare) {
     EXPECT_EQ(spec.command, prototype.command);
     EXPECT_EQ(spec.directory, folder_ + "/a.study.trials/" + std::to_string(spec.id));
     EXPECT_EQ(spec.share.gpus, std::vector<std::string>{"3"});
-    EXPECT_EQ(spec.infers, i == 0 ? std::nullopt : std::optional(true)) << "the first showed it";
+    EXPECT_EQ(spec.infers, spec.id < 4 ? std::nullopt : std::optional(true))
+        << "the third is the first that was measured";
   }
 }
 
 TEST_F(StudyRuns, AThirdTrialTellsWhatLargerOnesTakeOfThisHost) {
   const std::vector<std::string> command = {"train", "{batch_size}", "{num_workers}"};
   space_ = *make_space({"batch_size=8,16,32,64", "num_workers=1"}, command, {});
-  std::map<int64_t, std::optional<HostUse>> expected;  // by batch size
+  std::vector<std::optional<HostUse>> told;
+  std::vector<FinishedTrial> trials;
   const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    told.push_back(spec.expected_use);
     const int64_t batch = *number_of(spec.config, "batch_size");
-    expected.emplace(batch, spec.expected_use);
     TrialResult result = ran_at(static_cast<double>(batch));
+    if (batch == 64) return result;  // nothing was seen, so another run could be told, too
     const uint64_t in_flight = static_cast<uint64_t>(2 * batch) << 20;
     result.host_use =
         HostUse{.memory_bytes = (uint64_t{1} << 30) + in_flight, .shm_bytes = in_flight};
     return result;
   };
+  ASSERT_EQ(*run(runner, &trials, "grid"), StudyEnd::kFinished);
+  ASSERT_GT(told.size(), 4U);
+  EXPECT_FALSE(told[2]) << "two trials are too few";
+  ASSERT_TRUE(told[3]);
+  EXPECT_EQ(told[3]->shm_bytes, uint64_t{128} << 20);
+  EXPECT_EQ(trials[4].why, kConfirm);
+  EXPECT_EQ(trials[4].config.at("batch_size"), "64");
+  EXPECT_FALSE(told[4]) << "it has run here";
+
+  std::filesystem::remove(path());
+  told.clear();
+  prototype_.slurm = true;
+  ASSERT_EQ(*run(runner, &trials, "grid"), StudyEnd::kFinished);
+  ASSERT_GT(told.size(), 4U);
+  EXPECT_FALSE(told[3]) << "it may run on another host";
+}
+
+TEST_F(StudyRuns, WhatATrialCannotTakeIsNotTried) {
+  space_ = *make_space({"num_workers=0,1,2"}, {"python", "train.py"}, {});
+  std::set<Config> tried;
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    tried.insert(spec.config);
+    TrialResult result = ran_at(spec.config.empty() ? 10 : 5);
+    result.limits["num_workers"] = {.most = 1, .why = "few files"};
+    return result;
+  };
   ASSERT_EQ(*run(runner, nullptr, "grid"), StudyEnd::kFinished);
-  ASSERT_EQ(expected.size(), 4);
-  EXPECT_FALSE(expected[32]) << "two trials are too few";
-  ASSERT_TRUE(expected[64]);
-  EXPECT_EQ(expected[64]->shm_bytes, uint64_t{128} << 20);
+  EXPECT_EQ(tried, (std::set<Config>{{}, {{"num_workers", "0"}}, {{"num_workers", "1"}}}));
+}
+
+TEST_F(StudyRuns, AFirstTrialForAnotherNumberOfRanksDoesNotCount) {
+  space_ = *make_space({"batch_size=8,16,32,64"}, {"python", "spawn.py"}, {}, 64);
+  std::vector<std::string> accumulation;
+  std::vector<FinishedTrial> trials;
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    accumulation.push_back(spec.config.at("accumulation"));
+    TrialResult result = ran_at(static_cast<double>(*number_of(spec.config, "batch_size")));
+    result.ranks = result.readers = 2;
+    return result;
+  };
+  ASSERT_EQ(*run(runner, &trials, "grid"), StudyEnd::kFinished);
+  EXPECT_EQ(trials.size() + 1, accumulation.size());
+  EXPECT_EQ(trials.front().id, 2);
+  EXPECT_EQ(accumulation[0], "2") << "64 samples a step in batches of 32 of one rank";
+  EXPECT_EQ(accumulation[1], "1");
+  EXPECT_EQ(*Study::open_to_read(path())->interrupted_count(), 1);
 }
 
 TEST_F(StudyRuns, ASecondRunRepeatsNothingAndKnowsEverything) {
@@ -254,18 +310,31 @@ TEST_F(StudyRuns, KilledAnywhereItTakesTheSamePath) {
 }
 
 TEST_F(StudyRuns, CancelledTrialsAreAskedAgain) {
-  const auto cancel = [this](const TrialSpec&, const auto&, const auto&) {
-    stop_ = StopRequest::kEnd;
+  const auto cancel = [this](const TrialSpec&, const std::atomic<StopRequest>& stop, const auto&) {
+    stop_ = StopRequest::kKill;
+    wait_until([&stop] { return stop == StopRequest::kKill; });
     TrialResult result;
-    result.outcome = Outcome::kCancelled;
+    if (stop == StopRequest::kKill) result.outcome = Outcome::kCancelled;
     return result;
   };
   EXPECT_EQ(*run(cancel), StudyEnd::kStopped);
+  EXPECT_EQ(*Study::open(path(), identity(), true)->interrupted_count(), 1);
   stop_ = StopRequest::kNone;
   int runs = 0;
   std::vector<FinishedTrial> trials;
   EXPECT_EQ(*run(counting(runs), &trials), StudyEnd::kFinished);
   EXPECT_EQ(trials.front().why, "first");
+  EXPECT_EQ(std::ssize(trials), runs);
+}
+
+TEST_F(StudyRuns, WhatEndsAsTheSearchIsStoppedStillCounts) {
+  const auto runner = [this](const TrialSpec& spec, const auto&, const auto&) {
+    stop_ = StopRequest::kEnd;
+    return answer(spec);
+  };
+  std::vector<FinishedTrial> trials;
+  EXPECT_EQ(*run(runner, &trials), StudyEnd::kStopped);
+  EXPECT_EQ(trials.size(), 1U);
 }
 
 TEST_F(StudyRuns, ACrashIsTriedOnceMore) {
@@ -275,49 +344,13 @@ TEST_F(StudyRuns, ACrashIsTriedOnceMore) {
   EXPECT_EQ(trials.size(), 2) << "the defaults crash twice: the command is wrong";
 }
 
-/// Runs `body` in a forked child and returns its result.
-template <typename Body>
-bool in_another_process(Body body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body() ? 0 : 1);
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-TEST_F(StudyRuns, AnotherProcessIsLetInOnlyToShare) {
-  const Result<Study> first = Study::open(path(), identity(), true);
-  ASSERT_TRUE(first);
-  EXPECT_FALSE(first->joined());
-  EXPECT_TRUE(in_another_process([this] {
-    const Result<Study> alone = Study::open(path(), identity(), false);
-    const Result<Study> shared = Study::open(path(), identity(), true);
-    return !alone && alone.error().find("another autotune is using it") != std::string::npos &&
-           shared && shared->joined();
-  }));
-  EXPECT_TRUE(in_another_process([this] {
-    StudyIdentity other = identity();
-    other.command = {"something", "else"};
-    return !Study::open(path(), other, true);
-  }));
-}
-
-/// Starts a trial in `study` and returns its number.
-int64_t start_in(Study& study, const std::string& x) {
-  const auto claim = study.claim(
-      0, [](const FinishedTrial&) {},
-      [&](const auto&) {
-        return Proposal{{{"x", x}}, "test"};
-      });
-  return claim ? claim->mine->id : -1;
-}
-
 TEST_F(StudyRuns, DoesNotEndWhileAnotherProcessRunsATrial) {
   std::array<int, 2> started{};
   ASSERT_EQ(pipe(started.data()), 0);
   const pid_t other = fork();
   if (other == 0) {
     Result<Study> study = Study::open(path(), identity(), true);
-    const int64_t id = start_in(*study, "7");
+    const int64_t id = *study->start({{{"x", "7"}}, "test"});
     (void)!write(started[1], "x", 1);
     usleep(100'000);  // nobody can see that we ask in vain meanwhile
     TrialSpec spec;
@@ -334,78 +367,6 @@ TEST_F(StudyRuns, DoesNotEndWhileAnotherProcessRunsATrial) {
   EXPECT_EQ(std::ssize(trials), runs + 1);
   close(started[0]);
   waitpid(other, nullptr, 0);
-}
-
-TEST_F(StudyRuns, ADeadProcessLosesItsTrialsToTheOthers) {
-  Result<Study> survivor = Study::open(path(), identity(), true);
-  ASSERT_TRUE(survivor);
-  ASSERT_GT(start_in(*survivor, "1"), 0);
-  ASSERT_TRUE(in_another_process([this] {
-    Result<Study> study = Study::open(path(), identity(), true);
-    return study && start_in(*study, "2") > 0;
-  }));
-  std::vector<Proposal> seen;
-  const auto claim = survivor->claim(
-      0, [](const FinishedTrial&) {},
-      [&](const std::vector<Proposal>& running) {
-        seen = running;
-        return std::nullopt;
-      });
-  ASSERT_TRUE(claim);
-  ASSERT_EQ(seen.size(), 1) << "the living one's";
-  EXPECT_EQ(seen[0].config.at("x"), "1");
-  EXPECT_EQ(*survivor->interrupted_count(), 1);
-}
-
-TEST_F(StudyRuns, AnotherProcessWithTheNumberOfADeadOneIsNotTakenForIt) {
-  Result<Study> study = Study::open(path(), identity(), true);
-  ASSERT_GT(start_in(*study, "1"), 0);
-  const auto running_if_claimed_by = [&](const std::string& claimer) {
-    const Result<Database> database = Database::open(path());
-    EXPECT_TRUE(database->execute("UPDATE claims SET claimer = " + claimer));
-    const auto claim = study->claim(
-        0, [](const FinishedTrial&) {}, [](const auto&) { return std::nullopt; });
-    return claim->running.size();
-  };
-  EXPECT_EQ(running_if_claimed_by("'1 ' || " + std::to_string(getpid()) + " || ' 7'"), 1U)
-      << "who is in another container cannot be seen from here";
-  EXPECT_EQ(running_if_claimed_by("'no process'"), 1U);
-  struct stat own {};
-  ASSERT_EQ(stat("/proc/self/ns/pid", &own), 0);
-  EXPECT_EQ(running_if_claimed_by("'" + std::to_string(own.st_ino) + " " +
-                                  std::to_string(getpid()) + " 7'"),
-            0U)
-      << "this process began at another time";
-}
-
-TEST_F(StudyRuns, AProcessThatStoppedBeatingIsTakenForDeadAndItsLateResultDropped) {
-  Result<Study> hung = Study::open(path(), identity(), true);
-  const int64_t id = start_in(*hung, "1");
-  const auto age = [this](int64_t by_ns) {
-    const Result<Database> database = Database::open(path());
-    return database->execute("UPDATE claims SET heartbeat_ns = heartbeat_ns - " +
-                             std::to_string(by_ns));
-  };
-  const auto running_seen_by_another = [this](size_t count) {
-    return in_another_process([&] {
-      Result<Study> study = Study::open(path(), identity(), true);
-      const auto claim = study->claim(
-          0, [](const FinishedTrial&) {}, [](const auto&) { return std::nullopt; });
-      return claim && claim->running.size() == count;
-    });
-  };
-  ASSERT_TRUE(age(Claims::kDeadAfterNs / 2));
-  EXPECT_TRUE(running_seen_by_another(1));
-  ASSERT_TRUE(hung->beat());
-  ASSERT_TRUE(age(Claims::kDeadAfterNs / 2));
-  EXPECT_TRUE(running_seen_by_another(1)) << "the beat made it young";
-  ASSERT_TRUE(age(Claims::kDeadAfterNs));
-  EXPECT_TRUE(running_seen_by_another(0));
-  TrialSpec spec;
-  spec.config = {{"x", "1"}};
-  ASSERT_TRUE(hung->finish(id, answer(spec)));
-  EXPECT_TRUE(hung->finished()->empty());
-  EXPECT_EQ(*hung->interrupted_count(), 1);
 }
 
 TEST_F(StudyRuns, BeatsWhileATrialRunsButNotAllTheTime) {
@@ -457,6 +418,32 @@ TEST_F(StudyRuns, SideBySideNoConfigurationRunsTwiceAndTheConfirmingOnesRunAlone
     EXPECT_EQ(trials.front().why, "first");
     EXPECT_GE(most, 1) << name;
     EXPECT_LE(most, 2) << name;
+  }
+}
+
+TEST_F(StudyRuns, TrialsSideBySideKnowOfEachOtherAndHaveTheirOwnShares) {
+  std::latch both(2);
+  std::mutex mutex;
+  std::map<int64_t, std::vector<std::string>> gpus;  // by trial
+  std::vector<FinishedTrial> trials;
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    {
+      const std::lock_guard lock(mutex);
+      gpus[spec.id] = spec.share.gpus;
+    }
+    if (spec.id == 2 || spec.id == 3) {
+      both.count_down();
+      wait_until([&both] { return both.try_wait(); });
+    }
+    return answer(spec);
+  };
+  ASSERT_EQ(*run(runner, &trials, "grid", 2), StudyEnd::kFinished);
+  EXPECT_THAT(gpus[2], ElementsAre("0"));
+  EXPECT_THAT(gpus[3], ElementsAre("1"));
+  for (const FinishedTrial& trial : trials) {
+    if (trial.id == 2 || trial.id == 3) {
+      EXPECT_EQ(trial.result.neighbours, 1) << "of trial " << trial.id;
+    }
   }
 }
 
@@ -531,25 +518,6 @@ TEST_F(StudyRuns, LookingAtAStudyLeavesNothingBesideIt) {
   EXPECT_EQ(content->trials[0].result.message, "no");
   EXPECT_EQ(content->trials_directory, folder_ + "/a?b#c%20.trials");
   EXPECT_EQ(files(), before);
-}
-
-TEST_F(StudyRuns, BestConfigIsReplacedInOneStep) {
-  const std::string file = folder_ + "/best.json";
-  ASSERT_TRUE(write_atomically(file, "one"));
-  ASSERT_TRUE(write_atomically(file, "two"));
-  std::string text;
-  std::ifstream(file) >> text;
-  EXPECT_EQ(text, "two");
-  EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
-  const std::string pipe = folder_ + "/pipe";
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const FileDescriptor end(::open(pipe.c_str(), O_RDWR | O_CLOEXEC));
-  ASSERT_TRUE(write_atomically(pipe, "three"));
-  EXPECT_TRUE(std::filesystem::is_fifo(pipe)) << "what is no file is written to";
-  EXPECT_THAT(write_atomically(folder_ + "/none/b.json", "x").error(),
-              HasSubstr("No such file or directory. Give -o"));
-  EXPECT_THAT(write_atomically(folder_ + "/none/s.html", "x", "--study").error(),
-              HasSubstr("No such file or directory. Give --study a file"));
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ TEST_F(StudyFigures, AStratumIsALineOfBatchSizesWithItsFrontier) {
   EXPECT_FALSE(series[0].marks[1].is_best) << "350 is faster at 128";
   EXPECT_TRUE(series[0].marks[2].is_best);
   EXPECT_EQ(series[0].marks[3].rate, std::nullopt);
+  EXPECT_FALSE(series[0].marks[3].is_best) << "nothing ran at 512";
   EXPECT_EQ(series[0].marks[3].hint, "batch size 512, trial 2: gpu_oom");
   EXPECT_EQ(series[0].frontier.largest_ok, 128);
   EXPECT_EQ(series[0].frontier.smallest_failed, 512);
@@ -141,6 +142,44 @@ TEST_F(StudyFigures, AKnobMattersAsMuchAsItsWorstValueLacksWhereNothingElseDiffe
   EXPECT_DOUBLE_EQ(effects[1].at_stake(), 0.2);
 }
 
+TEST_F(StudyFigures, TheKnobThatMattersMostIsTheFirst) {
+  add(32, "off", 0, 100);
+  add(32, "bf16", 0, 200);
+  add(32, "off", 4, 400);
+  const auto effects = knob_effects(history_, space_);
+  ASSERT_EQ(effects.size(), 2U);
+  EXPECT_EQ(effects[0].knob, "num_workers");
+  EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.75);
+  EXPECT_EQ(effects[1].knob, "amp");
+  EXPECT_DOUBLE_EQ(effects[1].at_stake(), 0.5);
+}
+
+TEST_F(StudyFigures, OfTwoAlikeTheFirstCounts) {
+  add(64, "off", 0, 100);
+  add(64, "off", 4, 100);
+  add(64, "bf16", 0, 50);
+  add(64, "bf16", 4, 25);
+  const auto series = batch_series(history_);
+  EXPECT_TRUE(series[0].marks[0].is_best);
+  EXPECT_FALSE(series[0].marks[1].is_best);
+  EXPECT_FALSE(convergence(history_)[1].is_best);
+  const auto effects = knob_effects(history_, space_);
+  ASSERT_EQ(effects.size(), 2U);
+  EXPECT_EQ(effects[0].knob, "amp");
+  EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.5) << "of the trials without workers";
+  EXPECT_EQ(effects[1].at_stake(), 0);
+}
+
+TEST_F(StudyFigures, TheSmallestBatchAndTheSlowestTrainingAreShown) {
+  add(1, "off", 0, 0.5);
+  add(2, "off", 0, std::nullopt);
+  const auto series = batch_series(history_);
+  ASSERT_EQ(series.size(), 1U);
+  ASSERT_EQ(series[0].marks.size(), 2U);
+  EXPECT_EQ(series[0].marks[0].x, 1);
+  EXPECT_EQ(series[0].best_rate, 0.5);
+}
+
 TEST_F(StudyFigures, WhatAKnobMattersIsAShareHoweverSlowTheTrainingIs) {
   for (const int workers : {0, 4}) {  // of two sets of as many the one with the fastest counts
     add(32, "off", workers, 0.1);
@@ -160,8 +199,9 @@ TEST_F(StudyFigures, WhatChangedBesideAKnobIsNotItsDoing) {
   add(128, "off", 0, 400);
   add(4096, "off", 0, std::nullopt);
   add(128, "bf16", 2, 800);
+  add(128, "bf16", 0, std::nullopt);
   const auto effects = knob_effects(history_, space_);
-  ASSERT_EQ(effects.size(), 2U) << "amp never changed alone";
+  ASSERT_EQ(effects.size(), 2U) << "where amp changed alone, one value ran";
   EXPECT_EQ(effects[0].knob, "batch_size");
   EXPECT_EQ(effects[0].rate_by_value.size(), 4U) << "with the one that does not run";
   EXPECT_DOUBLE_EQ(effects[0].at_stake(), 0.75);

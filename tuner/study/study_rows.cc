@@ -143,6 +143,7 @@ bool read_result_column(const std::string& text, TrialResult& result) {
 
 std::vector<std::string> words_of(const Json& command) {
   std::vector<std::string> words;
+  if (!command.is_array()) return words;
   for (const Json& word : command) {
     words.push_back(word.is_string() ? word.get<std::string>() : word.dump());
   }

@@ -1,16 +1,21 @@
 #include "tuner/study/study_rows.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "base/file.h"
 #include "tests/temporary_folder.h"
 #include "tuner/study/study.h"
 
 namespace redline::tuner {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -151,7 +156,8 @@ TEST_F(StudyRows, WhatATrialDidNotTellStaysUnknown) {
 
 TEST_F(StudyRows, AStudyOfAnOlderProgramHasTheDefaultsOfWhatItLacks) {
   make(path(), {whole_result()});
-  ASSERT_TRUE(Database::open(path())->execute(R"(UPDATE trials SET result='{"host_use":{}}')"));
+  ASSERT_TRUE(Database::open(path())->execute(
+      R"(UPDATE trials SET result='{"host_use":{},"limits":{"num_workers":{}}}')"));
   const TrialResult result = read_study(path())->trials.at(0).result;
   EXPECT_THAT(numbers(result.throughput), ElementsAre(100.5, 99.25, 102.75));
   EXPECT_FALSE(result.infers || result.not_started || result.is_certain || result.latency);
@@ -161,6 +167,7 @@ TEST_F(StudyRows, AStudyOfAnOlderProgramHasTheDefaultsOfWhatItLacks) {
   EXPECT_EQ(result.step_samples, 0);
   EXPECT_EQ(result.compile_time.count(), 0);
   EXPECT_EQ(result.start_up.count(), 0);
+  EXPECT_EQ(result.limits.at("num_workers").most, 0);
   EXPECT_EQ(result.host_use->memory_bytes, 0U);
   EXPECT_EQ(result.host_use->shm_bytes, 0U);
 }
@@ -175,6 +182,11 @@ TEST_F(StudyRows, AnUnreadableTrialIsNamed) {
     ASSERT_TRUE(Database::open(path())->execute(std::string("UPDATE trials SET ") + damage));
     EXPECT_THAT(read_study(path()).error(),
                 HasSubstr("trial 1 cannot be read: the file is damaged"));
+    auto study = Study::open(path(), identity_, true);
+    const auto claim = study->claim(
+        0, [](const FinishedTrial&) {}, [](const auto&) { return std::nullopt; });
+    ASSERT_FALSE(claim) << damage;
+    EXPECT_EQ(claim.error(), path() + ": trial 1 cannot be read: the file is damaged");
   }
 }
 
@@ -193,6 +205,7 @@ TEST_F(StudyRows, ARunningTrialWhoseValuesCannotBeReadIsLeftOut) {
   ASSERT_TRUE(claim) << claim.error();
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].why, "two");
+  EXPECT_EQ(claim->running.at(0).id, 2);
 }
 
 TEST_F(StudyRows, TheIdentityIsReadAsItWasWritten) {
@@ -210,6 +223,30 @@ TEST_F(StudyRows, TheIdentityIsReadAsItWasWritten) {
   EXPECT_EQ(identity_.searched_for(), Objective::kSamplesPerJoule);
   identity_.objective = "";
   EXPECT_EQ(identity_.searched_for(), Objective::kSamplesPerSecond);
+}
+
+TEST_F(StudyRows, AnIdentityWithoutItsValuesIsReadAsFarAsItGoes) {
+  make(path(), {whole_result()});
+  ASSERT_TRUE(Database::open(path())->execute("DELETE FROM study WHERE key='memory_limit_bytes'"));
+  const Result<StudyContent> content = read_study(path());
+  ASSERT_TRUE(content) << content.error();
+  EXPECT_FALSE(content->identity.memory_limit_bytes);
+  EXPECT_EQ(content->identity.command, identity_.command);
+  ASSERT_TRUE(Database::open(path())->execute("UPDATE study SET value='[' WHERE key='command'"));
+  EXPECT_EQ(read_study(path()).error(), path() + ": its command cannot be read");
+  EXPECT_THAT(Study::open(path(), identity_, true).error(),
+              HasSubstr("its trials had another command (none)"));
+}
+
+TEST_F(StudyRows, AStudyIsAnOrdinaryFileAndReadingItClosesNoOther) {
+  make(path(), {});
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(path()).permissions() & perms::owner_all,
+            perms::owner_read | perms::owner_write);
+  const FileDescriptor input("/dev/null");
+  ASSERT_EQ(dup2(input.get(), STDIN_FILENO), STDIN_FILENO);
+  ASSERT_TRUE(read_study(path()));
+  EXPECT_NE(fcntl(STDIN_FILENO, F_GETFD), -1) << "of the standard input";
 }
 
 TEST_F(StudyRows, AnotherIdentityIsNamedWithWhatItWas) {
@@ -283,6 +320,8 @@ TEST_F(StudyRows, ASearchWithoutAFileTakesTheFirstThatIsItsOwn) {
 
 TEST_F(StudyRows, FailuresAloneAreDroppedUnlessTheSearchIsResumed) {
   const TrialResult failed;
+  make(path(), {failed});
+  EXPECT_EQ(Study::open(path(), identity_, false)->dropped_failures(), 1);
   make(path(), {failed, failed});
   EXPECT_EQ(Study::open(path(), identity_, true)->dropped_failures(), 0);
   {
@@ -305,6 +344,13 @@ TEST_F(StudyRows, WhatIsNoStudyIsSaid) {
               HasSubstr("a database, but not a study. Give --study another file"));
   (void)Database::open(path("empty.db"))->execute("VACUUM");
   EXPECT_THAT(read_study(path("empty.db")).error(), HasSubstr("it is empty, not a study"));
+  make(path("damaged.db"), {});
+  std::string bytes = read_file(path("damaged.db"));
+  ASSERT_GT(bytes.size(), 4096U);
+  std::fill(bytes.begin() + 4096, bytes.end(), 'x');  // all but the first page
+  ASSERT_TRUE(write_file(path("damaged.db"), bytes));
+  EXPECT_THAT(read_study(path("damaged.db")).error(),
+              ContainsRegex("damaged.db: the file is damaged: ."));
 }
 
 }  // namespace

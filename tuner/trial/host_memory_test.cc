@@ -1,9 +1,13 @@
 #include "tuner/trial/host_memory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <memory>
+
+#include "base/file.h"
 
 namespace redline::tuner {
 namespace {
@@ -17,6 +21,7 @@ TEST(MemoryWatch, ReadsTheStatusFile) {
   EXPECT_EQ(sizes.whole, 200U * 1024);
   EXPECT_EQ(sizes.data, 100U * 1024);
   EXPECT_EQ(parse_memory_sizes("").data, 0U);
+  EXPECT_EQ(parse_memory_sizes("VmRSS:\t 3 kB\n").resident, 3U * 1024);
 }
 
 TEST(MemoryWatch, TheLargestProcessCounts) {
@@ -57,6 +62,10 @@ TEST(MemoryWatch, AProcessThatIsGoneTellsNothing) {
   EXPECT_EQ(watch.peak_bytes(), 0U) << "its file was read while it ended";
   watch.add(1, {.data = 9 * kMiB, .whole = 9 * kMiB, .whole_peak = 9 * kMiB});
   EXPECT_EQ(watch.peak_bytes(), 9 * kMiB);
+  watch.add(2, {.data = 0, .whole = 0, .whole_peak = 0});
+  watch.add(2, {.data = 5 * kMiB, .whole = 6 * kMiB, .whole_peak = 90 * kMiB});
+  EXPECT_EQ(watch.peak_bytes(), 9 * kMiB) << "a later one of the same number had its peak before";
+  watch.sample({});
   EXPECT_EQ(watch.resident_bytes(), 0U);
   watch.sample({getpid()});
   const uint64_t one = watch.resident_bytes();
@@ -81,6 +90,39 @@ TEST(HostRoom, OnlyAClearLackIsOne) {
             "not started: needs 1.2 GiB of host memory, 1000.0 MiB free");
   EXPECT_EQ(lacking_text({.memory_bytes = 0, .shm_bytes = 126 * kMiB}, room),
             "not started: needs 126.0 MiB of /dev/shm, 100.0 MiB free");
+}
+
+/// Takes of /dev/shm until it is closed.
+FileDescriptor file_in_shm() {
+  FileDescriptor file(open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  EXPECT_EQ(posix_fallocate(file.get(), 0, 16 * kMiB), 0);
+  return file;
+}
+
+TEST(HostWatch, KeepsTheMostThatWasTaken) {
+  EXPECT_TRUE(host_room().memory_bytes);
+  EXPECT_TRUE(host_room().shm_bytes);
+  // Others may give back as much at the same moment, so it is tried again.
+  bool is_seen = false;
+  for (int look = 0; look < 100 && !is_seen; ++look) {
+    HostWatch watch;
+    const FileDescriptor file = file_in_shm();
+    void* const block = mmap(nullptr, 64 * kMiB, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    ASSERT_NE(block, MAP_FAILED);
+    watch.sample();
+    munmap(block, 64 * kMiB);
+    is_seen = watch.most().memory_bytes > 32 * kMiB && watch.most().shm_bytes > 8 * kMiB;
+  }
+  EXPECT_TRUE(is_seen);
+}
+
+TEST(HostWatch, WhatIsGivenBackIsNotTaken) {
+  std::optional<FileDescriptor> file(file_in_shm());
+  HostWatch watch;
+  file.reset();
+  watch.sample();
+  EXPECT_LT(watch.most().shm_bytes, uint64_t{1} << 50) << "no less than nothing";
 }
 
 TEST(MemoryWatch, SeesThisProcessGrow) {

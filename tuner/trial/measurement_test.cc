@@ -32,6 +32,10 @@ TEST(Measurement, NothingIsNothing) {
   EXPECT_EQ(measurement.estimate(), std::nullopt);
   EXPECT_FALSE(measurement.complete());
   EXPECT_EQ(measurement.median_step_ns(), 0);
+  EXPECT_EQ(measurement.first_ns(), 0);
+  EXPECT_EQ(measurement.readers(), 1);
+  EXPECT_EQ(measurement.drift(), 0);
+  EXPECT_FALSE(measurement.tokens_per_sample());
 }
 
 TEST(Measurement, SamplesThatRanksShareCountOnce) {
@@ -71,9 +75,32 @@ TEST(Measurement, RanksAddUpAndTheSlowestCountsTheSteps) {
   Measurement measurement(plan());
   train(measurement, 0, 2, 100, 32, ten_milliseconds);
   EXPECT_EQ(measurement.steps(), 0) << "rank 1 has not spoken yet";
+  EXPECT_FALSE(measurement.estimate());
   train(measurement, 1, 2, 90, 16, ten_milliseconds, 3 * kMillisecond);
   EXPECT_EQ(measurement.steps(), 90);
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200 + 1600, 1);
+  EXPECT_EQ(measurement.first_ns(), 10 * kMillisecond + 1);
+}
+
+TEST(Measurement, OnlyTheTimeCountsInWhichAllRanksReported) {
+  Measurement measurement(plan());
+  train(measurement, 0, 2, 100, 32, ten_milliseconds);
+  train(measurement, 1, 2, 30, 32, ten_milliseconds, 595 * kMillisecond);
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 6400, 1e-6);
+  const auto window = measurement.window(10);
+  ASSERT_TRUE(window);
+  EXPECT_GE(window->spans.front().begin_ns, 630 * kMillisecond + 1);
+  EXPECT_EQ(window->spans.back().end_ns, 890 * kMillisecond + 1);
+}
+
+TEST(Measurement, BetweenTwoReportsOfARankItsTotalsAreInterpolated) {
+  Measurement measurement(plan());
+  train(measurement, 0, 2, 100, 32, ten_milliseconds);
+  for (const int64_t step : {1, 100}) {
+    measurement.add({1, 2, 10 * step * kMillisecond + 1, step, step * 32, std::nullopt});
+  }
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 6400, 1e-6);
+  EXPECT_NEAR(measurement.estimate()->low, 6400, 1e-6);
 }
 
 TEST(Measurement, SequencesHaveAMeanLengthWhereEveryRankTellsIt) {
@@ -84,6 +111,7 @@ TEST(Measurement, SequencesHaveAMeanLengthWhereEveryRankTellsIt) {
     measurement.add(line);
   };
   report(0, 1, 900);  // the program fetched one batch more before the first report
+  EXPECT_FALSE(measurement.tokens_per_sample());
   report(0, 3, 900 + 8 * 100);
   EXPECT_DOUBLE_EQ(measurement.tokens_per_sample().value_or(0), 100);
   report(1, 1, 400);
@@ -131,6 +159,22 @@ TEST(Measurement, DataWaitIsAShareOfTheRanksTime) {
     evaluated.add(report);
   }
   EXPECT_DOUBLE_EQ(evaluated.data_wait_share().value(), 0.4) << "of the time that it trained";
+  StepReport late{1, 2, 100, 1, 32, std::nullopt};
+  evaluated.add(late);
+  late.time_ns = 200;
+  late.steps = 2;
+  late.samples = 64;
+  late.data_wait_ns = 90;
+  evaluated.add(late);
+  EXPECT_DOUBLE_EQ(evaluated.data_wait_share().value(), 0.4) << "of the rank that always told it";
+  Measurement waiting(plan());
+  for (int64_t step = 1; step <= 2; ++step) {
+    EXPECT_FALSE(waiting.data_wait_share());
+    StepReport report{0, 1, step * 100, step, step * 32, std::nullopt};
+    report.data_wait_ns = step * 150;
+    waiting.add(report);
+  }
+  EXPECT_EQ(waiting.data_wait_share(), 1.0);
 }
 
 /// Reports steps of 10 ms. After every tenth the rank evaluates for 200 ms or, if another rank
@@ -159,6 +203,14 @@ TEST(Measurement, EvaluationIsNoTimeOfTheSamples) {
   train_and_evaluate(second_of_two, 0, 2, false);
   train_and_evaluate(second_of_two, 1, 2, true);
   EXPECT_NEAR(second_of_two.estimate()->samples_per_s, 6400, 1e-6);
+
+  Measurement untrained(plan());
+  for (int64_t step = 1; step <= 20; ++step) {
+    StepReport report{0, 1, step * kMillisecond, step, step * 32, std::nullopt};
+    report.evaluation_ns = step * kMillisecond;
+    untrained.add(report);
+  }
+  EXPECT_FALSE(untrained.estimate()) << "no time is left";
 }
 
 TEST(Measurement, EvaluationIsNotInTheWindowWhoseEnergyCounts) {
@@ -229,6 +281,7 @@ TEST(Measurement, WhatIsSurelySlowerIsBehindWhatMightNotIsNot) {
     return [slow](int64_t step) { return (slow + (step * 7 % 5)) * kMillisecond; };
   };
   Measurement slower(against);
+  EXPECT_FALSE(slower.behind()) << "nothing was measured";
   train(slower, 0, 1, 60, 32, noisy(13));
   EXPECT_FALSE(slower.behind()) << "0.9 s: too early to say";
   train(slower, 0, 1, 120, 32, noisy(13));
@@ -258,9 +311,17 @@ TEST(Measurement, TheIntervalIsThatOfItsBlocks) {
   EXPECT_NEAR(estimate->samples_per_s, 1000, 1e-6);
   EXPECT_NEAR(estimate->low, 1000 / 1.04802, 0.01);
   EXPECT_NEAR(estimate->high, 1048.02, 0.01);
-  EXPECT_NEAR(measurement.window(40)->seconds(), 0.4, 1e-9);
+  EXPECT_DOUBLE_EQ(measurement.window(40)->seconds(), 0.4);
   EXPECT_EQ(measurement.window(40)->steps, 40);
   EXPECT_FALSE(measurement.window(41));
+}
+
+TEST(Measurement, WarmUpIsCutAtOneOf64Places) {
+  Measurement measurement(plan());
+  train(measurement, 0, 1, 131, 10,
+        [](int64_t step) { return step <= 23 ? 100 * kMillisecond : by_turns(step); });
+  EXPECT_EQ(measurement.window(10)->steps, 131 - 23) << "a place after every second step";
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 1000, 1e-6);
 }
 
 TEST(Measurement, AnIntervalWithoutAnUpperEndIsCutAtTwiceTheRate) {
@@ -319,7 +380,36 @@ TEST(Measurement, ADriftIsTheChangeFromItsFirstHalfToItsSecond) {
   EXPECT_NEAR(drift(124), 10 / 11.2 - 1, 1e-9);
 }
 
+TEST(Measurement, ADriftNeedsEightBlocksThatShowIt) {
+  const auto drift = [](int64_t steps, auto halves_of_a_millisecond) {
+    Measurement measurement(plan());
+    train(measurement, 0, 1, steps, 10,
+          [&](int64_t step) { return halves_of_a_millisecond(step) * kMillisecond / 2; });
+    return measurement.drift();
+  };
+  // After three steps come blocks of two: five of 10 ms, one of 12.5 ms and two of 15 ms.
+  EXPECT_NEAR(drift(19, [](int64_t step) { return step <= 13   ? 20
+                                                  : step <= 15 ? 25
+                                                               : 30; }),
+              10 / 13.125 - 1, 1e-9);
+  EXPECT_EQ(drift(19, [](int64_t step) { return step <= 15 ? 20 : 30; }), 0)
+      << "10, 10, 15 and 15 ms after four times 10 ms may be chance";
+  EXPECT_EQ(drift(18,
+                  [](int64_t step) {
+                    const int64_t mean = step <= 9 ? 20 : 28;
+                    return step == 18 ? mean : mean + (step % 2 == 0 ? 8 : -8);
+                  }),
+            0)
+      << "three blocks of 10 ms and four of 14 ms";
+}
+
 TEST(Measurement, TheMedianStepIsInTheMiddleByLength) {
+  Measurement single(plan());
+  single.add({0, 1, 7, 1, 10, std::nullopt});
+  EXPECT_EQ(single.median_step_ns(), 0) << "nothing lies between two reports";
+  single.add({0, 1, 12, 2, 30, std::nullopt});
+  EXPECT_EQ(single.median_step_ns(), 5);
+  EXPECT_EQ(single.median_step_samples(), 20);
   Measurement measurement(plan());
   const int64_t lengths[] = {7, 9, 1, 5};
   train(measurement, 0, 1, 4, 10, [&](int64_t step) { return lengths[step - 1]; });
@@ -346,6 +436,21 @@ TEST(Measurement, FewStepsAreNoResultHoweverLongTheyTook) {
   EXPECT_EQ(measurement.estimate(), std::nullopt);
   EXPECT_FALSE(measurement.complete());
   EXPECT_TRUE(measurement.estimate(4));
+  const auto of = [](int64_t steps) {
+    Measurement few(plan());
+    train(few, 0, 1, steps, 32, [](int64_t step) { return (10 + step % 2) * kMillisecond; });
+    return few;
+  };
+  EXPECT_FALSE(of(6).estimate(4));
+  EXPECT_TRUE(of(7).estimate(4)) << "two to warm up, and one to begin with";
+  EXPECT_FALSE(of(7).estimate(5));
+  Measurement slow_start(plan());
+  int64_t now = 1;
+  for (int64_t report = 1; report <= 9; ++report) {
+    now += (report <= 6 ? 100 : 10) * kMillisecond;
+    slow_start.add({0, 1, now, 2 * report, 64 * report, std::nullopt});
+  }
+  EXPECT_FALSE(slow_start.estimate(4)) << "three reports after the warm-up";
 }
 
 TEST(Measurement, LostLinesLoseNoSample) {
@@ -356,6 +461,8 @@ TEST(Measurement, LostLinesLoseNoSample) {
     }
   }
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
+  EXPECT_EQ(measurement.median_step_ns(), 10 * kMillisecond);
+  EXPECT_EQ(measurement.median_step_samples(), 32);
 }
 
 TEST(Measurement, ReportsThatRunBackwardsAreLeftOut) {
@@ -365,6 +472,10 @@ TEST(Measurement, ReportsThatRunBackwardsAreLeftOut) {
   measurement.add({0, 1, 60 * 10 * kMillisecond, 3, 96, std::nullopt});
   measurement.add({0, 1, 60 * 10 * kMillisecond, 60, 96, std::nullopt});
   measurement.add({0, 1, 60 * 10 * kMillisecond, 3, 9'600, std::nullopt});
+  // As long as one of the three figures stands still, the report is not of this process either.
+  measurement.add({0, 1, 60 * 10 * kMillisecond, 50, 9'600, std::nullopt});
+  measurement.add({0, 1, 50 * 10 * kMillisecond + 1, 60, 9'600, std::nullopt});
+  measurement.add({0, 1, 60 * 10 * kMillisecond, 60, 50 * 32, std::nullopt});
   EXPECT_EQ(measurement.steps(), 50);
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
 }
@@ -389,26 +500,36 @@ TEST(Measurement, InferenceHasTheLatencyOfItsBatches) {
   EXPECT_TRUE(measurement.infers());
   const auto latency = measurement.latency(10);
   ASSERT_TRUE(latency);
-  EXPECT_GT(latency->count, 300);
+  EXPECT_EQ(latency->count, measurement.window(10)->steps);
   EXPECT_EQ(latency->p50_ns, 1 * kMillisecond);
   EXPECT_EQ(latency->p99_ns, 2 * kMillisecond);
   EXPECT_FALSE(measurement.latency(10'000));
+  Measurement trains(plan());
+  for (int64_t step = 1; step <= 100; ++step) {
+    StepReport report{0, 1, step * kMillisecond, step, step * 100, std::nullopt};
+    report.batches_ns = {kMillisecond};  // of an evaluation before it
+    trains.add(report);
+  }
+  EXPECT_FALSE(trains.latency(10));
 }
 
 TEST(Measurement, AnEvaluationThatATrainingMayFollowIsNeverEnough) {
   Measurement::Plan shorter = plan();
   shorter.measure_for = std::chrono::milliseconds(100);
+  shorter.rate_to_beat = 1e9;
   Measurement decided(shorter);
   infer(decided, 400);
   EXPECT_TRUE(decided.complete());
   Measurement undecided(shorter);
   infer(undecided, 400, true);
   EXPECT_FALSE(undecided.complete());
+  EXPECT_FALSE(undecided.behind());
   EXPECT_TRUE(undecided.estimate()) << "the command may end with it";
   shorter.infers = true;
   Measurement known(shorter);
   infer(known, 400, true);
   EXPECT_TRUE(known.complete());
+  EXPECT_TRUE(known.behind());
 }
 
 TEST(Measurement, ATrainingIsNotTakenForItsEvaluation) {
@@ -428,7 +549,9 @@ TEST(Measurement, WhatRanBeforeTheTrainingIsNoPartOfIt) {
     measurement.add(report);
   }
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 100'000, 1e-6);
+  EXPECT_EQ(measurement.first_ns(), kMillisecond);
   train(measurement, 0, 1, 100, 32, ten_milliseconds, 50 * kMillisecond);
+  EXPECT_EQ(measurement.first_ns(), 60 * kMillisecond);
   EXPECT_EQ(measurement.steps(), 100);
   EXPECT_NEAR(measurement.estimate()->samples_per_s, 3200, 1e-6);
 }

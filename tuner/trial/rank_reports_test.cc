@@ -37,11 +37,15 @@ TEST(RankReports, WhatIsHeldBetweenStepsIsThatOfTheFullestGpuAndMaySink) {
     report.resting_memory_bytes = resting;
     reports.take(report);
   };
+  take(step(0, 2, 0), 9);
+  EXPECT_FALSE(reports.resting_memory()) << "there is no GPU";
   take(step(0, 2, 8), 5);
   take(step(1, 2, 7), 3);
   EXPECT_EQ(reports.resting_memory(), 5U);
   take(step(0, 2, 8), 4);
   EXPECT_EQ(reports.resting_memory(), 4U);
+  take(step(0, 2, 7), 1);
+  EXPECT_EQ(reports.device_memory(), 8U);
   take(step(1, 2, 8), 3);
   EXPECT_EQ(reports.resting_memory(), 4U) << "the first of two that are as full stays";
 }
@@ -116,6 +120,7 @@ TEST(RankReports, AnEpochCountsSamplesThatRanksShareOnce) {
 TEST(RankReports, AnEpochIsOfAllRanksAndANoteIsKeptOnce) {
   RankReports reports{Measurement::Plan{}};
   StepReport report = step(1, 3, 0);
+  report.peak_memory_bytes = std::nullopt;
   report.epoch_samples = 100;
   report.memory_capacity_bytes = 9;
   reports.take(report);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/temporary_folder.h"
@@ -96,6 +97,9 @@ TEST_F(Channel, RanksOfOtherMachinesReportIntoFilesByTheirOwnClock) {
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_NEAR(static_cast<double>(std::get<StepReport>(reports[0]).time_ns - now), 0, 5e9);
   EXPECT_EQ(channel->garbage(), 0);
+  auto next = ReportChannel::create(folder_ + "/shared", true);
+  ASSERT_TRUE(next) << next.error();
+  EXPECT_TRUE(next->read().empty()) << "the files were of a trial before it";
 }
 
 TEST_F(Channel, GarbageIsCountedAndSkipped) {
@@ -118,6 +122,17 @@ TEST_F(Channel, GarbageIsCountedAndSkipped) {
   EXPECT_EQ(channel_->garbage(), static_cast<int64_t>(std::size(garbage)));
 }
 
+TEST_F(Channel, ALineMayHave64Kibibytes) {
+  for (const size_t bytes : {60'000, 5'536}) {
+    write(std::string(bytes, 'x'));
+    EXPECT_TRUE(channel_->read().empty());
+  }
+  EXPECT_EQ(channel_->garbage(), 0);
+  write("x");
+  EXPECT_TRUE(channel_->read().empty());
+  EXPECT_EQ(channel_->garbage(), 1);
+}
+
 TEST_F(Channel, AnEndlessLineIsForgotten) {
   const std::string block(60'000, 'x');
   for (int i = 0; i < 40; ++i) {
@@ -126,15 +141,21 @@ TEST_F(Channel, AnEndlessLineIsForgotten) {
   }
   write(std::string("\n") + kStep + "\n");
   EXPECT_EQ(channel_->read().size(), 1U);
-  EXPECT_GT(channel_->garbage(), 1);
+  EXPECT_EQ(channel_->garbage(), 21) << "each second block was too much, and its end is no report";
 }
 
 TEST_F(Channel, OneThatATrialLeftBehindIsReplaced) {
   EXPECT_TRUE(ReportChannel::create(folder_ + "/reports"));
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(folder_ + "/reports").permissions(),
+            perms::owner_read | perms::owner_write)
+      << "other users can tell it nothing";
 }
 
 TEST(ReportChannel, SaysWhyItCannotBeMade) {
-  EXPECT_FALSE(ReportChannel::create("/no/such/folder/reports"));
+  const auto channel = ReportChannel::create("/no/such/folder/reports");
+  ASSERT_FALSE(channel);
+  EXPECT_EQ(channel.error(), "/no/such/folder/reports: No such file or directory");
 }
 
 TEST(Report, WhatTheHookTellsBesideSteps) {

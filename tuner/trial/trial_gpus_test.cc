@@ -42,8 +42,14 @@ TEST_F(StubGpus, AreThoseThatTheTrialSees) {
   EXPECT_EQ(some.name(0), "2");
   EXPECT_EQ(some.name(1), "GPU-1");
   EXPECT_EQ(gpus("0,-1,1").count(), 1U) << "CUDA looks no further";
+  EXPECT_EQ(gpus("0,4,1").count(), 1U) << "nor behind a fifth of four";
+  EXPECT_EQ(gpus("0,GPU-0,1").count(), 1U) << "nor behind one that nobody knows";
   EXPECT_EQ(gpus("").count(), 0U);
   EXPECT_EQ(TrialGpus(std::nullopt, "/no/such/library").count(), 0U);
+  set("REDLINE_STUB_REFUSED", "1");
+  EXPECT_EQ(gpus("0,1,2").count(), 1U) << "the second is lost";
+  set("REDLINE_STUB_NVML_STATUS", "9");
+  EXPECT_EQ(gpus(std::nullopt).count(), 0U) << "there is no driver";
 }
 
 TEST_F(StubGpus, TellEnergyOrAtLeastPower) {

@@ -35,8 +35,6 @@ constexpr TextCase kTexts[] = {
     {"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
      Outcome::kGpuOom},
     {"[rank1]: torch.OutOfMemoryError: CUDA out of memory.", Outcome::kGpuOom},
-    {"torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)",
-     Outcome::kGpuOom},
     {"RuntimeError: CUDA error: out of memory", Outcome::kGpuOom},
     {"torch.OutOfMemoryError: HIP out of memory. Tried to allocate", Outcome::kGpuOom},
     {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
@@ -168,6 +166,14 @@ TEST(Outcome, ARanksCpuOutOfMemoryIsKnownByItsText) {
       << "whatever else a rank died of";
   evidence.failures[1].message = "CUDA error: out of memory";
   EXPECT_EQ(judge(evidence), (Verdict{Outcome::kGpuOom, 1, "out of memory (rank 1)"}));
+}
+
+TEST(Outcome, TheTypeOfAnExceptionTellsThatTheGpuIsFullWhateverItsText) {
+  Evidence evidence;
+  evidence.wait_status = exited(1);
+  evidence.stderr_text =
+      "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory";
+  EXPECT_EQ(name(judge(evidence).outcome), "gpu_oom");
 }
 
 TEST(Outcome, TheCauseIsNotARankThatLostItsPeer) {

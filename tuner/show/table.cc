@@ -87,10 +87,15 @@ std::string counted_line(const History& history, const char* what, Words words_o
 
 std::string disturbance_of(const FinishedTrial& trial) { return trial.result.disturbance; }
 
+std::string why_it_ended(const TrialResult& result) {
+  return result.message.empty() ? to_string(result.outcome) : result.message;
+}
+
 /// Why a trial told nothing of its configuration. Those out of memory are counted apart.
 std::string failure_of(const FinishedTrial& trial) {
-  if (trial.ok() || trial.out_of_memory() || trial.result.outcome == Outcome::kCancelled) return "";
-  return trial.result.message.empty() ? to_string(trial.result.outcome) : trial.result.message;
+  const bool is_failure =
+      !trial.ok() && !trial.out_of_memory() && trial.result.outcome != Outcome::kCancelled;
+  return is_failure ? why_it_ended(trial.result) : "";
 }
 
 }  // namespace
@@ -144,9 +149,7 @@ std::string Table::column_names() const {
 
 std::string Table::verdict(const History& history) const {
   const FinishedTrial& trial = history.trials().back();
-  if (!trial.ok()) {
-    return trial.result.message.empty() ? to_string(trial.result.outcome) : trial.result.message;
-  }
+  if (!trial.ok()) return why_it_ended(trial.result);
   const auto best = std::ranges::max_element(history.trials(), {}, [](const FinishedTrial& each) {
     return each.ok() ? each.score().samples_per_s : 0;
   });

@@ -7,7 +7,7 @@ from accelerate import Accelerator
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from outcome import Outcome, all_knobs
+from outcome import Outcome, all_knobs, leave_together
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch_size", type=int, default=16)
@@ -38,3 +38,5 @@ while len(outcome.losses) < arguments.steps:
         if len(outcome.losses) == arguments.steps:
             break
 outcome.print(knobs=all_knobs(loader, model), world=accelerator.num_processes)
+if accelerator.num_processes > 1:
+    leave_together()

@@ -9,7 +9,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-from outcome import Outcome, loader_knobs
+from outcome import Outcome, leave_together, loader_knobs
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch_size", type=int, default=8)
@@ -37,4 +37,4 @@ while len(outcome.losses) < arguments.steps:
         if len(outcome.losses) == arguments.steps:
             break
 outcome.print(knobs=loader_knobs(loader))
-dist.destroy_process_group()
+leave_together()

@@ -7,7 +7,7 @@ import torch
 from transformers import (BertConfig, BertForSequenceClassification, GPT2Config, GPT2LMHeadModel, Trainer,
                           TrainerCallback, TrainingArguments)
 
-from outcome import Outcome, all_knobs
+from outcome import Outcome, all_knobs, leave_together
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--model", choices=("gpt2", "bert"), default="gpt2")
@@ -72,3 +72,5 @@ with tempfile.TemporaryDirectory() as folder:
     knobs = all_knobs(getattr(loader, "base_dataloader", loader), trainer.model_wrapped)
     evaluated = trainer.callback_handler.eval_dataloader
     losses.outcome.print(knobs=knobs, evaluated=evaluated and evaluated.total_batch_size)
+if trainer.accelerator.num_processes > 1:
+    leave_together()

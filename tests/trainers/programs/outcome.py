@@ -2,10 +2,15 @@
 
 import json
 import os
+import pathlib
+import sys
 import time
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python" / "scripts"))
+from together import leave_together  # noqa: E402, F401
 
 
 class Outcome:

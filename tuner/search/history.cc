@@ -28,9 +28,7 @@ void learn_from(const FinishedTrial& trial, Space& space) {
     }
   }
   for (const auto& [knob, limit] : trial.result.limits) {
-    // The limit is the hook's, and a placeholder does not need the hook. Nor is the accumulation of
-    // --global-batch a placeholder's.
-    if (space.first.contains(knob) && !(knob == "accumulation" && space.samples_a_step)) continue;
+    if (space.in_command.contains(knob)) continue;  // the limit is the hook's
     space.most[knob] = limit.most;
     if (!space.limit(knob, limit.most, limit.why)) unused.emplace(knob, limit.why);
   }

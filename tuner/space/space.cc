@@ -118,9 +118,15 @@ std::optional<std::string> Space::fix_global_batch() {
 void Space::leave_out(const std::map<std::string, std::string>& unused) {
   std::map<std::string, std::vector<std::string>> names_by_reason;
   for (const auto& [name, why] : unused) {
-    // A knob that a placeholder sets does not need the hook.
-    if (first.contains(name) ||
-        std::erase_if(knobs, [&name = name](const Knob& knob) { return knob.name == name; }) == 0) {
+    if (in_command.contains(name)) continue;
+    if (!has_told && samples_a_step && first.contains(name)) {
+      unread.push_back(fmt::format(
+          "--global-batch: nothing in this command reads {0}: {1}. Leave --global-batch out, or "
+          "write {{{0}}} where its value belongs in the command",
+          name, why));
+      continue;
+    }
+    if (std::erase_if(knobs, [&name = name](const Knob& knob) { return knob.name == name; }) == 0) {
       continue;
     }
     dropped.insert(name);
@@ -194,12 +200,12 @@ Config Space::canonical(const Config& config, const Config& defaults) const {
   }
   // What a placeholder sets is the script's affair.
   const auto is_of_workers = [&](const std::string& name) {
-    const HookKnob* const hook = first.contains(name) ? nullptr : find_hook_knob(name);
+    const HookKnob* const hook = in_command.contains(name) ? nullptr : find_hook_knob(name);
     return hook && hook->needs_workers;
   };
   const Config& of_workers = whole.contains("num_workers") ? whole : defaults;
   const bool is_without_workers =
-      !first.contains("num_workers") && number_of(of_workers, "num_workers") == 0;
+      !in_command.contains("num_workers") && number_of(of_workers, "num_workers") == 0;
   Config result;
   for (const auto& [name, value] : whole) {
     if (dropped.contains(name)) continue;
@@ -249,6 +255,11 @@ tl::expected<Space, std::string> parse_signature(const std::string& text) {
   if (const auto all = json.find("global_batch"); all != json.end() && all->is_number()) {
     space.global_batch = all->get<int64_t>();
   }
+  for (const auto& [name, value] : space.first) {
+    // Of these two it is not known: --global-batch sets them, too.
+    if (space.samples_a_step && (name == "batch_size" || name == "accumulation")) continue;
+    space.in_command.insert(name);
+  }
   for (const Knob& knob : space.knobs) space.asked.insert(knob.name);
   return space;
 }
@@ -270,7 +281,8 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
           fmt::format("--knob {}: {} is named twice. Give each knob once, with all its values",
                       text, knob->name));
     }
-    const bool in_command = has_placeholder(command, knob->name);
+    if (has_placeholder(command, knob->name)) space.in_command.insert(knob->name);
+    const bool in_command = space.in_command.contains(knob->name);
     if (!in_command && !find_hook_knob(knob->name)) {
       return tl::unexpected(nothing_sets(text, knob->name));
     }
@@ -284,6 +296,9 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
   }
   space.global_batch = global_batch;
   if (global_batch) {
+    for (const char* name : {"batch_size", "accumulation"}) {
+      if (has_placeholder(command, name)) space.in_command.insert(name);
+    }
     if (const auto error = space.fix_global_batch()) return tl::unexpected(*error);
   }
   if (space.knobs.empty()) {

@@ -27,8 +27,9 @@ struct Space {
   std::vector<Knob> knobs;
   std::vector<std::string> left_out;  ///< sentences: which knob or value, and why
   /// What the first trial sets: the knobs that stand as {NAME} in the command, because the command
-  /// has no default for them. Empty if there are none.
+  /// has no default for them, and what --global-batch needs. Empty if there are none.
   Config first;
+  std::set<std::string> in_command;  ///< names that stand as {NAME} in it: they need no hook
   /// With --global-batch: how many samples each rank takes in a step. `accumulation` is then this
   /// number divided by batch_size, and the values of batch_size are its divisors.
   std::optional<int64_t> samples_a_step;
@@ -40,7 +41,7 @@ struct Space {
   std::set<std::string> asked;  ///< names given with --knob; empty: the search uses the usual knobs
   std::set<std::string> dropped;        ///< names that leave_out() took out
   std::map<std::string, int64_t> most;  ///< by knob: values above this number are not applied
-  /// Errors, as sentences: knobs of --knob that the job does not read.
+  /// Errors, as sentences: knobs of --knob or --global-batch that the job does not read.
   std::vector<std::string> unread;
   std::optional<int64_t> global_batch;  ///< of --global-batch
   /// How many the job has, as far as is known; those that read the same samples count as one.

@@ -129,6 +129,25 @@ TEST(Space, WhatATrialHasNothingForLeaves) {
   EXPECT_TRUE(usual.unread.empty());
 }
 
+TEST(Space, AGlobalBatchThatNothingReadsIsAnError) {
+  const std::map<std::string, std::string> unused = {{"batch_size", "no torch"},
+                                                     {"accumulation", "no torch"}};
+  Space neither = *make_space({}, {"./train"}, kCpuMachine, 64);
+  neither.leave_out(unused);
+  EXPECT_THAT(
+      neither.unread,
+      ElementsAre(HasSubstr("--global-batch: nothing in this command reads accumulation: no "
+                            "torch. Leave --global-batch out, or write {accumulation}"),
+                  HasSubstr("--global-batch: nothing in this command reads batch_size")));
+  Space half = *make_space({}, {"./train", "{batch_size}"}, kCpuMachine, 64);
+  half.leave_out(unused);
+  EXPECT_THAT(half.unread, ElementsAre(HasSubstr("reads accumulation")));
+  Space both = *make_space({}, {"./train", "{batch_size}x{accumulation}"}, kCpuMachine, 64);
+  both.leave_out(unused);
+  EXPECT_TRUE(both.unread.empty());
+  EXPECT_EQ(both.first, (Config{{"batch_size", "32"}, {"accumulation", "2"}}));
+}
+
 TEST(Space, RanksThatTheScriptStartsItself) {
   Space space = *make_space({}, {"python", "spawn.py"}, kCpuMachine, 64);
   EXPECT_EQ(space.find("bucket_cap_mb"), nullptr);

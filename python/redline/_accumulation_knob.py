@@ -56,7 +56,7 @@ def _sum_of(gradient):
 def is_a_loss(tensors, grad_tensors):
     """Whether these arguments of backward() are what a script computes last, not gradients that it passes on."""
     given = [tensors] if isinstance(tensors, torch.Tensor) else tensors
-    return grad_tensors is None or all(tensor.dim() == 0 for tensor in given)
+    return all(isinstance(tensor, torch.Tensor) and (grad_tensors is None or tensor.dim() == 0) for tensor in given)
 
 
 class AccumulationKnob:

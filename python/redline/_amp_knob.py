@@ -4,7 +4,7 @@ or a precision other than the script asks for.
 An autocast region begins with the forward of a model that trains, and ends when backward begins. So the loss is
 computed within the region, as with the usual `with torch.autocast(...)` around both. A model that runs without
 gradients gets a region around its forward alone. The knob's value replaces that of the script's outermost autocast. If
-a model switches autocast off inside its forward, this is deliberate, and it stays off.
+a model, a loss or the script's own region switches autocast off inside, this is deliberate, and it stays off.
 
 With fp16 the loss must be scaled. If the script uses a GradScaler, it is enabled or disabled to suit the knob.
 Otherwise OwnScaling scales around backward and the optimizer's step.
@@ -24,6 +24,7 @@ from redline._data_parallel import watch_data_parallel
 from redline._optimizer_steps import parameters_of
 from redline._outermost import inside_a_model
 from redline._stand_in import replace
+from redline._training_signs import readable_twice
 
 TYPES = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -48,6 +49,7 @@ class AmpKnob:
         self.note = note
         self.region = None  # the autocast that we have entered and not left yet
         self.opener = None  # id of the model with whose forward that region began
+        self.leaves_later = False  # when the script's regions within it are left
         self.script_regions = 0
         self.has_scaler = False  # the script has made a GradScaler
         self.script_scales = False  # and it uses it
@@ -82,10 +84,11 @@ class AmpKnob:
             self.note(f"amp fp16 not applied: {why}")
 
     def enter_model(self, module):
-        if self.type is None or self.region is not None or self._gives_up():
+        # The script's outermost region is set to the knob already, and what it has switched off inside stays off.
+        if self.type is None or self.region is not None or self.script_regions > 0 or self._gives_up():
             return
         device = device_of(module)
-        if device is None or torch.is_autocast_enabled(device):  # the script's own region, already set to the knob
+        if device is None or torch.is_autocast_enabled(device):
             return
         self.opener = id(module)
         self.region = autocast(device, dtype=self.type)
@@ -96,7 +99,8 @@ class AmpKnob:
             self.leave_region()
 
     def leave_region(self):
-        if self.region is not None:
+        self.leaves_later = self.region is not None and self.script_regions > 0
+        if self.region is not None and not self.leaves_later:
             region, self.region = self.region, None
             _exit_autocast(region, None, None, None)
 
@@ -117,11 +121,12 @@ class AmpKnob:
         knob = self
 
         def enter(region):
-            if knob.script_regions == 0 and not inside_a_model():
+            is_off_within_ours = knob.region is not None and not region._enabled
+            if knob.script_regions == 0 and not inside_a_model() and not is_off_within_ours:
                 knob.leave_region()  # the script's own may reach further than ours, and must find what was before ours
             # A backward pass restores the regions of the forward pass (custom_bwd, checkpointing).
             runs_backward = torch._C._current_graph_task_id() != -1
-            deliberate = inside_a_model() or knob.script_regions > 0 or runs_backward
+            deliberate = inside_a_model() or knob.script_regions > 0 or runs_backward or is_off_within_ours
             if not knob.given_up and (knob.type is None or not deliberate):
                 region._enabled = knob.type is not None
             if not knob.given_up and knob.type is not None:
@@ -131,7 +136,10 @@ class AmpKnob:
 
         def leave(region, *error):
             knob.script_regions -= 1
-            return _exit_autocast(region, *error)
+            result = _exit_autocast(region, *error)
+            if knob.leaves_later and knob.script_regions == 0:
+                knob.leave_region()
+            return result
 
         autocast.__enter__ = enter
         autocast.__exit__ = leave
@@ -155,6 +163,7 @@ class AmpKnob:
     def _backward(self, original, tensors, grad_tensors=None, *args, **kwargs):
         self.leave_region()
         if self.scaling is not None and not self.script_scales:
+            tensors = readable_twice(tensors)
             if is_a_loss(tensors, grad_tensors):
                 tensors = self.scaling.scaled(tensors)
             else:

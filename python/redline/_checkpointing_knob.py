@@ -1,6 +1,8 @@
 """Knob checkpointing = off | on: activations are computed again in the backward pass instead of being kept. It works in
 models that have a switch for it, as those of transformers and timm do."""
 
+from redline._outermost import remember
+
 # transformers has renamed its methods. Both names take the arguments of torch.utils.checkpoint.
 _TRANSFORMERS = ("activation_checkpointing", "gradient_checkpointing")
 
@@ -16,7 +18,7 @@ class CheckpointingKnob:
     def enter_model(self, model):
         if id(model) in self._known:
             return
-        self._known.add(id(model))
+        remember(model, self._known)
         offers = [set_one for module in model.modules() if (set_one := _switch_of(module))]
         if not offers:
             return

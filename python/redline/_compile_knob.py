@@ -23,7 +23,7 @@ class CompileKnob:
 
     def enter_model(self, model):
         if self.mode and not _is_compiled(model):
-            self._compiled.add(id(model))
+            remember(model, self._compiled)
             _compile_whole(model, self.mode)
 
     def see_model(self, model):

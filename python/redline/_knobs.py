@@ -35,7 +35,7 @@ from redline._outermost import watch_models
 from redline._rank import is_launcher, rank_and_world_size
 from redline._stand_in import replace
 from redline._torch_settings import autocast_seen, note_autocast, watch_autocast
-from redline._training_signs import holds_parameter
+from redline._training_signs import holds_parameter, readable_twice
 from redline._trial_report import TrialReporter
 
 Setting = collections.namedtuple("Setting", "takes apply read")
@@ -201,9 +201,12 @@ class Knobs:
 
         def watched_grad(grad, outputs, inputs, *args, **kwargs):
             self.loader.begin_training()
+            is_compiling = torch.compiler.is_compiling()
+            if not is_compiling:
+                inputs = readable_twice(inputs)
             result = grad(outputs, inputs, *args, **kwargs)
             # In a script that also calls backward() this is a part of the loss, such as a gradient penalty.
-            if not torch.compiler.is_compiling() and holds_parameter(inputs):
+            if not is_compiling and holds_parameter(inputs):
                 self.reporter.gradients_taken()
             return result
 

@@ -41,7 +41,8 @@ KNOBS = {
 }
 STATEFUL = "torchdata.stateful_dataloader.stateful_dataloader"
 # What torch lets a script set after the loader is made.
-SET_LATER = ("collate_fn", "worker_init_fn", "generator", "timeout", "multiprocessing_context")
+SET_LATER = ("num_workers", "pin_memory", "prefetch_factor", "collate_fn", "worker_init_fn", "generator", "timeout",
+             "multiprocessing_context")
 # Arguments that DataLoader refuses without worker processes.
 FOR_WORKERS_ONLY = {
     "prefetch_factor": None,

@@ -48,6 +48,12 @@ def watch_models(enter, leave):
     nn.Module.__call__ = call
 
 
+def remember(module, ids):
+    """Adds the module's id for as long as the module lives: a later module may have the same one."""
+    ids.add(id(module))
+    weakref.finalize(module, ids.discard, id(module)).atexit = False
+
+
 def is_model(module):
     """Found once for a module: the search takes longer than all else here."""
     known = models.get(id(module))

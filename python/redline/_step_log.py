@@ -218,10 +218,11 @@ class StepLog:
         if _compiles_backward():
             return None
         outputs = arguments[0] if arguments else named.get("tensors")
-        first = outputs if isinstance(outputs, torch.Tensor) else next(iter(outputs or ()), None)
-        if first is None or not first.requires_grad:
+        if isinstance(outputs, (tuple, list)):  # an iterator can be read only once
+            outputs = outputs[0] if outputs else None
+        if not isinstance(outputs, torch.Tensor) or not outputs.requires_grad:
             return None
-        return first.register_hook(self._queue_reducer_wait)
+        return outputs.register_hook(self._queue_reducer_wait)
 
     def _queue_reducer_wait(self, gradient):
         torch.autograd.Variable._execution_engine.queue_callback(self._begin_reducer_wait)

@@ -43,9 +43,16 @@ class TrainingSigns:
         return backward(*arguments, **named)
 
     def _grad(self, grad, outputs, inputs, *arguments, **named):
-        if not torch.compiler.is_compiling() and holds_parameter(inputs):
-            self._trains()
+        if not torch.compiler.is_compiling():
+            inputs = readable_twice(inputs)
+            if holds_parameter(inputs):
+                self._trains()
         return grad(outputs, inputs, *arguments, **named)
+
+
+def readable_twice(tensors):
+    """torch takes an iterator, too, such as model.parameters(): who looks into it first takes its tensors away."""
+    return tensors if isinstance(tensors, (torch.Tensor, tuple, list)) else tuple(tensors)
 
 
 def holds_parameter(tensors):

@@ -370,6 +370,17 @@ for batch in DataLoader(torch.ones(64, 4), batch_size=8):
     assert "no training step was seen" in recorded.stderr
 
 
+def test_gradients_of_an_iterator_of_parameters_are_all_there(record, python, script):
+    path = script("""
+import torch
+model = torch.nn.Linear(2, 2)
+for _ in range(3):
+    print(*(tuple(gradient.shape) for gradient in torch.autograd.grad(model(torch.ones(1, 2)).sum(), model.parameters())))
+""")
+    recorded, _ = record([python, path])
+    assert set(recorded.stdout.splitlines()) == {"(2, 2) (2,)"}
+
+
 LOADERS = """
 import sys, torch
 class Images(torch.utils.data.Dataset):

@@ -29,13 +29,15 @@ model = torch.nn.Linear(2, 1)
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 loader = DataLoader([torch.ones(2)] * 12, batch_size=2)
 loader.collate_fn = lambda samples: torch.stack(samples) + 1
+loader.num_workers = 1
+loader.prefetch_factor = 3
 for batch in loader:
     assert float(batch.max()) == 2, "collated by the script"
     model(batch).sum().backward()
     optimizer.step()
-print("last", len(batch))
+print("last", len(batch), loader.num_workers, loader.prefetch_factor)
 """)
-    assert done.stdout == "last 4\n"
+    assert done.stdout == "last 4 1 3\n"
 
 
 def test_a_loader_and_its_workers_end_when_the_script_drops_it(trial):
@@ -279,6 +281,97 @@ for batch in DataLoader(torch.ones(4, 2), batch_size=1):
     print(outputs.dtype, torch.is_autocast_enabled("cpu"))
 """)
     assert set(done.stdout.splitlines()) == {"torch.bfloat16 False"}
+
+
+def test_a_loss_without_autocast_stays_so_outside_the_model_and_within_its_region(trial):
+    done = trial({"amp": "bf16"}, """
+class Loss(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx, gradient):
+        x, w = ctx.saved_tensors
+        return gradient @ w.T, x.T @ gradient
+
+
+model, weight = torch.nn.Linear(2, 2), torch.nn.Parameter(torch.ones(2, 2))
+optimizer = torch.optim.SGD([*model.parameters(), weight], 0.1)
+for batch in DataLoader(torch.ones(8, 2), batch_size=2):
+    Loss.apply(model(batch), weight).sum().backward()
+    outputs = model(batch)
+    with torch.autocast("cpu", enabled=False):
+        product = outputs.float() @ weight
+        product.sum().backward()
+    optimizer.step()
+    print(outputs.dtype, product.dtype, torch.is_autocast_enabled("cpu"))
+""")
+    assert set(done.stdout.splitlines()) == {"torch.bfloat16 torch.float32 False"}
+
+
+def test_a_submodel_without_autocast_in_the_scripts_region_stays_so(trial):
+    done = trial({"amp": "bf16"}, """
+model, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], 0.1)
+for batch in DataLoader(torch.ones(4, 2), batch_size=2):
+    with torch.autocast("cpu", dtype=torch.float16):
+        outputs = model(batch)
+        with torch.autocast("cpu", enabled=False):
+            result = head(outputs.float())
+        print(outputs.dtype, result.dtype, torch.is_autocast_enabled("cpu"))
+    result.sum().backward()
+    optimizer.step()
+    print(torch.is_autocast_enabled("cpu"))
+""")
+    assert set(done.stdout.splitlines()) == {"torch.bfloat16 torch.float32 True", "False"}
+
+
+def test_a_state_of_another_format_is_laid_out_as_its_weights(trial):
+    """A fused optimizer on the CPU goes through both in memory's order."""
+    text = """
+def training(steps, resumed=None):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(4, 1))
+    optimizer = torch.optim.Adam(model.parameters(), 0.1, fused=True)
+    if resumed:
+        model.load_state_dict(resumed[0])
+        optimizer.load_state_dict(resumed[1])
+    for batch in DataLoader(torch.randn(steps, 3, 3, 3), batch_size=1):
+        model(batch).square().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return model, optimizer
+weights = torch.randn(4, 3, 3, 3)
+plain = torch.ones(4, 3, 3, 3).cumsum(0).cumsum(1).cumsum(2)
+model, optimizer = training(2)
+state = optimizer.state_dict()
+state["state"][0]["exp_avg"] = plain.contiguous()
+model, optimizer = training(1, (model.state_dict(), state))
+moment = optimizer.state[model[0].weight]["exp_avg"]
+print(moment.stride() == model[0].weight.stride(), bool(((moment - 0.9 * plain).abs() < 0.5).all()))
+"""
+    assert trial({"channels_last": True}, text).stdout == "True True\n"
+
+
+def test_a_later_model_gets_the_knob_though_it_has_the_id_of_an_earlier_one(trial):
+    done = trial({"channels_last": True}, """
+ids = []
+for fold in range(6):
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(4, 1))
+    ids.append(id(model))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for batch in DataLoader(torch.ones(2, 3, 3, 3), batch_size=1):
+        model(batch).sum().backward()
+        optimizer.step()
+    print(model[0].weight.is_contiguous(memory_format=torch.channels_last))
+    del model, optimizer
+assert len(set(ids)) < len(ids)
+""")
+    assert set(done.stdout.split()) == {"True"}
 
 
 def test_shards_of_gradients_are_not_scaled_by_each_rank_alone(trial):

@@ -20,11 +20,12 @@ struct MergeCommand {
   bool keep_clocks = false;
 };
 
-std::string describe(const trace::MergedRank& rank, bool is_first, bool keep_clocks) {
+std::string describe(const trace::MergedRank& rank, const trace::MergedRank& first,
+                     bool keep_clocks) {
   if (keep_clocks) return rank.label + "  its own clock\n";
-  if (is_first) return rank.label + "  the clock of all\n";
+  if (&rank == &first) return rank.label + "  the clock of all\n";
   if (!rank.clock) {
-    return rank.label + "  its own clock: no collective in common with the others\n";
+    return rank.label + "  its own clock: no collective in common with " + first.label + "\n";
   }
   const trace::ClockOffset& clock = *rank.clock;
   if (clock.pairs == 0) return fmt::format("{}  {}, one clock\n", rank.label, offset_text(clock));
@@ -64,7 +65,7 @@ int merge(const MergeCommand& options) {
   }
   std::string text;
   for (const trace::MergedRank& rank : *ranks) {
-    text += describe(rank, &rank == &ranks->front(), options.keep_clocks);
+    text += describe(rank, ranks->front(), options.keep_clocks);
   }
   return write_output(text, "");
 }

@@ -131,9 +131,13 @@ std::vector<Finding> advise(std::span<const RankSummary* const> ranks,
   if (ranks.empty()) return {};
   size_t slowest = 0;
   if (comparison) {
-    const auto& times = comparison->times;
-    slowest = static_cast<size_t>(std::ranges::max_element(times, {}, &RankTime::own_work_ns) -
-                                  times.begin());
+    const std::vector<bool> counts = count_in_means(ranks);
+    for (size_t i = 1; i < ranks.size(); ++i) {
+      const auto weight = [&](size_t rank) {
+        return std::pair(comparison->times[rank].own_work_ns, bool{counts[rank]});
+      };
+      if (weight(i) > weight(slowest)) slowest = i;
+    }
   }
   std::vector<Finding> findings = ranks[slowest]->findings;
   for (Finding& finding : findings) finding.trace = slowest;

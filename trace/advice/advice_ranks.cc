@@ -357,7 +357,9 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   const int number = comparison.times[late].rank;
   int64_t step_ns = 1, waiting_ns = 0;
   for (size_t i = 0; i < comparison.times.size(); ++i) {
-    step_ns = std::max(step_ns, comparison.times[i].step_ns);
+    if (comparison.times[i].own_work_ns) {
+      step_ns = std::max(step_ns, comparison.times[i].step_ns);
+    }
     if (i == late) continue;
     waiting_ns = std::max(waiting_ns, comparison.times[i].exposed_communication_ns.value_or(0));
   }
@@ -370,8 +372,8 @@ std::optional<Finding> straggler(const RankComparison& comparison,
   finding.rule = "straggler";
   finding.estimated_speedup = speedup_without(late_ns, step_ns);
   finding.headline = fmt::format("Rank {} is late: others wait {}{}", number, format_ns(late_ns),
-                                 ranks.front()->a_step());
-  finding.detail = fmt::format("{} of {}{}", format_percent(late_share), ranks.front()->the_step(),
+                                 ranks[late]->a_step());
+  finding.detail = fmt::format("{} of {}{}", format_percent(late_share), ranks[late]->the_step(),
                                why_late(comparison.late_in, ranks));
   finding.evidence = {{"rank", static_cast<double>(number)},
                       {"removable_ns", static_cast<double>(late_ns)},

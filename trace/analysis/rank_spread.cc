@@ -47,12 +47,18 @@ std::vector<RankGroup> groups_of(std::span<const RankSummary* const> ranks) {
 }  // namespace
 
 RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummary* const> ranks) {
-  std::vector<int64_t> own_ns;
-  std::set<std::string_view> hosts;
-  for (const RankTime& time : times) own_ns.push_back(*time.own_work_ns);
-  for (const RankSummary* rank : ranks) hosts.insert(rank->facts.host);
-  hosts.erase("");
   RankSpread spread;
+  std::vector<int64_t> own_ns;  // of those that are known
+  std::set<std::string_view> hosts;
+  for (size_t i = 0; i < times.size(); ++i) {
+    hosts.insert(ranks[i]->facts.host);
+    if (!times[i].own_work_ns) {
+      spread.unknown.push_back(i);
+      continue;
+    }
+    own_ns.push_back(*times[i].own_work_ns);
+  }
+  hosts.erase("");
   spread.hosts = hosts.size();
   const auto [least, most] = std::ranges::minmax_element(own_ns);
   spread.least_ns = *least;
@@ -71,11 +77,14 @@ RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummar
                kLeastShare * static_cast<double>(spread.median_ns));
   spread.limit_ns = spread.median_ns + static_cast<int64_t>(beyond_ns);
 
-  std::vector<bool> is_explained(own_ns.size());
+  std::vector<bool> is_explained(times.size());
   std::set<std::vector<size_t>> known;  // a process group may be the ranks of a host
   for (RankGroup& group : groups_of(ranks)) {
     std::vector<int64_t> of_members;
-    for (const size_t i : group.members) of_members.push_back(own_ns[i]);
+    for (const size_t i : group.members) {
+      if (times[i].own_work_ns) of_members.push_back(*times[i].own_work_ns);
+    }
+    if (of_members.empty()) continue;
     // A host of two ranks is slow if both are.
     group.own_work_ns = lower_median(std::move(of_members));
     if (group.own_work_ns <= spread.limit_ns || !known.insert(group.members).second) continue;
@@ -83,10 +92,11 @@ RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummar
     spread.slow_groups.push_back(std::move(group));
   }
   std::ranges::stable_sort(spread.slow_groups, std::greater(), &RankGroup::own_work_ns);
-  for (size_t i = 0; i < own_ns.size(); ++i) {
-    if (own_ns[i] > spread.limit_ns && !is_explained[i]) spread.outliers.push_back(i);
+  for (size_t i = 0; i < times.size(); ++i) {
+    if (times[i].own_work_ns > spread.limit_ns && !is_explained[i]) spread.outliers.push_back(i);
   }
-  std::ranges::stable_sort(spread.outliers, std::greater(), [&](size_t i) { return own_ns[i]; });
+  std::ranges::stable_sort(spread.outliers, std::greater(),
+                           [&](size_t i) { return times[i].own_work_ns; });
   return spread;
 }
 

@@ -31,11 +31,13 @@ struct RankSpread {
   /// deviation) and 2 % beyond the median.
   int64_t limit_ns = 0;
   size_t hosts = 0;                    ///< that are known
+  std::vector<size_t> unknown;         ///< ranks whose own work is not known
   std::vector<RankGroup> slow_groups;  ///< whose median is beyond the limit, slowest first
   std::vector<size_t> outliers;        ///< ranks beyond it in no such group, slowest first
 };
 
-/// `times` are those of `ranks`, in the same order; at least one, and each own work is known.
+/// `times` are those of `ranks`, in the same order; of at least one own work is known. The others
+/// are left out.
 [[nodiscard]] RankSpread spread_of(std::span<const RankTime> times,
                                    std::span<const RankSummary* const> ranks);
 

@@ -77,6 +77,7 @@ struct RankSummary {
   /// Why the trace has only a part of the GPU's work: times of it are then too short.
   std::optional<std::string> partial_gpu;
   [[nodiscard]] bool lacks_gpu_work() const { return unrecorded_gpu || partial_gpu; }
+  [[nodiscard]] bool has_whole_gpu_work() const { return has_device_work && !lacks_gpu_work(); }
   std::vector<GpuUse> gpus;  ///< only GPUs that did some work
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;

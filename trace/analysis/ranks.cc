@@ -1,6 +1,7 @@
 #include "trace/analysis/ranks.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -8,16 +9,15 @@
 namespace redline::trace {
 namespace {
 
-RankTime measure(const RankSummary& summary, int number) {
+RankTime measure(const RankSummary& summary, int number, bool counts) {
   RankTime time;
   time.rank = number;
   time.step_count = summary.step_times.count;
   time.step_ns = summary.step_times.mean_ns;
+  // What ranks lack of their GPUs' work differs.
+  if (!counts || summary.partial_gpu || !summary.exposed_communication_ns) return time;
   time.exposed_communication_ns = summary.exposed_communication_ns;
-  time.own_work_ns.reset();
-  if (time.exposed_communication_ns) {
-    time.own_work_ns = time.step_ns - *time.exposed_communication_ns;
-  }
+  time.own_work_ns = time.step_ns - *time.exposed_communication_ns;
   return time;
 }
 
@@ -155,36 +155,54 @@ std::vector<int> rank_numbers(std::span<const RankSummary* const> traces) {
   return numbers;
 }
 
+std::vector<bool> count_in_means(std::span<const RankSummary* const> traces) {
+  std::vector<const RankSummary*> left(traces.begin(), traces.end());
+  const auto keep = [&](auto is_good) {
+    if (std::ranges::any_of(left, is_good)) std::erase_if(left, std::not_fn(is_good));
+  };
+  std::erase_if(left, [](const RankSummary* trace) { return trace->steps.empty(); });
+  keep([](const RankSummary* trace) { return trace->has_marked_steps(); });
+  // Parts of a step with and without the GPU's work have no mean.
+  if (std::ranges::any_of(left, &RankSummary::has_device_work)) {
+    keep([](const RankSummary* trace) { return !trace->unrecorded_gpu; });
+    if (std::ranges::any_of(left, &RankSummary::has_whole_gpu_work)) {
+      keep([](const RankSummary* trace) { return !trace->lacks_gpu_work(); });
+    }
+  }
+  std::vector<bool> counts;
+  auto next = left.begin();
+  for (const RankSummary* trace : traces) {
+    counts.push_back(next != left.end() && *next == trace);
+    if (counts.back()) ++next;
+  }
+  return counts;
+}
+
 std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> ranks,
                                             std::span<const int> numbers) {
   if (ranks.size() < 2) return std::nullopt;
   RankComparison comparison;
   std::vector<const RankCollectives*> collectives;
-  for (const RankSummary* rank : ranks) {
-    comparison.times.push_back(measure(*rank, numbers[comparison.times.size()]));
-    collectives.push_back(&rank->timed_collectives);
+  const std::vector<bool> counts = count_in_means(ranks);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    comparison.times.push_back(measure(*ranks[i], numbers[i], counts[i]));
+    collectives.push_back(&ranks[i]->timed_collectives);
   }
   comparison.matched = match_collectives(collectives);
   comparison.clocks = align_clocks(collectives, comparison.matched);
   comparison.waits = find_waits(comparison.matched, comparison.clocks);
   comparison.gpu_sharing = find_gpu_sharing(ranks);
-  const auto [shortest, longest] =
-      std::ranges::minmax_element(comparison.times, {}, &RankTime::own_work_ns);
-  const auto lacks_gpu = [](const RankSummary* rank) { return rank->unrecorded_gpu.has_value(); };
-  // What ranks lack differs, unless they lack all.
-  const bool are_alike = std::ranges::all_of(ranks, lacks_gpu) ||
-                         std::ranges::none_of(ranks, &RankSummary::lacks_gpu_work);
-  if (!shortest->own_work_ns) {
-    comparison.skew_ns.reset();
-  } else if (are_alike) {
-    comparison.skew_ns = *longest->own_work_ns - *shortest->own_work_ns;
+  std::vector<size_t> known;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (comparison.times[i].own_work_ns) known.push_back(i);
   }
+  if (known.size() < 2) return comparison;
+  const auto own_ns = [&](size_t i) { return *comparison.times[i].own_work_ns; };
+  const auto [shortest, longest] = std::ranges::minmax(known, {}, own_ns);
+  comparison.skew_ns = own_ns(longest) - own_ns(shortest);
   if (comparison.skew_ns > 0) {
-    comparison.straggler = static_cast<size_t>(longest - comparison.times.begin());
-    const auto own_work_of = [&](auto time) {
-      return ranks[static_cast<size_t>(time - comparison.times.begin())]->own_work;
-    };
-    comparison.late_in = find_late_part(own_work_of(longest), own_work_of(shortest));
+    comparison.straggler = longest;
+    comparison.late_in = find_late_part(ranks[longest]->own_work, ranks[shortest]->own_work);
   }
   return comparison;
 }

@@ -18,13 +18,13 @@ namespace redline::trace {
 /// One rank's mean step, split into its own work and the time in which nothing but communication
 /// went on. Ranks of a synchronous job have equal steps; the one that the others wait for is the
 /// one with the longest own work. Both parts are nullopt where the trace does not tell how long
-/// collectives took.
+/// collectives took, or lacks what those of other ranks have (count_in_means).
 struct RankTime {
   int rank = 0;
   int64_t step_count = 0;
   int64_t step_ns = 0;
-  std::optional<int64_t> own_work_ns = 0;
-  std::optional<int64_t> exposed_communication_ns = 0;
+  std::optional<int64_t> own_work_ns = {};
+  std::optional<int64_t> exposed_communication_ns = {};
 };
 
 /// Who waits for whom: in each collective that the ranks did together, everyone waits from its own
@@ -46,8 +46,9 @@ struct RankComparison {
   std::vector<RankTime> times;  ///< in the order of the ranks that were given
   /// The index of the rank with the longest own work; nullopt if all are equal, or not known.
   std::optional<size_t> straggler;
-  /// Longest minus shortest own work of a step; nullopt if that of a rank is not known.
-  std::optional<int64_t> skew_ns = 0;
+  /// Longest minus shortest own work of a step, of the ranks of which it is known; nullopt if that
+  /// is known of fewer than two.
+  std::optional<int64_t> skew_ns;
   /// Where the straggler takes that time; kHost if it is slower in all that it does, too. nullopt
   /// without a straggler, or if nobody knows what it does.
   std::optional<WorkPart> late_in;
@@ -61,6 +62,10 @@ struct RankComparison {
 /// The number of each trace's rank: its own or, where it names none, the lowest that no other has.
 /// Several windows of one process are of one rank.
 [[nodiscard]] std::vector<int> rank_numbers(std::span<const RankSummary* const> traces);
+
+/// Whether each trace stands for its rank in means and comparisons: it has a step, a marked one if
+/// any trace has such, and all work of its GPU if any of those that are left has it.
+[[nodiscard]] std::vector<bool> count_in_means(std::span<const RankSummary* const> traces);
 
 /// nullopt for fewer than two ranks. `numbers`: what the ranks are called.
 [[nodiscard]] std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> ranks,

@@ -50,10 +50,11 @@ std::optional<int64_t> sum_if_known(std::optional<int64_t> left, std::optional<i
 
 std::vector<std::vector<size_t>> recordings_of_ranks(std::span<const RankSummary* const> traces) {
   const std::vector<int> numbers = rank_numbers(traces);
+  const std::vector<bool> counts = count_in_means(traces);
   std::vector<std::vector<size_t>> ranks;
   std::map<int, size_t> index;
   for (size_t i = 0; i < traces.size(); ++i) {
-    if (traces[i]->steps.empty()) continue;
+    if (!counts[i]) continue;
     const auto [rank, is_new] = index.try_emplace(numbers[i], ranks.size());
     if (is_new) ranks.emplace_back();
     ranks[rank->second].push_back(i);
@@ -61,24 +62,9 @@ std::vector<std::vector<size_t>> recordings_of_ranks(std::span<const RankSummary
   return ranks;
 }
 
-bool has_whole_gpu_work(const std::vector<RankSummary>& traces) {
-  return std::ranges::any_of(traces, [](const RankSummary& each) {
-    return each.has_device_work && !each.lacks_gpu_work();
-  });
-}
-
 std::vector<double> rank_weights(const std::vector<RankSummary>& traces) {
   std::vector<double> weights(traces.size());
-  auto ranks = recordings_of_ranks(pointers_to(traces));
-  // Parts of a step with and without the GPU's work have no mean.
-  if (std::ranges::any_of(traces, &RankSummary::has_device_work)) {
-    const bool is_whole = has_whole_gpu_work(traces);
-    const auto lacks_gpu = [&](size_t i) {
-      return is_whole ? traces[i].lacks_gpu_work() : traces[i].unrecorded_gpu.has_value();
-    };
-    for (std::vector<size_t>& recordings : ranks) std::erase_if(recordings, lacks_gpu);
-    std::erase_if(ranks, [](const std::vector<size_t>& recordings) { return recordings.empty(); });
-  }
+  const auto ranks = recordings_of_ranks(pointers_to(traces));
   for (const std::vector<size_t>& recordings : ranks) {
     double steps = 0;
     for (const size_t i : recordings) steps += static_cast<double>(traces[i].steps.size());

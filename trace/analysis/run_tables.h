@@ -2,8 +2,7 @@
 // the same name are summed, and how long each name took in each step (the samples that tell noise
 // from change).
 //
-// A job that recorded several times left several traces for each rank. A recording without a step
-// says nothing about steps.
+// A job that recorded several times left several traces for each rank.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +15,9 @@
 
 namespace redline::trace {
 
-/// The indices of the traces of each rank (rank_numbers), in order. Traces without a step are left
-/// out.
+/// The indices of the traces of each rank (rank_numbers), in order, of those that count_in_means.
 [[nodiscard]] std::vector<std::vector<size_t>> recordings_of_ranks(
     std::span<const RankSummary* const> traces);
-
-/// Whether a trace has all the work of its GPU. Means are then of such traces only.
-[[nodiscard]] bool has_whole_gpu_work(const std::vector<RankSummary>& traces);
 
 /// The weight of each trace in a mean: each rank counts the same, and within a rank each step does.
 /// The weights sum to 1; if no trace has steps, all are 0.

@@ -24,9 +24,9 @@ Run measure(const Report& report) {
   run.samples = sample_steps(report.analyses);
   DiffSide& side = run.side;
   side.rank_count = report.rank_count;
-  side.has_marked_steps = report.traces.front().has_marked_steps();
+  side.has_marked_steps = first_in_means(report).has_marked_steps();
   side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
-  side.samples_per_step = report.traces.front().facts.samples_per_step;
+  side.samples_per_step = mean_count(report, &TraceFacts::samples_per_step);
   if (const auto* first = first_with_gpus(report.traces)) side.gpu = first->gpus.front().name;
   for (const RankSummary& rank : report.traces) side.paths.push_back(rank.facts.path);
   run.mean = mean_step(report);

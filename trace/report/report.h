@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,17 @@ struct GpuGauge {
 
 /// The first trace with work of a GPU; nullptr if none has any.
 [[nodiscard]] const RankSummary* first_with_gpus(const std::vector<RankSummary>& traces);
+
+/// The names of all GPUs that did some work, as far as they are known.
+[[nodiscard]] std::set<std::string> gpu_names(const Report& report);
+
+/// The first trace that count_in_means, the first of all if none does.
+[[nodiscard]] const RankSummary& first_in_means(const Report& report);
+
+/// Samples or tokens of a step over all ranks: each rank that knows says its own times the number
+/// of ranks, so the mean of what they say. nullopt if none knows.
+[[nodiscard]] std::optional<double> mean_count(const Report& report,
+                                               std::optional<double> TraceFacts::*count);
 
 /// Ranks whose traces are of several processes that do not say that they are of one recording.
 [[nodiscard]] std::vector<int> ranks_of_several_processes(const Report& report);

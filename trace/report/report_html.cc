@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/format.h"
 #include "trace/report/hang_words.h"
@@ -21,9 +22,8 @@ constexpr const char* kPolicy =
 std::string subtitle_of(const Report& report) {
   const RankSummary& first = report.traces.front();
   std::string text = counts_text(report);
-  const RankSummary* with_gpus = first_with_gpus(report.traces);
-  if (with_gpus != nullptr && !with_gpus->gpus.front().name.empty()) {
-    text = with_gpus->gpus.front().name + " · " + text;
+  if (const auto names = gpu_names(report); !names.empty()) {
+    text = fmt::format("{} · {}", fmt::join(names, ", "), text);
   }
   const int64_t merged = first.facts.merged_ranks;
   if (merged > 1) text = fmt::format("{} ranks in one file, mixed · {}", merged, text);

@@ -67,8 +67,7 @@ std::string steps_html(const Report& report) {
   }
   std::string rates;
   for (const std::string& line : rate_lines(report)) rates += "<div class=dim>" + line + "</div>";
-  const RankSummary& first = report.traces.front();
-  const bool marked = first.has_marked_steps();
+  const bool marked = first_in_means(report).has_marked_steps();
   return fmt::format(
       "<section class=card><h2>{}</h2><div class=step><b>{}</b><span class=dim>{}</span></div>"
       "<div class=stack>{}</div><div class=parts>{}</div>{}{}</section>\n",
@@ -100,7 +99,7 @@ std::string phases_html(const Report& report) {
                                    on_gpu ? "kernel" : "cpu"),
                     html::time_cell(phase.host_ns), html::time_cell(phase.device_ns));
   }
-  const char* title = report.traces.front().has_marked_steps() ? "Parts of a step" : "Parts";
+  const char* title = first_in_means(report).has_marked_steps() ? "Parts of a step" : "Parts";
   return fmt::format("<section class=card><h2>{}</h2>", title) +
          "<table><thead><tr><th></th><th class=drawn>"
          "</th><th class=number>host</th><th class=number>GPU</th></tr></thead><tbody>" +

@@ -144,13 +144,13 @@ std::string ranks_html(const Report& report) {
   std::string note = "own work is not known: the traces do not tell how long collectives took";
   if (ranks.skew_ns) {
     note = fmt::format("own work differs by {}{}", format_ns(*ranks.skew_ns),
-                       report.traces.front().a_step());
+                       first_in_means(report).a_step());
   }
   for (const std::string& line : spread_lines(report)) note += " · " + line;
   return html::table("Ranks", note,
                      {{"rank", false},
                       {"own work and collectives", false, true},
-                      {report.traces.front().has_marked_steps() ? "step" : "length"},
+                      {first_in_means(report).has_marked_steps() ? "step" : "length"},
                       {"own work"},
                       {"exposed collectives"},
                       {"others waited for it"},

@@ -10,7 +10,7 @@ namespace redline::trace {
 void write_phases(TextPage& page) {
   const auto phases = mean_phases(page.report);
   if (!phases) return;
-  page.canvas.left(page.report.traces.front().has_marked_steps() ? "PARTS of a step" : "PARTS", 26,
+  page.canvas.left(first_in_means(page.report).has_marked_steps() ? "PARTS of a step" : "PARTS", 26,
                    Hue::kBold);
   for (size_t i = 0; i < kPhaseCount; ++i) {
     page.canvas.right(phase_title(*phases, i), 12, Hue::kDim);

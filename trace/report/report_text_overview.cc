@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -52,6 +53,9 @@ std::string machine(const Report& report) {
            (backend.empty() ? "" : " · " + backend);
   }
   const GpuUse& first = summary->gpus.front();
+  if (const auto names = gpu_names(report); names.size() > 1) {
+    return fmt::format("{} GPUs: {}", gpus, fmt::join(names, ", "));
+  }
   if (!first.properties) {
     return gpus > 1 ? fmt::format("{} GPUs", gpus) : fmt::format("GPU {}", first.device);
   }
@@ -208,7 +212,7 @@ void write_header(TextPage& page) {
 
 void write_steps(TextPage& page) {
   const Report& report = page.report;
-  const RankSummary& first = report.traces.front();
+  const RankSummary& first = first_in_means(report);
   const MeanStep step = mean_step(report);
   const bool marked = first.has_marked_steps();
   page.canvas.left(marked ? "STEP  " : "TRACE  ", 0, Hue::kBold)

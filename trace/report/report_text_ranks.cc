@@ -29,7 +29,7 @@ void write_ranks(TextPage& page) {
   const RankComparison& ranks = *page.report.comparison;
   TextCanvas& canvas = page.canvas;
   canvas.left("RANKS", 10, Hue::kBold)
-      .right(page.report.traces.front().has_marked_steps() ? "step" : "length", 11, Hue::kDim)
+      .right(first_in_means(page.report).has_marked_steps() ? "step" : "length", 11, Hue::kDim)
       .right("own work", 11, Hue::kDim)
       .right("exposed collectives", 21, Hue::kDim)
       .right("clock", 25, Hue::kDim)
@@ -61,7 +61,7 @@ void write_ranks(TextPage& page) {
   if (ranks.straggler) {
     canvas.dim_line(fmt::format("  rank {} has the longest own work, {}{} more than the shortest",
                                 ranks.times[*ranks.straggler].rank, format_ns(*ranks.skew_ns),
-                                page.report.traces.front().a_step()));
+                                first_in_means(page.report).a_step()));
   }
   if (ranks.late_in) {
     canvas.dim_line(fmt::format("  most of that is {}", place_of(*ranks.late_in)));

@@ -60,6 +60,72 @@ std::vector<int> ranks_of_several_processes(const Report& report) {
   return ranks;
 }
 
+std::set<std::string> gpu_names(const Report& report) {
+  std::set<std::string> names;
+  for (const RankSummary& summary : report.traces) {
+    for (const GpuUse& gpu : summary.gpus) names.insert(gpu.name);
+  }
+  names.erase("");
+  return names;
+}
+
+const RankSummary& first_in_means(const Report& report) {
+  const std::vector<bool> counts = count_in_means(pointers_to(report.traces));
+  const auto first = std::ranges::find(counts, true);
+  return report.traces[first == counts.end() ? 0 : static_cast<size_t>(first - counts.begin())];
+}
+
+std::optional<double> mean_count(const Report& report, std::optional<double> TraceFacts::*count) {
+  const std::vector<double> weights = rank_weights(report.traces);
+  double sum = 0, weight = 0;
+  std::set<double> values;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const auto value = report.traces[i].facts.*count;
+    if (!value || weights[i] == 0) continue;
+    sum += weights[i] * *value;
+    weight += weights[i];
+    values.insert(*value);
+  }
+  if (values.size() < 2) return values.empty() ? std::nullopt : std::optional(*values.begin());
+  return sum / weight;
+}
+
+namespace {
+
+// The ranks of which no trace counts, for another reason than a lack of GPU work, and traces that
+// name no rank among others.
+std::vector<std::string> notes_of_left_out(const Report& report, const std::vector<int>& numbers) {
+  const std::vector<bool> counts = count_in_means(pointers_to(report.traces));
+  std::set<int> counted, empty, unmarked, nameless;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (counts[i]) counted.insert(numbers[i]);
+    if (!report.traces[i].facts.rank) nameless.insert(numbers[i]);
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const RankSummary& trace = report.traces[i];
+    if (counted.contains(numbers[i]) || counted.empty() || trace.lacks_gpu_work()) continue;
+    (trace.steps.empty() ? empty : unmarked).insert(numbers[i]);
+  }
+  const auto text_of = [](const std::set<int>& ranks) {
+    return format_ranks({ranks.begin(), ranks.end()});
+  };
+  std::vector<std::string> notes;
+  if (!empty.empty()) {
+    notes.push_back("nothing was recorded of " + text_of(empty) + ": means are of the other ranks");
+  }
+  if (!unmarked.empty()) {
+    notes.push_back("no steps are marked in the traces of " + text_of(unmarked) +
+                    ": means are of the other ranks");
+  }
+  if (!nameless.empty() && std::set(numbers.begin(), numbers.end()).size() > 1) {
+    notes.push_back("traces without a rank count as " + text_of(nameless) +
+                    ": they may be of several runs");
+  }
+  return notes;
+}
+
+}  // namespace
+
 std::vector<std::string> trace_notes(const Report& report) {
   std::vector<std::string> notes;
   std::map<std::string, std::set<int>> lacking, partial;
@@ -82,8 +148,10 @@ std::vector<std::string> trace_notes(const Report& report) {
   };
   add("not recorded", lacking, first_with_gpus(report.traces) != nullptr,
       "times are those of the host, which does not wait for the GPU");
-  add("recorded in part", partial, has_whole_gpu_work(report.traces),
+  add("recorded in part", partial,
+      std::ranges::any_of(report.traces, &RankSummary::has_whole_gpu_work),
       "GPU times and shares are too small");
+  for (std::string& note : notes_of_left_out(report, numbers)) notes.push_back(std::move(note));
   if (const auto ranks = ranks_of_several_processes(report); !ranks.empty()) {
     notes.push_back(format_ranks(ranks) + (ranks.size() == 1 ? " was" : " were") +
                     " recorded by several processes, so these may be several runs: means are of "
@@ -182,13 +250,30 @@ std::string of_rank(const Report& report, const RankSummary& summary) {
   return rank && report.traces.size() > 1 ? fmt::format(" of rank {}", *rank) : "";
 }
 
+namespace {
+
+// "3 of 4 ranks" where the others left no trace here.
+std::string ranks_text(const Report& report) {
+  int64_t all = 0;
+  for (const RankSummary& summary : report.traces) {
+    if (!summary.facts.rank) return format_plural(report.rank_count, "rank");
+    all = std::max<int64_t>(all, summary.facts.world_size.value_or(0));
+  }
+  if (report.rank_count < 2 || all <= report.rank_count) {
+    return format_plural(report.rank_count, "rank");
+  }
+  return fmt::format("{} of {} ranks", report.rank_count, all);
+}
+
+}  // namespace
+
 std::string counts_text(const Report& report) {
   int64_t events = 0;
   for (const RankSummary& summary : report.traces) {
     events += static_cast<int64_t>(summary.facts.events);
   }
-  return fmt::format("{} · {} · {}", format_plural(report.rank_count, "rank"),
-                     report.traces.front().has_marked_steps()
+  return fmt::format("{} · {} · {}", ranks_text(report),
+                     first_in_means(report).has_marked_steps()
                          ? format_plural(recorded_steps(report), "step")
                          : "no marked steps",
                      format_plural(events, "event"));
@@ -228,18 +313,23 @@ std::vector<std::string> spread_lines(const Report& report) {
   if (spread.slow_groups.empty() && spread.outliers.empty()) {
     lines.emplace_back("no rank, host or process group stands out");
   }
+  if (!spread.unknown.empty()) {
+    std::vector<int> unknown;
+    for (const size_t i : spread.unknown) unknown.push_back(report.comparison->times[i].rank);
+    lines.push_back("own work is not known of " + format_ranks(unknown));
+  }
   return lines;
 }
 
 std::vector<std::string> rate_lines(const Report& report) {
   std::vector<std::string> lines;
-  const TraceFacts& first = report.traces.front().facts;
   const int64_t step_ns = mean_step(report).mean_ns;
   const auto rate_of = [step_ns](double count) {
     return format_number(count * 1e9 / static_cast<double>(step_ns));
   };
-  if (const auto samples = first.samples_per_step; samples && step_ns > 0) {
-    const auto tokens = first.tokens_per_step;
+  const auto samples = mean_count(report, &TraceFacts::samples_per_step);
+  if (samples && step_ns > 0) {
+    const auto tokens = mean_count(report, &TraceFacts::tokens_per_step);
     lines.push_back(rate_of(*samples) + " samples/s" +
                     (tokens ? ", " + rate_of(*tokens) + " tokens/s" : "") + " of all ranks, " +
                     (report.shares_samples ? "shared ones counted once, " : "") +
@@ -265,9 +355,10 @@ std::string_view phase_title(const PhaseTimes& phases, size_t index) {
 std::optional<PhaseTimes> mean_phases(const Report& report) {
   PhaseTimes mean{};
   int64_t count = 0;
-  const bool on_gpu = first_with_gpus(report.traces) != nullptr;
-  for (const RankSummary& summary : report.traces) {
-    if (!summary.phases || (on_gpu && summary.unrecorded_gpu)) continue;
+  const std::vector<bool> counts = count_in_means(pointers_to(report.traces));
+  for (size_t trace = 0; trace < counts.size(); ++trace) {
+    const RankSummary& summary = report.traces[trace];
+    if (!summary.phases || !counts[trace]) continue;
     ++count;
     for (size_t i = 0; i < kPhaseCount; ++i) {
       mean[i].host_ns += (*summary.phases)[i].host_ns;

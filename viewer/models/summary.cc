@@ -96,7 +96,8 @@ SummaryCard card_of(const trace::Finding& finding, const trace::Report& report) 
 }
 
 std::string straggler_of(const trace::RankComparison& ranks, bool is_marked) {
-  if (!ranks.skew_ns) return "Which rank takes longest is not known: no times of collectives";
+  if (!ranks.skew_ns)
+    return "Which rank takes longest is not known: the traces do not tell own work";
   if (!ranks.straggler) return "No rank takes longer than another";
   const size_t late = *ranks.straggler;
   return fmt::format("Rank {}: {}, {}{} more than the shortest", ranks.times[late].rank,

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "base/clock.h"
@@ -59,10 +61,15 @@ void print_timings(const trace::Report& report, const trace::Summaries& summarie
 // For the page: traces that are still loaded, and others read again.
 trace::TraceOf traces_of(const trace::Report& report, const trace::Summaries& summaries) {
   return [&](size_t index) -> std::shared_ptr<const trace::Trace> {
-    const std::string& path = report.traces[index].facts.path;
+    const trace::TraceFacts& facts = report.traces[index].facts;
+    const std::string& path = facts.path;
     const auto kept = summaries.kept.find(path);
     if (kept != summaries.kept.end()) return kept->second;
-    return trace::read_trace(path).value_or(nullptr);
+    const auto trace = trace::read_trace(path).value_or(nullptr);
+    // A summary's path may lead to the trace of another run here.
+    const bool is_same = trace && trace->event_count() == facts.events &&
+                         trace->begin_ns() == facts.begin_ns && trace->end_ns() == facts.end_ns;
+    return is_same ? trace : nullptr;
   };
 }
 
@@ -75,24 +82,25 @@ std::string render(const trace::Report& report, const trace::Summaries& summarie
   return trace::report_text(report, style, {options.all ? trace::TextScope::kAll : options.top});
 }
 
-// Each node of the Slurm job summarizes its part of the traces.
+// Each node of the Slurm job summarizes its part of the traces. Files of summaries alone are no
+// work to share.
 tl::expected<trace::Summaries, trace::ReadError> summaries_by_slurm(
-    const std::vector<std::string>& paths, const trace::GivenPeaks& peaks) {
+    const std::vector<std::string>& paths, const trace::SummarizeOptions& how) {
   const auto nodes = launch::slurm_nodes();
   if (!nodes) return tl::unexpected(trace::ReadError{nodes.error()});
   const size_t traces = trace::count_traces(paths);
-  if (traces == 0) return tl::unexpected(trace::ReadError{paths.front() + ": no traces in it"});
+  if (traces == 0) return trace::summarize(paths, how);
   const size_t parts = std::min(*nodes, traces);
   const auto command_of = [&](size_t node) {
     std::vector<std::string> command = {launch::program_folder() + "/redline", "summarize",
                                         fmt::format("--part={}/{}", node + 1, parts)};
-    for (std::string& option : peak_options(peaks)) command.push_back(std::move(option));
+    for (std::string& option : peak_options(how.peaks)) command.push_back(std::move(option));
     command.emplace_back("--");
     command.insert(command.end(), paths.begin(), paths.end());
     return command;
   };
   trace::Summaries summaries;
-  launch::run_on_nodes(parts, command_of, [&](size_t node, launch::NodeOutput output) {
+  const auto take = [&](size_t node, launch::NodeOutput output) {
     const std::string name = fmt::format("node {} of {}", node + 1, parts);
     if (output) {
       std::istringstream lines(*std::move(output));
@@ -102,8 +110,31 @@ tl::expected<trace::Summaries, trace::ReadError> summaries_by_slurm(
     const std::string missing = format_plural(lost, "trace");
     summaries.unreadable.push_back(
         {fmt::format("{}: {}: srun {}", name, missing, output.error()), name});
-  });
+  };
+  const auto& interrupted = interrupt_flag();
+  launch::run_on_nodes(parts, command_of, take, interrupted);
+  if (interrupted) {
+    return tl::unexpected(trace::ReadError{"interrupted: nothing was written"});
+  }
   return summaries;
+}
+
+// Of what `paths` stand for, all but the traces that were left out as superseded. What a node that
+// failed had is missing, not left out.
+std::vector<std::string> counted_traces(const std::vector<std::string>& paths,
+                                        const trace::Summaries& summaries) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::set<fs::path> left_out;
+  for (const std::string& path : summaries.left_out) left_out.insert(fs::canonical(path, ignored));
+  std::vector<std::string> counted;
+  for (const trace::RankSummary& summary : summaries.ranks) counted.push_back(summary.facts.path);
+  for (const std::string& path : paths) {
+    for (std::string& file : trace::find_traces(path).value_or(std::vector<std::string>())) {
+      if (!left_out.contains(fs::canonical(file, ignored))) counted.push_back(std::move(file));
+    }
+  }
+  return counted;
 }
 
 tl::expected<trace::Summaries, trace::ReadError> summaries_of(const std::vector<std::string>& paths,
@@ -111,18 +142,17 @@ tl::expected<trace::Summaries, trace::ReadError> summaries_of(const std::vector<
   trace::SummarizeOptions how;
   how.peaks = options.peaks;
   how.kept_traces = options.format == "html" ? trace::kMostRankLanes : 0;
-  auto summaries = options.launcher == "slurm" ? summaries_by_slurm(paths, options.peaks)
-                                               : trace::summarize(paths, how);
+  auto summaries =
+      options.launcher == "slurm" ? summaries_by_slurm(paths, how) : trace::summarize(paths, how);
   if (!summaries) return summaries;
   trace::keep_latest(*summaries);
-  if (summaries->ranks.empty() && !summaries->unreadable.empty()) {
-    return tl::unexpected(summaries->unreadable.front());
+  if (summaries->ranks.empty()) {
+    if (!summaries->unreadable.empty()) return tl::unexpected(summaries->unreadable.front());
+    return tl::unexpected(trace::ReadError{paths.front() + ": no traces in it"});
   }
-  std::vector<std::string> read;
-  for (const trace::RankSummary& summary : summaries->ranks) read.push_back(summary.facts.path);
   std::vector<std::string> traces = paths;
   std::erase_if(traces, trace::is_summary_file);
-  say_left_out(traces, read, summaries->unreadable);
+  say_left_out(traces, counted_traces(traces, *summaries), summaries->unreadable);
   return summaries;
 }
 
@@ -167,7 +197,11 @@ int report(ReportOptions options) {
   result.path = given;
   trace::add_hang(result, options.paths, *dumps);
   if (options.timings) print_timings(result, summaries);
-  return write_output(render(result, summaries, options), options.output, "-o");
+  const std::string text = render(result, summaries, options);
+  if (options.launcher == "slurm" && interrupt_flag()) {
+    return fail("interrupted: nothing was written");
+  }
+  return write_output(text, options.output, "-o");
 }
 
 }  // namespace

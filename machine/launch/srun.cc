@@ -1,9 +1,14 @@
 #include "machine/launch/srun.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <span>
+#include <thread>
 
 #include "base/file.h"
 #include "machine/launch/command.h"
@@ -23,10 +28,18 @@ std::vector<std::string> under_srun(size_t node, const std::vector<std::string>&
   return words;
 }
 
-NodeOutput output_of(tl::expected<pid_t, std::string> srun, const std::string& out,
-                     const std::string& err) {
-  if (!srun) return tl::unexpected("did not start: " + srun.error());
-  const int status = wait_for_exit(*srun);
+constexpr std::chrono::milliseconds kSrunPoll{20};
+
+// False, and the child still runs, if `stop` is set before its end.
+bool has_ended(pid_t child, int& wait_status, const std::atomic<bool>& stop) {
+  while (waitpid(child, &wait_status, WNOHANG) == 0) {
+    if (stop) return false;
+    std::this_thread::sleep_for(kSrunPoll);
+  }
+  return true;
+}
+
+NodeOutput output_of(int status, const std::string& out, const std::string& err) {
   if (status == 0) return read_file(out);
   const std::string why = last_lines(tail_of(err, 4096), 1);
   return tl::unexpected("ended with status " + std::to_string(status) +
@@ -53,14 +66,15 @@ tl::expected<size_t, std::string> slurm_nodes() {
 
 void run_on_nodes(size_t nodes,
                   const std::function<std::vector<std::string>(size_t node)>& command_of,
-                  const std::function<void(size_t node, NodeOutput output)>& take) {
+                  const std::function<void(size_t node, NodeOutput output)>& take,
+                  const std::atomic<bool>& stop) {
   const ScratchFolder folder("redline-nodes");
   const auto file = [&](size_t node, const char* suffix) {
     return folder.path() + "/" + std::to_string(node) + suffix;
   };
   const std::vector<std::string> environment = Environment::current().strings();
   std::vector<tl::expected<pid_t, std::string>> started;
-  for (size_t node = 0; node < nodes; ++node) {
+  for (size_t node = 0; node < nodes && !stop; ++node) {
     const std::string out = file(node, ".out"), err = file(node, ".err");
     started.push_back(start_command(under_srun(node, command_of(node)), environment, [&] {
       constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC;
@@ -68,8 +82,24 @@ void run_on_nodes(size_t nodes,
              redirect(err.c_str(), kNew, STDERR_FILENO);
     }));
   }
-  for (size_t node = 0; node < nodes; ++node) {
-    take(node, output_of(started[node], file(node, ".out"), file(node, ".err")));
+  size_t node = 0;
+  for (; node < started.size(); ++node) {
+    const auto& srun = started[node];
+    int status = 0;
+    if (!srun) {
+      take(node, tl::unexpected("did not start: " + srun.error()));
+    } else if (has_ended(*srun, status, stop)) {
+      take(node, output_of(exit_status(status), file(node, ".out"), file(node, ".err")));
+    } else {
+      break;
+    }
+  }
+  const auto stopped = std::span(started).subspan(node);
+  for (const auto& srun : stopped) {
+    if (srun) kill(*srun, SIGTERM);  // srun passes it on to the command
+  }
+  for (const auto& srun : stopped) {
+    if (srun) static_cast<void>(wait_for_exit(*srun));
   }
 }
 

@@ -2,6 +2,7 @@
 // prints.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -22,9 +23,11 @@ using NodeOutput = tl::expected<std::string, std::string>;
 
 /// Runs `command_of` a node's number on all nodes at once, and gives `take` what each printed, in
 /// the order of their numbers. Each node gets a step of its own, so that one that fails does not
-/// end the others. The command's files must be visible on all nodes.
+/// end the others. The command's files must be visible on all nodes. Once `stop` is set, the steps
+/// are ended, and it returns when they are.
 void run_on_nodes(size_t nodes,
                   const std::function<std::vector<std::string>(size_t node)>& command_of,
-                  const std::function<void(size_t node, NodeOutput output)>& take);
+                  const std::function<void(size_t node, NodeOutput output)>& take,
+                  const std::atomic<bool>& stop);
 
 }  // namespace redline::launch

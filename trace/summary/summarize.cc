@@ -58,10 +58,12 @@ tl::expected<Inputs, ReadError> inputs_of(const std::vector<std::string>& paths)
   return inputs;
 }
 
-auto place_of(const RankSummary& summary) {
+// Copies of a trace have the same, and so do its summaries, however its path was spelled.
+auto identity_of(const RankSummary& summary) {
   const TraceFacts& facts = summary.facts;
-  return std::tuple(facts.rank.value_or(INT32_MAX), std::string_view(facts.path),
-                    std::string_view(facts.host), facts.begin_ns, facts.events);
+  return std::tuple(facts.rank.value_or(INT32_MAX), std::string_view(facts.host),
+                    std::string_view(facts.recorded.process), facts.begin_ns, facts.end_ns,
+                    facts.events);
 }
 
 class Summarizer {
@@ -151,17 +153,21 @@ void add_summaries(std::istream& lines, const std::string& name, Summaries& summ
 
 void keep_latest(Summaries& summaries) {
   auto& ranks = summaries.ranks;
-  std::ranges::sort(ranks, {}, [](const RankSummary& rank) { return place_of(rank); });
-  const auto repeated = std::unique(ranks.begin(), ranks.end(),
-                                    [](const RankSummary& left, const RankSummary& right) {
-                                      return place_of(left) == place_of(right);
-                                    });
-  ranks.erase(repeated, ranks.end());
+  std::ranges::sort(ranks, {}, [&](const RankSummary& rank) {
+    const TraceFacts& facts = rank.facts;
+    const bool is_loaded = summaries.kept.contains(facts.path);  // of copies such a one stays
+    return std::tuple(identity_of(rank), !is_loaded, std::string_view(facts.path),
+                      std::string_view(facts.folder));
+  });
   std::map<std::string, std::vector<size_t>> folders;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    if (!ranks[i].facts.folder.empty()) folders[ranks[i].facts.folder].push_back(i);
-  }
   std::vector<bool> is_left_out(ranks.size());
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].facts.folder.empty()) continue;
+    std::vector<size_t>& members = folders[ranks[i].facts.folder];
+    is_left_out[i] =
+        !members.empty() && identity_of(ranks[members.back()]) == identity_of(ranks[i]);
+    if (!is_left_out[i]) members.push_back(i);
+  }
   for (const auto& [folder, members] : folders) {
     std::vector<RecordedTrace> recorded;
     for (const size_t i : members) {
@@ -169,15 +175,22 @@ void keep_latest(Summaries& summaries) {
       recorded.back().is_merged = ranks[i].facts.merged_ranks > 0;  // also of a file of summaries
     }
     const std::vector<bool> of_folder = superseded(recorded);
-    for (size_t i = 0; i < members.size(); ++i) is_left_out[members[i]] = of_folder[i];
+    for (size_t i = 0; i < members.size(); ++i) {
+      is_left_out[members[i]] = of_folder[i];
+      if (of_folder[i]) summaries.left_out.push_back(ranks[members[i]].facts.path);
+    }
   }
   std::vector<RankSummary> kept;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    if (!is_left_out[i]) kept.push_back(std::move(ranks[i]));
+    if (is_left_out[i]) continue;
+    if (!kept.empty() && identity_of(kept.back()) == identity_of(ranks[i])) continue;
+    kept.push_back(std::move(ranks[i]));
   }
   ranks = std::move(kept);
-  std::ranges::sort(summaries.unreadable, {},
-                    [](const ReadError& error) { return std::tie(error.path, error.message); });
+  const auto place = [](const ReadError& error) { return std::tie(error.path, error.message); };
+  std::ranges::sort(summaries.unreadable, {}, place);
+  const auto repeated = std::ranges::unique(summaries.unreadable, {}, place);
+  summaries.unreadable.erase(repeated.begin(), repeated.end());
 }
 
 tl::expected<Summaries, ReadError> summarize(const std::vector<std::string>& paths,

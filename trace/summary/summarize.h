@@ -32,6 +32,7 @@ struct SummarizeOptions {
 struct Summaries {
   std::vector<RankSummary> ranks;  ///< in no order
   std::vector<ReadError> unreadable;
+  std::vector<std::string> left_out;  ///< paths of what keep_latest() took for superseded
   std::map<std::string, std::shared_ptr<const Trace>> kept;  ///< by path
   double read_seconds = 0;                                   ///< sums over all traces
   double analyze_seconds = 0;
@@ -50,7 +51,8 @@ struct Summaries {
 /// counts as unreadable.
 void add_summaries(std::istream& lines, const std::string& name, Summaries& summaries);
 
-/// Drops what stands twice, and the traces of earlier recordings in folders (recordings.h).
+/// Drops what stands twice, under whatever paths, and the traces of earlier recordings in folders
+/// (recordings.h).
 void keep_latest(Summaries& summaries);
 
 }  // namespace redline::trace

@@ -8,12 +8,13 @@
 namespace redline::trace {
 
 bool is_summary_file(const std::string& path) {
-  constexpr std::string_view kBegin = "{\"schema\":\"redline.summary/";
-  std::string begin(kBegin.size(), ' ');
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
+  if (path.ends_with(kSummarySuffix)) return true;
+  std::string begin(kSummaryBegin.size(), ' ');
   std::ifstream file(path, std::ios::binary);
-  return file.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kBegin;
+  return file.read(begin.data(), static_cast<std::streamsize>(begin.size())) &&
+         begin == kSummaryBegin;
 }
 
 std::vector<std::string> find_summaries(const std::string& folder) {

@@ -14,6 +14,7 @@
 namespace redline::trace {
 
 constexpr std::string_view kSummarySchema = "redline.summary/1";
+constexpr std::string_view kSummaryBegin = "{\"schema\":\"redline.summary/";
 constexpr std::string_view kSummarySuffix = ".summary.jsonl";
 
 /// Each ends with a line end.
@@ -26,7 +27,7 @@ using SummaryLine = std::variant<RankSummary, ReadError>;
 [[nodiscard]] tl::expected<SummaryLine, std::string> read_summary_line(
     std::string_view line, const std::shared_ptr<StringTable>& names);
 
-/// Whether the file begins as a summary does.
+/// Whether the file is named as summaries are, whatever it holds, or begins as one does.
 [[nodiscard]] bool is_summary_file(const std::string& path);
 
 /// The files of summaries in a folder, by name.

@@ -164,6 +164,9 @@ std::string unreadable_line(const ReadError& error) {
 tl::expected<SummaryLine, std::string> read_summary_line(
     std::string_view line, const std::shared_ptr<StringTable>& names) {
   const json object = json::parse(line, nullptr, false);
+  if (object.is_discarded() && line.starts_with(kSummaryBegin)) {
+    return tl::unexpected(std::string("is damaged"));
+  }
   const std::string schema = text_in(object, "schema"), version = text_in(object, "version");
   if (!schema.starts_with(kSummarySchema.substr(0, kSummarySchema.find('/') + 1))) {
     return tl::unexpected(std::string("is no summary of a rank"));

@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
@@ -17,6 +19,7 @@ namespace redline::trace {
 namespace {
 
 using namespace redline::testing;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -152,6 +155,52 @@ TEST_F(SummaryFiles, OfAFileAreFoundByContentAndInAFolder) {
   EXPECT_EQ(file->ranks.size(), 2U);
 }
 
+TEST_F(SummaryFiles, AreKnownByTheirNameEvenIfEmptyOrDamaged) {
+  const std::string empty = folder_ + "/a.summary.jsonl", words = folder_ + "/b.summary.jsonl";
+  std::ofstream(empty) << "";
+  std::ofstream(words) << "\nwords\n";
+  const auto summaries = summarize({path(0), empty}, {});
+  ASSERT_TRUE(summaries);
+  EXPECT_EQ(summaries->ranks.size(), 1U);
+  EXPECT_THAT(summaries->unreadable, IsEmpty()) << "a part without traces";
+  const auto damaged = summarize({words}, {});
+  ASSERT_TRUE(damaged);
+  ASSERT_EQ(damaged->unreadable.size(), 1U);
+  EXPECT_EQ(damaged->unreadable[0].message, words + ": line 2 is no summary of a rank");
+}
+
+TEST_F(SummaryFiles, OfOneTraceUnderSeveralPathsCountOnce) {
+  std::filesystem::copy_file(path(0), folder_ + "/copy.pt.trace.json");
+  Summaries all;
+  for (const std::string& folder : {folder_, folder_ + "/."}) {
+    auto found = summarize({folder}, {});
+    ASSERT_TRUE(found);
+    std::ranges::move(found->ranks, std::back_inserter(all.ranks));
+    all.unreadable.push_back({"x: no trace", "x"});
+  }
+  EXPECT_EQ(all.ranks.size(), 14U);
+  keep_latest(all);
+  EXPECT_EQ(all.ranks.size(), size_t{kRanks});
+  EXPECT_THAT(all.left_out, IsEmpty());
+  EXPECT_EQ(all.unreadable.size(), 1U);
+}
+
+TEST_F(SummaryFiles, OfEarlierRecordingsAreLeftOutAndNamed) {
+  const testing::TemporaryFolder place;
+  for (const char* recording : {"11.1", "12.1"}) {
+    TraceText text;
+    text.rank(0, 1).top(R"("run": {"recording": ")" + std::string(recording) + R"("})");
+    text.cpu_op("aten::mm", 0, recording[1] == '1' ? 1000 : 2000);
+    std::ofstream(place.path() + "/" + recording + ".pt.trace.json") << text.str();
+  }
+  auto summaries = summarize({place.path()}, {});
+  ASSERT_TRUE(summaries);
+  keep_latest(*summaries);
+  ASSERT_EQ(summaries->ranks.size(), 1U);
+  EXPECT_EQ(summaries->ranks[0].facts.path, place.path() + "/12.1.pt.trace.json");
+  EXPECT_THAT(summaries->left_out, ElementsAre(place.path() + "/11.1.pt.trace.json"));
+}
+
 TEST_F(SummaryFiles, ThatAreDamagedAreLeftOutAndNamed) {
   const std::string lines = lines_of({0, 1});
   const size_t second = lines.find('\n') + 1;
@@ -165,7 +214,7 @@ TEST_F(SummaryFiles, ThatAreDamagedAreLeftOutAndNamed) {
   ASSERT_EQ(all.unreadable.size(), 5U);
   EXPECT_THAT(all.unreadable[3].message, HasSubstr("line 5 has the form redline.summary/2, this"));
   EXPECT_EQ(all.unreadable[4].message, "a.jsonl: line 6 is no summary of a rank");
-  EXPECT_EQ(all.unreadable[0].message, "a.jsonl: line 2 is no summary of a rank");
+  EXPECT_EQ(all.unreadable[0].message, "a.jsonl: line 2 is damaged");
   EXPECT_THAT(all.unreadable[1].message, HasSubstr("line 3 is of Redline 0.0.1"));
   EXPECT_EQ(all.unreadable[2].message, "x: no trace");
 }

@@ -51,6 +51,7 @@ int compare_commands(CompareOptions options) {
   if (!answer->no_windows.empty()) {
     say("which operator changed is not known: " + answer->no_windows);
   }
+  if (const auto unknown = trace::unknown_memory(*answer->diff)) return fail(*unknown);
   return status_of(answer->diff->gate.outcome(), options.gate);
 }
 

@@ -38,12 +38,15 @@ Result<std::optional<trace::RunDiff>> diff_of_logs(const DiffOptions& options,
                                                    const std::vector<std::string>& after,
                                                    bool has_traces) {
   const auto earlier = trace::read_run_figures(before), later = trace::read_run_figures(after);
-  for (const auto* side : {&earlier, &later}) {
-    if (*side) continue;
-    if (has_traces) return std::nullopt;  // the log of a short recording may have too few steps
-    return tl::unexpected(side->error().message);
+  std::optional<std::string> why_not;
+  if (!earlier) {
+    why_not = earlier.error().message;  // the log of a short recording may have too few steps
+  } else if (!later) {
+    why_not = later.error().message;
+  } else {
+    why_not = trace::why_not_comparable(*earlier, *later);
   }
-  if (const auto why_not = trace::why_not_comparable(*earlier, *later)) {
+  if (why_not) {
     if (!has_traces || options.gate.limits.any()) return tl::unexpected(*why_not);
     say("only the traces are compared. " + *why_not);
     return std::nullopt;
@@ -65,8 +68,10 @@ Result<DiffResult> diff_of(const DiffOptions& options) {
     if (!has_traces) return result;
   }
   const auto before = trace::read_traces({options.before});
-  if (!before) return tl::unexpected(before.error().message);
   const auto after = trace::read_traces({options.after});
+  // A folder of logs needs no traces, if only the other side had logs.
+  const bool is_after_to_blame = !after && !logs_before.empty() && logs_after.empty();
+  if (!before && !is_after_to_blame) return tl::unexpected(before.error().message);
   if (!after) return tl::unexpected(after.error().message);
   say_left_out({options.before}, trace::paths_of(*before));
   say_left_out({options.after}, trace::paths_of(*after));
@@ -115,6 +120,9 @@ int diff(const DiffOptions& options) {
                         options.format == "benchmark-action")) {
     return fail(options.before + ", " + options.after +
                 ": a trace with one step does not show how much steps differ. Record more steps");
+  }
+  if (result->runs) {
+    if (const auto unknown = trace::unknown_memory(*result->runs)) return fail(*unknown);
   }
   std::string text;
   if (options.format == "json") {

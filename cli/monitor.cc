@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/clock.h"
 #include "cli/command.h"
 #include "machine/monitor/snapshot.h"
 #include "profiler/request/logged_jobs.h"
@@ -80,8 +81,16 @@ class Screen {
 class JobWatcher {
  public:
   [[nodiscard]] const std::vector<trace::RunningJob>& look() {
+    if (Clock::now() >= next_) read();
+    for (trace::RunningJob& job : jobs_) {
+      if (job.recent) job.recent->stop_if_silent(unix_ns());
+    }
+    return jobs_;
+  }
+
+ private:
+  void read() {
     const auto begin = Clock::now();
-    if (begin < next_) return jobs_;
     jobs_.clear();
     for (const launch::LoggedJob& job : launch::running_logged_jobs()) {
       jobs_.push_back(trace::read_running_job(job.folder, job.run));
@@ -89,10 +98,8 @@ class JobWatcher {
     constexpr int kShare = 20;
     const auto end = Clock::now();
     next_ = end + (kShare - 1) * (end - begin);
-    return jobs_;
   }
 
- private:
   std::vector<trace::RunningJob> jobs_;
   Clock::time_point next_;
 };

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/printable.h"
 #include "base/secrets.h"
 #include "base/terminal.h"
 #include "cli/command.h"
@@ -22,6 +23,7 @@
 #include "profiler/request/step_log_request.h"
 #include "trace/read/step_log_reader.h"
 #include "trace/report/run_report.h"
+#include "trace/run/ends.h"
 #include "trace/run/folder.h"
 #include "tuner/space/config.h"
 #include "tuner/space/hook_knobs.h"
@@ -100,9 +102,18 @@ void tell_of_logs(const std::string& folder, const std::vector<std::string>& bef
         "so do an emptied environment and PYTHONPATH=src without :$PYTHONPATH)");
     return;
   }
-  if (const auto run = trace::read_run(logs, /*has_ended=*/true); run && *run) {
-    const TextStyle style = style_of(STDERR_FILENO);
-    std::fputs(trace::run_summary(**run, style).c_str(), stderr);
+  auto run = trace::read_run(logs, /*has_ended=*/true);
+  if (!run) return say(printable(run.error().message, "?"));
+  if (!*run) {
+    return say(format_plural(logs.size(), "step log") + " without a training step");
+  }
+  const auto endless = status == 0 ? trace::take_back_deaths(**run) : std::vector<int>();
+  std::fputs(trace::run_summary(**run, style_of(STDERR_FILENO)).c_str(), stderr);
+  if (!endless.empty()) {
+    say(
+        fmt::format("the log of {} lacks its end: it could not be written, or a process was killed "
+                    "although the command ended with status 0",
+                    format_ranks(endless)));
   }
   say(fmt::format("{}: redline report {} says more", format_plural(logs.size(), "step log"),
                   folder));

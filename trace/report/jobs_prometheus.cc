@@ -37,13 +37,14 @@ const std::vector<Metric<RecentRun>>& job_metrics() {
        [](const RecentRun& run) { return run.world_size; }},
       {"redline_job_steps_total", "counter", "Training steps since the start of the job.",
        [](const RecentRun& run) { return static_cast<double>(run.steps); }},
-      {"redline_job_steps_per_second", "gauge", "Training steps a second in the last minute.",
+      {"redline_job_steps_per_second", "gauge",
+       "Training steps a second in the last minute; 0 when the job makes none.",
        [](const RecentRun& run) { return run.steps_per_s; }},
       {"redline_job_samples_per_second", "gauge",
-       "Samples a second of the ranks with a log, in the last minute.",
+       "Samples a second of the ranks with a log, in the last minute; 0 when they make no step.",
        [](const RecentRun& run) { return run.samples_per_s; }},
       {"redline_job_tokens_per_second", "gauge",
-       "Tokens a second of the ranks with a log, in the last minute.",
+       "Tokens a second of the ranks with a log, in the last minute; 0 when they make no step.",
        [](const RecentRun& run) { return run.tokens_per_s; }},
   };
   return metrics;
@@ -51,7 +52,8 @@ const std::vector<Metric<RecentRun>>& job_metrics() {
 
 const std::vector<Metric<RecentRank>>& rank_metrics() {
   static const std::vector<Metric<RecentRank>> metrics = {
-      {"redline_rank_step_seconds", "gauge", "Mean length of a step in the last minute.",
+      {"redline_rank_step_seconds", "gauge",
+       "Mean length of a step in the last minute that has one.",
        [](const RecentRank& rank) { return seconds_of(rank.step_ns); }},
       {"redline_rank_own_seconds", "gauge", "The same without waiting for collectives.",
        [](const RecentRank& rank) {

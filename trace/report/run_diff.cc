@@ -24,6 +24,14 @@ std::string ranks_sentence(const RunComparison& runs) {
                      run.ranks, run.world_size);
 }
 
+std::string rank_counts_sentence(const RunComparison& runs) {
+  const std::string before = rank_counts_text(runs.before), after = rank_counts_text(runs.after);
+  if (before == after) return "";
+  return fmt::format("{} before, {} after: {}.", before, after,
+                     runs.basis_samples ? "times are for the same samples of all ranks together"
+                                        : "nobody knows whether their steps do the same work");
+}
+
 std::string other_logs_sentence(const RunComparison& runs) {
   int64_t logs = 0;
   for (const auto* side : {&runs.before, &runs.after}) {
@@ -116,8 +124,28 @@ std::optional<RunFigures> run_figures(const Report& report) {
   run.ranks = report.rank_count;
   run.steps = steps.count;
   run.all_steps.step = {steps.mean, steps.deviation / std::sqrt(static_cast<double>(steps.count))};
-  run.samples = report.traces.front().facts.samples_per_step;
+  run.samples = mean_count(report, &TraceFacts::samples_per_step);
   return run;
+}
+
+std::string rank_counts_text(const std::vector<RunFigures>& side) {
+  const auto [fewest, most] = std::ranges::minmax_element(side, {}, &RunFigures::ranks);
+  const std::string text = format_plural(most->ranks, "rank");
+  return fewest->ranks == most->ranks ? text : fmt::format("{} to {}", fewest->ranks, text);
+}
+
+std::optional<std::string> unknown_memory(const RunDiff& diff) {
+  if (!diff.limits.memory || gated_memory(diff.runs)) return std::nullopt;
+  const auto lacks_it = [](const std::vector<RunFigures>& side) {
+    return std::ranges::any_of(
+        side, [](const RunFigures& run) { return !run.host_bytes && !run.device_bytes; });
+  };
+  const bool before = lacks_it(diff.runs.before), after = lacks_it(diff.runs.after);
+  const std::string both = diff.before + ", " + diff.after;
+  return (before == after ? both
+          : before        ? diff.before
+                          : diff.after) +
+         ": the memory is not known. Step logs have it: redline run --log DIR -- CMD";
 }
 
 const DiffRow* changed_operator(const RunDiff& diff) {
@@ -143,14 +171,16 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
         time_gate_words(diff.gate, *diff.limits.slower, diff.runs.step().is_spread_assumed)));
   }
   if (diff.gate.memory) {
+    const auto unknown = unknown_memory(diff);
     const auto& memory = gated_memory(diff.runs);
-    sentences.push_back(capital(memory_gate_words(*diff.gate.memory, *diff.limits.memory,
-                                                  memory && memory->is_spread_assumed)));
+    sentences.push_back(unknown ? *unknown + "."
+                                : capital(memory_gate_words(*diff.gate.memory, *diff.limits.memory,
+                                                            memory->is_spread_assumed)));
   }
   for (const std::string& text :
-       {ranks_sentence(diff.runs), other_logs_sentence(diff.runs), part_sentence(diff),
-        operator_sentence(diff), windows_sentence(diff), undisturbed_sentence(diff.runs),
-        basis_sentence(diff)}) {
+       {ranks_sentence(diff.runs), rank_counts_sentence(diff.runs), other_logs_sentence(diff.runs),
+        part_sentence(diff), operator_sentence(diff), windows_sentence(diff),
+        undisturbed_sentence(diff.runs), basis_sentence(diff)}) {
     if (!text.empty()) sentences.push_back(text);
   }
   return sentences;

@@ -47,6 +47,12 @@ struct RunDiff {
 /// The value of the key "run".
 [[nodiscard]] nlohmann::ordered_json run_diff_json(const RunDiff& diff);
 
+/// Of each run of a side: "2 ranks", or "2 to 4 ranks".
+[[nodiscard]] std::string rank_counts_text(const std::vector<RunFigures>& side);
+/// Why no number of runs tells whether the limit of the memory holds; nullopt if they can, or if
+/// there is no such limit.
+[[nodiscard]] std::optional<std::string> unknown_memory(const RunDiff& diff);
+
 /// The sentences under the figures: what the limits say, the part and the operator that changed
 /// most, and what the interval rests on.
 [[nodiscard]] std::vector<std::string> run_diff_sentences(const RunDiff& diff);

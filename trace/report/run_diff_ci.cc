@@ -78,18 +78,21 @@ std::string run_diff_benchmark(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
   // Always of all steps: a series must not change its meaning from one run of CI to the next.
   const StepChange& step = runs.all_steps;
-  constexpr double kMs = 1e-6, kMiB = 1.0 / (1 << 20);
+  // Nor with the batch size of the base.
+  const double ms = runs.basis_samples ? 1e-3 / *runs.basis_samples : 1e-6;
+  const char* unit = runs.basis_samples ? "ms per 1,000 samples" : "ms";
+  constexpr double kMiB = 1.0 / (1 << 20);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   list.push_back({{"name", "step"},
-                  {"unit", "ms"},
-                  {"value", step.after_ns * kMs},
+                  {"unit", unit},
+                  {"value", step.after_ns * ms},
                   {"range", percent_range(step.ratio)},
-                  {"extra", fmt::format("before: {}\n{}", format_ns(std::llround(step.before_ns)),
-                                        joined(run_diff_sentences(diff), "\n"))}});
+                  {"extra", fmt::format("before: {} {}\n{}", format_number(step.before_ns * ms),
+                                        unit, joined(run_diff_sentences(diff), "\n"))}});
   for (const PartChange& part : step.parts) {
     list.push_back({{"name", fmt::format("step: {}", log_part_name(part.part))},
-                    {"unit", "ms"},
-                    {"value", part.after_ns * kMs}});
+                    {"unit", unit},
+                    {"value", part.after_ns * ms}});
   }
   const auto memory = [&](const char* name, const std::optional<MemoryChange>& change) {
     if (change) {

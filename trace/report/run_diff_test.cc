@@ -114,6 +114,41 @@ TEST(RunDiffText, SaysOfHowManyRanksItIs) {
   EXPECT_THAT(said(0), Not(HasSubstr("ranks")));
 }
 
+TEST(RunDiffText, SaysWhereTheJobHasAnotherNumberOfRanks) {
+  auto before = side_of({20, 20.1}, 1, 1e9), after = side_of({21, 21.1}, 1, 1e9);
+  const auto text = [&] {
+    const RunDiff diff = make_run_diff("a", "b", change_between(before, after), {});
+    return run_diff_text(diff, {.colour = false, .utf8 = true});
+  };
+  EXPECT_THAT(text(), Not(HasSubstr("rank")));
+  for (RunFigures& run : after) run.ranks = 2;
+  expect_at_most_80_columns(text());
+  EXPECT_THAT(text(), AllOf(HasSubstr("2 runs · 1 rank · 200 steps"),
+                            HasSubstr("2 runs · 2 ranks · 200 steps"),
+                            HasSubstr("1 rank before, 2 ranks after: times are for the same")));
+  before[1].ranks = 4;
+  before[0].samples = std::nullopt;
+  EXPECT_THAT(text(), AllOf(HasSubstr("2 runs · 1 to 4 ranks · 200 steps"),
+                            HasSubstr("2 ranks after: nobody knows whether")));
+}
+
+TEST(RunDiffText, SaysOfWhichSideTheMemoryIsNotKnown) {
+  auto before = side_of({20}, 1, 1e9), after = side_of({20}, 1, 1e9);
+  const auto diff = [&](const GateLimits& limits) {
+    return make_run_diff("a", "b", change_between(before, after), limits);
+  };
+  const GateLimits limits{.slower = std::nullopt, .memory = 0.05};
+  EXPECT_EQ(unknown_memory(diff(limits)), std::nullopt);
+  after[0].host_bytes = std::nullopt;
+  EXPECT_EQ(unknown_memory(diff({})), std::nullopt);
+  EXPECT_EQ(unknown_memory(diff(limits)),
+            "b: the memory is not known. Step logs have it: redline run --log DIR -- CMD");
+  EXPECT_THAT(run_diff_text(diff(limits), {}),
+              AllOf(HasSubstr("b: the memory is not known."), Not(HasSubstr("Cannot tell"))));
+  before[0].host_bytes = std::nullopt;
+  EXPECT_THAT(unknown_memory(diff(limits)).value_or(""), HasSubstr("a, b: the memory is not"));
+}
+
 // All steps differ by up to 20 % from run to run, the undisturbed ones hardly.
 RunDiff slower_in_noise(double ratio) {
   auto before = side_of({20, 24, 22, 18}, 1, 1e9), after = side_of({24, 20, 21, 25}, 1, 1e9);
@@ -207,9 +242,25 @@ TEST(RunDiffBenchmark, IsAListOfWhatIsBetterSmaller) {
   const auto json = nlohmann::json::parse(run_diff_benchmark(slower({})));
   ASSERT_TRUE(json.is_array());
   EXPECT_EQ(json[0]["name"], "step");
-  EXPECT_EQ(json[0]["unit"], "ms");
-  EXPECT_NEAR(json[0]["value"].get<double>(), 22, 0.01);
   EXPECT_EQ(json[1]["name"], "step: waiting for data");
+  EXPECT_EQ(json[1]["unit"], json[0]["unit"]);
+}
+
+TEST(RunDiffBenchmark, ASeriesDoesNotJumpWithTheBatchOfTheBase) {
+  const auto step_of = [](double step_ms, std::optional<double> samples) {
+    auto before = side_of({step_ms}, 1, 1e9), after = side_of({22}, 1, 1e9);
+    before[0].samples = samples;
+    const RunDiff diff = make_run_diff("a", "b", change_between(before, after), {});
+    return nlohmann::json::parse(run_diff_benchmark(diff))[0];
+  };
+  for (const double samples : {32, 64}) {
+    const auto step = step_of(samples, samples);  // a millisecond a sample
+    EXPECT_EQ(step["unit"], "ms per 1,000 samples");
+    EXPECT_NEAR(step["value"].get<double>(), 22 * 1000 / 32.0, 1e-6);
+    EXPECT_THAT(step["extra"].get<std::string>(), HasSubstr("before: 1,000 ms per 1,000 samples"));
+  }
+  EXPECT_EQ(step_of(20, std::nullopt)["unit"], "ms");
+  EXPECT_NEAR(step_of(20, std::nullopt)["value"].get<double>(), 22, 1e-6);
 }
 
 }  // namespace

@@ -46,9 +46,12 @@ class RunDiffPage {
   void write_side(const char* title, const std::string& name, const std::vector<RunFigures>& runs) {
     int64_t steps = 0;
     for (const RunFigures& run : runs) steps += run.steps;
-    write_diff_side(
-        canvas_, title, name,
-        fmt::format("{} · {}", format_plural(runs.size(), "run"), format_plural(steps, "step")));
+    const bool is_other_job =
+        rank_counts_text(diff_.runs.before) != rank_counts_text(diff_.runs.after);
+    write_diff_side(canvas_, title, name,
+                    fmt::format("{} · {}{}", format_plural(runs.size(), "run"),
+                                is_other_job ? rank_counts_text(runs) + " · " : "",
+                                format_plural(steps, "step")));
   }
 
   [[nodiscard]] Hue hue(const ValueInterval& ratio) const {

@@ -104,7 +104,7 @@ std::string run_findings_html(const RunVerdict& verdict) {
         "<div class=\"finding {}\"><div><h3>{} · {}</h3><p class=dim>{}</p></div>{}</div>\n",
         weight, i + 1, html::escape(headline_of(finding)), html::escape(detail_of(finding)), cost);
   }
-  if (out.empty()) out = "<p class=dim>The step log shows nothing that held it back.</p>";
+  if (out.empty()) out = "<p class=dim>" + capitalized(nothing_found_text(verdict)) + ".</p>";
   return "<h2 class=ruled>What held it back</h2>" + out;
 }
 

@@ -64,6 +64,10 @@ json run_json(const RunVerdict& verdict) {
   object["after_steps_ns"] = verdict.after_steps_ns;
   object["steps"] = verdict.steps;
   object["lost_steps"] = verdict.lost_steps;
+  object["lost_marks"] = verdict.lost_marks;
+  object["thinned_before_ns"] = verdict.thinned_before_ns;
+  object["thinned_before_step"] = verdict.thinned_before_step;
+  object["too_few_steps"] = verdict.has_too_few_steps;
   object["steps_per_s"] = verdict.steps_per_s;
   object["samples_per_s"] = verdict.samples_per_s;
   object["tokens_per_s"] = verdict.tokens_per_s;

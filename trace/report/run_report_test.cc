@@ -92,6 +92,35 @@ TEST(RunReport, AWarmUpCostsItsTimeOnceAndIsNoPartOfTheUsualRates) {
   EXPECT_EQ(text.find("of each hour"), std::string::npos);
 }
 
+TEST(RunReport, ASlowBeginIsSlowerThanWhatCameLater) {
+  RunFinding begin;
+  begin.cause = RunCause::kSlower;
+  begin.to_step = 2000;
+  begin.change = 0.5;
+  EXPECT_EQ(headline_of(begin), "Until step 2,000 50 % slower than later");
+  begin.from_step = 1000;
+  EXPECT_EQ(headline_of(begin), "From step 1,000 to 2,000 50 % slower");
+}
+
+TEST(RunReport, TooFewStepsAreNoSoundRun) {
+  RunVerdict verdict = some_verdict();
+  verdict.findings.clear();
+  EXPECT_THAT(run_text(verdict, {}), HasSubstr("nothing that the step log shows"));
+  EXPECT_THAT(run_html(verdict), HasSubstr("Nothing that the step log shows."));
+  verdict.has_too_few_steps = true;
+  constexpr const char* kWords = "oo few steps to judge: a run needs 8, or a minute of them";
+  EXPECT_THAT(run_text(verdict, {}), HasSubstr(kWords));
+  EXPECT_THAT(run_html(verdict), HasSubstr(kWords));
+}
+
+TEST(RunReport, RanksOfDifferentLengthsShowTheirSteps) {
+  RunVerdict verdict = some_verdict();
+  EXPECT_THAT(run_text(verdict, {}), Not(HasSubstr("9,000    40.0 ms")));
+  verdict.ranks[1].steps = 5000;
+  EXPECT_THAT(run_text(verdict, {}),
+              AllOf(HasSubstr("9,000    40.0 ms"), HasSubstr("5,000    40.0 ms")));
+}
+
 TEST(RunReport, SummaryHasTheRateAndThreeFindings) {
   RunVerdict verdict = some_verdict();
   verdict.findings.resize(5, verdict.findings.back());
@@ -159,20 +188,29 @@ TEST(RunReport, EachFormSaysWhatTheLogsLack) {
   report.run = some_verdict();
   report.path = "logs";
   for (const std::string& form : {report_text(report, {}, {}), report_html(report)}) {
-    EXPECT_THAT(form, Not(AnyOf(HasSubstr("could not be written"), HasSubstr("left out"))));
+    EXPECT_THAT(form, Not(AnyOf(HasSubstr("could not be written"), HasSubstr("left out"),
+                                HasSubstr("joined to minutes"))));
   }
   report.run->lost_steps = 3;
+  report.run->lost_marks = 5;
+  report.run->thinned_before_ns = report.run->begin_ns + 300'000'000'000;
+  report.run->thinned_before_step = 7000;
   report.run->damaged_bytes = 4096;
   report.run->earlier_logs = 2;
   report.run->after_steps_ns = 30'000'000'000;
   for (const std::string& form : {report_text(report, {}, {}), report_html(report)}) {
     EXPECT_THAT(form, AllOf(HasSubstr("3 steps could not be written to the log"),
+                            HasSubstr("5 marks could not be written to the log"),
+                            HasSubstr("steps before 7,000 (5 min) are joined to minutes"),
                             HasSubstr("4.0 KiB of the logs are damaged and were left out"),
                             HasSubstr("30.0 s after the last step"),
                             HasSubstr("2 logs of earlier starts")));
   }
   const auto run = nlohmann::json::parse(report_json(report))["run"];
   EXPECT_EQ(run["lost_steps"], 3);
+  EXPECT_EQ(run["lost_marks"], 5);
+  EXPECT_EQ(run["thinned_before_ns"], 1'700'000'300'000'000'000);
+  EXPECT_EQ(run["thinned_before_step"], 7000);
   EXPECT_EQ(run["damaged_bytes"], 4096);
   EXPECT_EQ(run["earlier_logs"], 2);
   EXPECT_EQ(run["after_steps_ns"], 30'000'000'000);

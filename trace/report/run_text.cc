@@ -88,7 +88,7 @@ class RunPage {
     canvas_.left("WHAT HELD IT BACK", 58, Hue::kBold);
     if (verdict_.findings.empty()) {
       canvas_.end_line();
-      return line("nothing that the step log shows", Hue::kDim);
+      return line(nothing_found_text(verdict_), Hue::kDim);
     }
     canvas_.right("at most", 22, Hue::kDim).end_line();
     for (size_t i = 0; i < std::min(most, verdict_.findings.size()); ++i) {
@@ -159,7 +159,12 @@ class RunPage {
       std::ranges::stable_sort(order, std::greater(), own);
       order.resize(scope_.top);
     }
-    canvas_.left(fmt::format("RANKS ({} of {})", order.size(), ranks.size()), 26, Hue::kBold)
+    const bool have_same_steps =
+        std::ranges::all_of(ranks, [&](const RankRow& row) { return row.steps == ranks[0].steps; });
+    const size_t name_width = have_same_steps ? 26 : 21, steps_width = have_same_steps ? 0 : 11;
+    canvas_
+        .left(fmt::format("RANKS ({} of {})", order.size(), ranks.size()), name_width, Hue::kBold)
+        .right(have_same_steps ? "" : "steps", steps_width, Hue::kDim)
         .right("step", 11, Hue::kDim)
         .right("own work", 12, Hue::kDim)
         .right("data wait", 12, Hue::kDim)
@@ -168,7 +173,8 @@ class RunPage {
     for (const size_t i : order) {
       const RankRow& row = ranks[i];
       canvas_.left("  ")
-          .left(fmt::format("rank {}  {}", row.rank, row.host), 24)
+          .left(fmt::format("rank {}  {}", row.rank, row.host), name_width - 2)
+          .right(have_same_steps ? "" : format_count(row.steps), steps_width)
           .right(format_ns(row.step_ns), 11)
           .right(row.own_ns ? format_ns(*row.own_ns) : "-", 12)
           .right(row.wait_share ? format_percent(*row.wait_share) : "-", 12)

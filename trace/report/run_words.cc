@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/terminal.h"
+#include "trace/run/run_figures.h"
 
 namespace redline::trace {
 namespace {
@@ -74,14 +75,17 @@ std::string on_ranks(const RunFinding& finding) {
 }
 
 std::string slower_headline(const RunFinding& finding) {
-  const std::string when = finding.to_step
-                               ? fmt::format("From step {} to {}", format_count(finding.from_step),
-                                             format_count(*finding.to_step))
-                               : fmt::format("From step {} on", format_count(finding.from_step));
+  const bool is_begin = finding.from_step == 0 && finding.to_step;
+  const std::string from = format_count(finding.from_step);
+  const std::string when =
+      is_begin          ? fmt::format("Until step {}", format_count(*finding.to_step))
+      : finding.to_step ? fmt::format("From step {} to {}", from, format_count(*finding.to_step))
+                        : fmt::format("From step {} on", from);
   const std::string what = finding.is_whole_step ? ": all parts of the step alike"
                            : finding.part        ? ": " + part_text(finding)
                                                  : "";
-  return fmt::format("{} {} slower{}{}", when, percent(finding.change), what, on_ranks(finding));
+  return fmt::format("{} {} slower{}{}{}", when, percent(finding.change),
+                     is_begin ? " than later" : "", what, on_ranks(finding));
 }
 
 std::string stalls_text(const RunFinding& finding) {
@@ -112,13 +116,13 @@ std::string slower_detail(const RunFinding& finding) {
            "for one.";
   }
   if (finding.is_whole_step) {
-    return "Forward, backward and optimizer grew by the same share: other work on the processors, "
-           "larger inputs, or lower clocks.";
+    return "Forward, backward and optimizer took longer by the same share: other work on the "
+           "processors, larger inputs, or lower clocks.";
   }
   if (finding.part == LogPart::kCommunicationWait) {
     return std::string(kPartWords[static_cast<size_t>(*finding.part)].advice);
   }
-  if (!finding.part) return "No part of the step that the log sees grew by as much.";
+  if (!finding.part) return "No part of the step that the log sees took as much longer.";
   return std::string(kPartWords[static_cast<size_t>(*finding.part)].advice);
 }
 
@@ -208,7 +212,8 @@ std::string detail_of(const RunFinding& finding) {
       return finding.ranks.size() > 1
                  ? "They gave no sign of life any more and had not ended. If one is killed, its "
                    "launcher kills the others: the launcher's output says which was first."
-                 : "It gave no sign of life any more and had not ended: killed, or its machine is "
+                 : "It gave no sign of life any more and had not ended: killed, crashed, its disk "
+                   "was full, or its machine is "
                    "gone. Signs come each second, so it may have made more steps.";
     case RunCause::kFailed:
       if (!finding.text.empty() || finding.exit_status != 128 + SIGTERM) return finding.text;
@@ -283,10 +288,19 @@ std::string run_rate_text(const RunVerdict& verdict) {
   return text + (verdict.shares_samples ? ", shared ones counted once (" : " (") + steps + ")";
 }
 
+std::string nothing_found_text(const RunVerdict& verdict) {
+  if (!verdict.has_too_few_steps) return "nothing that the step log shows";
+  return fmt::format("too few steps to judge: a run needs {}, or a minute of them",
+                     kFewestRunSteps);
+}
+
 std::vector<std::string> lost_lines(const RunVerdict& verdict) {
   std::vector<std::string> lines;
   if (verdict.lost_steps > 0) {
     lines.push_back(format_plural(verdict.lost_steps, "step") + " could not be written to the log");
+  }
+  if (verdict.lost_marks > 0) {
+    lines.push_back(format_plural(verdict.lost_marks, "mark") + " could not be written to the log");
   }
   if (verdict.damaged_bytes > 0) {
     lines.push_back(format_bytes(verdict.damaged_bytes) +
@@ -316,6 +330,11 @@ std::string other_logs_text(int64_t logs) {
 
 std::vector<std::string> left_out_lines(const RunVerdict& verdict) {
   std::vector<std::string> lines;
+  if (verdict.thinned_before_step > 0) {
+    const std::chrono::nanoseconds time(verdict.thinned_before_ns - verdict.begin_ns);
+    lines.push_back(fmt::format("steps before {} ({}) are joined to minutes: slow ones unseen",
+                                format_count(verdict.thinned_before_step), format_wait(time)));
+  }
   constexpr int64_t kWorthTelling = 1'000'000'000;
   const int64_t after_ns = verdict.after_steps_ns;
   if (after_ns >= kWorthTelling && after_ns * 20 >= verdict.end_ns - verdict.begin_ns) {

@@ -43,12 +43,14 @@ struct RunCost {
 /// Between which rates all but a tenth on each side of the run went, without its warm-up; "" where
 /// the run is too short.
 [[nodiscard]] std::string usual_rates_text(const RunVerdict& verdict);
+/// Why there is no finding: "nothing that the step log shows".
+[[nodiscard]] std::string nothing_found_text(const RunVerdict& verdict);
 /// What the logs lack: "3 steps could not be written to the log"; a line for each kind of loss.
 [[nodiscard]] std::vector<std::string> lost_lines(const RunVerdict& verdict);
 /// How many logs are of another start of a rank, and so left out; "" if none.
 [[nodiscard]] std::string other_logs_text(int64_t logs);
-/// What the figures leave out, though the logs lack nothing: such logs, and the time after the last
-/// step; a line for each.
+/// What the figures leave out, though the logs lack nothing: such logs, the time after the last
+/// step, and slow steps that are joined to minutes; a line for each.
 [[nodiscard]] std::vector<std::string> left_out_lines(const RunVerdict& verdict);
 /// "4 ranks · 12,400 steps · 2 h 5 min · still running", or "3 of 4 ranks · …" if logs are missing.
 [[nodiscard]] std::string run_subtitle(const RunVerdict& verdict);

@@ -151,9 +151,12 @@ std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
   return Growth{on_device, grown, grown / (times.back() - times.front()) * 3600e9};
 }
 
-/// The part of the run that `stalls` lost, as if it were the loss of each rank.
+/// The part of the run that `stalls` lost, as if it were the loss of each rank. Minutes to which
+/// steps are joined hide their stalls, so they do not count.
 double stalled_share(const RankRuns& ranks, const Stalls& stalls) {
-  return stalls.lost_ns / (total_ns(ranks) / static_cast<double>(ranks.size()));
+  double single_ns = 0;
+  for (const RankRun& rank : ranks) single_ns += rank.single_ns;
+  return single_ns <= 0 ? 0 : stalls.lost_ns / (single_ns / static_cast<double>(ranks.size()));
 }
 
 void tell_stalls(RunFinding& finding, const Stalls& stalls, size_t rank_count) {

@@ -1,5 +1,7 @@
 // Ranks that ended before their time. When one of them fails or dies, its launcher kills the
 // others, or their collectives do. Only the first is worth a finding.
+#include "trace/run/ends.h"
+
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -124,6 +126,17 @@ std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
     findings.push_back(out_of_memory);
   }
   return findings;
+}
+
+std::vector<int> take_back_deaths(RunVerdict& verdict) {
+  const auto is_death = [](const RunFinding& each) { return each.cause == RunCause::kDied; };
+  std::vector<int> ranks;
+  if (std::erase_if(verdict.findings, is_death) == 0) return ranks;
+  for (RunFinding& finding : verdict.findings) finding.has_ended = false;
+  for (const RankRow& rank : verdict.ranks) {
+    if (rank.age_ns > 0) ranks.push_back(rank.rank);
+  }
+  return ranks;
 }
 
 }  // namespace redline::trace

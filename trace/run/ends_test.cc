@@ -1,5 +1,5 @@
 // Which rank ended the run.
-#include "trace/run/verdict.h"
+#include "trace/run/ends.h"
 
 #include <gtest/gtest.h>
 
@@ -103,6 +103,20 @@ TEST(RunVerdict, NobodyKnowsWhetherARunThatDiedWentOnWithoutItsMemory) {
   EXPECT_EQ(verdict.findings[0].cause, RunCause::kDied);
   EXPECT_EQ(verdict.findings[1].cause, RunCause::kOutOfMemory);
   EXPECT_TRUE(verdict.findings[1].has_ended);
+}
+
+TEST(RunVerdict, ARankWhoseCommandEndedWellNeedNotHaveDied) {
+  std::vector<StepLog> logs = logs_of({.ranks = 3});
+  logs[1].marks.push_back({.time_ns = logs[1].steps[9].end_ns(),
+                           .kind = LogMarkKind::kOutOfMemory,
+                           .text = "CUDA out of memory"});
+  RunVerdict verdict = judge(logs);
+  EXPECT_TRUE(take_back_deaths(verdict).empty());
+  EXPECT_EQ(verdict.findings.size(), 1U);
+  logs[1].ended = logs[2].ended = false;
+  verdict = judge(logs);
+  EXPECT_EQ(take_back_deaths(verdict), (std::vector{1, 2}));
+  EXPECT_FALSE(only(verdict).has_ended) << "of the memory: it went on without";
 }
 
 TEST(RunVerdict, TheExceptionThatCameFirstIsTheCause) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "trace/run/change_points.h"
 #include "trace/run/parts.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kLeastBlocks = 5;    // in a segment
 constexpr double kLeastLevel = 0.03;  // by which two segments must differ, as a share
+constexpr double kLeastBegun = 0.02;  // of the run's time, lost until it became fast
 // A rank is named if it grew by more than this times the median rank's growth.
 constexpr double kAlone = 2;
 constexpr double kMostOfIt = 0.5;
@@ -115,6 +117,38 @@ void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment
   }
 }
 
+// Levels that the run began with, and left for good. Minutes to which steps are joined have the
+// slow steps in them, so they are above the level of later single steps in any case.
+std::optional<RunFinding> find_slow_begin(const RankRuns& ranks,
+                                          const std::vector<RunSegment>& segments) {
+  const auto is_thinned = [](const RankRun& rank) { return rank.thinned_before_step > 0; };
+  if (std::ranges::any_of(ranks, is_thinned)) return std::nullopt;
+  const RunSegment& last = segments.back();
+  const auto end = std::ranges::find_if(segments, [&](const RunSegment& segment) {
+    return segment.step_ns < last.step_ns * (1 + kLeastChange);
+  });
+  if (end == segments.begin()) return std::nullopt;
+  RunSegment slow{segments.front().first_step, end->first_step, 0};
+  double steps = 0;
+  for (auto each = segments.begin(); each != end; ++each) {
+    const auto own = static_cast<double>(each->end_step - each->first_step);
+    slow.step_ns += own * each->step_ns;
+    steps += own;
+  }
+  slow.step_ns /= steps;
+  RunFinding finding;
+  finding.cause = RunCause::kSlower;
+  finding.change = slow.step_ns / last.step_ns - 1;
+  finding.to_step = end->first_step;
+  // The warm-up counts: it was no faster.
+  const auto slow_steps = static_cast<double>(end->first_step - ranks.front().first_step);
+  const double all_ns = total_ns(ranks) / static_cast<double>(ranks.size());
+  finding.lost_share = std::min(1.0, (slow.step_ns - last.step_ns) * slow_steps / all_ns);
+  if (finding.lost_share < kLeastBegun) return std::nullopt;
+  name_the_cause(finding, ranks, last, slow);
+  return finding;
+}
+
 }  // namespace
 
 StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step) {
@@ -196,6 +230,8 @@ std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,
     name_the_cause(finding, ranks, before, after);
     findings.push_back(finding);
   }
+  if (!findings.empty() || segments.empty()) return findings;
+  if (const auto finding = find_slow_begin(ranks, segments)) findings.push_back(*finding);
   return findings;
 }
 

@@ -213,6 +213,12 @@ class LogSummary {
         run_.sees[part] = run_.sees[part] || step.part_ns[part] != kUnseen;
       }
       run_.all.add(step, 1);
+      if (step.steps == 1) {
+        run_.single_ns += static_cast<double>(step.length_ns);
+      } else {
+        run_.thinned_before_ns = std::max(run_.thinned_before_ns, step.end_ns());
+        run_.thinned_before_step = step.step + step.steps;
+      }
       spread_over_blocks(step, i >= warm_up_ && !slow_[i]);
     }
   }
@@ -243,6 +249,7 @@ class LogSummary {
     }
     const double usual = median_of(lengths);
     for (size_t i = 0; i < warm_up_; ++i) {
+      if (steps_[i].steps != 1) continue;  // of a minute nobody knows which steps were slow
       run_.warm_up_steps += steps_[i].steps;
       run_.warm_up_lost_ns += std::max(0.0, static_cast<double>(steps_[i].length_ns) -
                                                 usual * static_cast<double>(steps_[i].steps));
@@ -417,6 +424,8 @@ RankRun summarise(const StepLog& log) {
   constexpr int64_t kSurelyIn = 1'000'000'000;
   if (log.last_sign_ns - log.last_part_since_ns >= kSurelyIn) run.last_part = log.last_part;
   run.lost_steps = log.lost_steps;
+  run.lost_marks = log.lost_marks;
+  run.thinned_before_ns = log.thinned_before_ns;
   run.damaged_bytes = log.damaged_bytes;
   run.marks = log.marks;
   run.batches = log.batches;
@@ -454,9 +463,11 @@ std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks) {
   for (auto& [key, rank] : latest) runs[count - 1 - key.first].push_back(std::move(rank));
   for (std::vector<RankRun>& run : runs) {
     const RankRun newest = *std::ranges::max_element(run, {}, &RankRun::begin_ns);
+    const bool has_restarted =
+        std::ranges::any_of(run, [](const RankRun& rank) { return rank.other_logs > 0; });
     int64_t left_out = 0;
     std::erase_if(run, [&](const RankRun& rank) {
-      const bool is_other = is_of_another_start(rank, newest);
+      const bool is_other = is_of_another_start(rank, newest, has_restarted);
       if (is_other) left_out += 1 + rank.other_logs;
       return is_other;
     });

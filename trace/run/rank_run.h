@@ -97,15 +97,19 @@ struct RankRun {
   int64_t clock_shift_ns = 0;  ///< what the present clock adds to that of the log's begin, if known
   std::optional<LogPart> last_part;  ///< nullopt: none, or one that it may have left since
   int64_t lost_steps = 0;
+  int64_t lost_marks = 0;
   int64_t damaged_bytes = 0;
+  int64_t thinned_before_ns = 0;  ///< before this time steps are joined to minutes; 0: none are
+  int64_t thinned_before_step = 0;
 
   int64_t first_step = 0;
   int64_t end_step = 0;  ///< one beyond the last
   StepSums all;
+  double single_ns = 0;  ///< of it, the time of steps that are not joined to minutes
   bool sees_samples = false;
   bool sees_tokens = false;
   std::array<bool, kLogParts> sees{};
-  int64_t warm_up_steps = 0;
+  int64_t warm_up_steps = 0;   ///< without those that are joined to minutes
   double warm_up_lost_ns = 0;  ///< time beyond that of the same number of usual steps
   StepSpread spread;
   std::array<Pauses, kLogParts> pauses{};  ///< empty for the parts of training
@@ -143,11 +147,14 @@ constexpr int64_t kBetweenSignsNs = 2'500'000'000;
 
 [[nodiscard]] RankRun summarise(const StepLog& log);
 
-/// Whether the job was started again without the rank of `log`, as torchrun does with fewer nodes.
-/// `newest` is the log of the run that began last. Both are a RankRun or a StepLog.
+/// Whether the job was started again without the rank of `log`, as torchrun does with fewer nodes,
+/// or whether the rank has made no step since. `newest` is the log of the run that began last. Both
+/// are a RankRun or a StepLog. The clocks of two hosts may differ, so alone they do not tell
+/// whether it was started again: `has_restarted` does, that a rank has an earlier log.
 template <typename Log>
-[[nodiscard]] bool is_of_another_start(const Log& log, const Log& newest) {
-  return log.world_size != newest.world_size && log.last_sign_ns < newest.begin_ns;
+[[nodiscard]] bool is_of_another_start(const Log& log, const Log& newest, bool has_restarted) {
+  return log.begin_ns < newest.begin_ns && log.last_sign_ns < newest.begin_ns &&
+         (has_restarted || log.world_size != newest.world_size);
 }
 
 /// The ranks of each run, by number; the latest run comes last. Commands on two nodes may log one

@@ -85,19 +85,32 @@ void find_most_silent(RecentRun& run) {
 
 }  // namespace
 
+void RecentRun::stop_if_silent(int64_t now_ns) {
+  const RecentRank& last = *std::ranges::max_element(ranks, {}, &RecentRank::last_step_ns);
+  const auto age_ns = static_cast<double>(now_ns - last.last_step_ns);
+  if (age_ns <= std::max(static_cast<double>(kMinute_ns), 3 * last.step_ns)) return;
+  steps_per_s = 0;
+  for (std::optional<double>* rate : {&samples_per_s, &tokens_per_s}) {
+    if (*rate) *rate = 0;
+  }
+}
+
 std::optional<RecentRun> recent_run(const std::vector<StepLog>& logs) {
   std::map<int, const StepLog*> latest;
+  bool has_restarted = false;
   for (const StepLog& log : logs) {
     if (log.steps.empty()) continue;
     const StepLog*& place = latest[log.rank];
+    has_restarted = has_restarted || place != nullptr;
     if (place == nullptr || place->begin_ns < log.begin_ns) place = &log;
   }
   if (latest.empty()) return std::nullopt;
   const StepLog& newest = *std::ranges::max_element(latest, {}, [](const auto& each) {
                              return each.second->begin_ns;
                            })->second;
-  std::erase_if(latest,
-                [&](const auto& each) { return is_of_another_start(*each.second, newest); });
+  std::erase_if(latest, [&](const auto& each) {
+    return is_of_another_start(*each.second, newest, has_restarted);
+  });
   RecentRun run;
   run.samples_per_s = run.tokens_per_s = run.data_wait_share = 0;
   std::vector<std::string> digests;

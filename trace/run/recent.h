@@ -1,4 +1,5 @@
-// How a job does right now: the last minute in the step logs of its ranks.
+// How a job does right now: the last minute in the step logs of its ranks. That minute ends with
+// the last step, so who shows the rates says what time it is.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,9 @@ struct RecentRun {
   double slowest_excess = 0;  ///< 0.12: 12 % above the median rank
   /// An index of `ranks`: of those that have not ended, the one whose last step is the longest ago.
   std::optional<size_t> most_silent;
+
+  /// Sets the rates to 0 if no rank has ended a step for a minute and the time of three steps.
+  void stop_if_silent(int64_t now_ns);
 };
 
 struct RunningJob {

@@ -100,6 +100,22 @@ TEST(RecentRun, ARankThatTheJobWentOnWithoutIsLeftOut) {
   EXPECT_EQ(recent_run(logs)->ranks.size(), 3U);
 }
 
+TEST(RecentRun, AJobThatMakesNoStepsHasNoRate) {
+  auto run = recent_run({log_of({.rank = 0, .steps = 10}), log_of({.rank = 1})});
+  const int64_t last_ns = run->ranks[1].last_step_ns;
+  run->stop_if_silent(last_ns + 60'000 * kMs);
+  EXPECT_NEAR(run->steps_per_s, 10, 1e-9);
+  run->stop_if_silent(last_ns + 60'001 * kMs);
+  EXPECT_EQ(run->steps_per_s, 0);
+  EXPECT_EQ(run->samples_per_s, 0);
+  EXPECT_EQ(run->tokens_per_s, std::nullopt);
+  auto slow = recent_run({log_of({.steps = 5, .step_ms = 50'000})});
+  slow->stop_if_silent(slow->ranks[0].last_step_ns + 150'000 * kMs);
+  EXPECT_NEAR(slow->steps_per_s, 0.02, 1e-9);
+  slow->stop_if_silent(slow->ranks[0].last_step_ns + 150'001 * kMs);
+  EXPECT_EQ(slow->steps_per_s, 0);
+}
+
 TEST(RecentRun, NothingIsSaidOfNoSteps) {
   EXPECT_FALSE(recent_run({}));
   EXPECT_FALSE(recent_run({StepLog()}));

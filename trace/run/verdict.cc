@@ -82,19 +82,21 @@ void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
   const RankRun& first = ranks.front();
   const std::vector<double> shares = counted_shares(ranks);
   verdict.shares_samples = std::ranges::any_of(shares, [](double share) { return share < 1; });
-  double samples = 0, tokens = 0;
+  double samples = 0, tokens = 0, seconds = 0;
   bool sees_samples = true, sees_tokens = true;
   for (size_t r = 0; r < ranks.size(); ++r) {
     const RankRun& rank = ranks[r];
-    const double seconds = rank.all.length_ns * 1e-9;
-    samples += shares[r] * rank.all.samples / seconds;
-    tokens += shares[r] * rank.all.tokens / seconds;
+    // Steps that could not be written were like the others.
+    const double scale = 1 + static_cast<double>(rank.lost_steps) / rank.all.steps;
+    seconds = std::max(seconds, scale * rank.all.length_ns * 1e-9);
+    samples += scale * shares[r] * rank.all.samples;
+    tokens += scale * shares[r] * rank.all.tokens;
     sees_samples = sees_samples && rank.sees_samples;
     sees_tokens = sees_tokens && rank.sees_tokens;
   }
   verdict.steps_per_s = first.all.steps / (first.all.length_ns * 1e-9);
-  if (sees_samples) verdict.samples_per_s = samples;
-  if (sees_tokens && tokens > 0) verdict.tokens_per_s = tokens;
+  if (sees_samples) verdict.samples_per_s = samples / seconds;
+  if (sees_tokens && tokens > 0) verdict.tokens_per_s = tokens / seconds;
   std::vector<double> rates;
   for (size_t i = 0; i < first.blocks.size(); ++i) {
     const RunBlock& block = first.blocks[i];
@@ -206,7 +208,8 @@ bool names_same_ranks(const RunFinding& left, const RunFinding& right) {
 }
 
 // Drops findings that another one tells already: a rank that became slow has been behind since
-// then, and a loader that became slow has taken a large share since then.
+// then, a loader that became slow has taken a large share since then, and a run that was slow at
+// first had a slow warm-up.
 void drop_doubles(std::vector<RunFinding>& findings) {
   std::vector<RunFinding> kept;
   const auto is_told = [&](const RunFinding& finding) {
@@ -214,6 +217,9 @@ void drop_doubles(std::vector<RunFinding>& findings) {
       if (other.cause != RunCause::kSlower) return false;
       if (finding.cause == RunCause::kUnevenRank) {
         return names_same_ranks(finding, other) && other.lost_share >= finding.lost_share / 2;
+      }
+      if (finding.cause == RunCause::kWarmUp) {
+        return other.from_step == 0 && other.lost_share >= finding.lost_share / 2;
       }
       const bool is_same_part = finding.cause == RunCause::kPart && finding.part == other.part;
       return is_same_part && finding.count == 0 && other.lost_share >= finding.lost_share / 2;
@@ -262,6 +268,9 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
     verdict.end_ns = std::max(verdict.end_ns, rank.end_ns);
     verdict.steps = std::max(verdict.steps, rank.end_step);
     verdict.lost_steps += rank.lost_steps;
+    verdict.lost_marks += rank.lost_marks;
+    verdict.thinned_before_ns = std::max(verdict.thinned_before_ns, rank.thinned_before_ns);
+    verdict.thinned_before_step = std::max(verdict.thinned_before_step, rank.thinned_before_step);
     verdict.damaged_bytes += rank.damaged_bytes;
     verdict.ranks.push_back(row_of(rank, now_ns));
     verdict.is_interrupted = verdict.is_interrupted || rank.is_interrupted();
@@ -274,14 +283,15 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) 
   write_parts(verdict, ranks);
   verdict.segments = level_segments(ranks);
   verdict.slow = slow_of(ranks);
+  verdict.has_too_few_steps = is_a_start(ranks);
 
   std::vector<RunFinding>& findings = verdict.findings;
   append(findings, find_slowdowns(ranks, verdict.segments));
-  if (!is_a_start(ranks)) append(findings, find_part_losses(ranks, verdict.slow));
+  if (!verdict.has_too_few_steps) append(findings, find_part_losses(ranks, verdict.slow));
   append(findings, find_uneven_ranks(ranks, verdict.segments));
   append(findings, find_spread(ranks, verdict.segments));
   append(findings, find_memory_growth(ranks));
-  if (!is_a_start(ranks)) append(findings, find_warm_up(ranks));
+  if (!verdict.has_too_few_steps) append(findings, find_warm_up(ranks));
   drop_doubles(findings);
   append(findings, find_lack_of_cores(ranks));
   explain_by_cores(findings, ranks, verdict.segments, verdict.slow);

@@ -20,7 +20,7 @@ enum class RunCause : uint8_t {
   kDied,            ///< ranks gave no sign of life any more although they had not ended
   kFailed,          ///< ranks ended with an error
   kPart,            ///< a part other than training takes much of the time or stalls steps
-  kSlower,          ///< the run became slower from a step on
+  kSlower,          ///< the run became slower from a step on, or was so until one
   kUnevenRank,      ///< the other ranks wait for one
   kSlowSteps,       ///< steps were slow in no part that the log sees
   kVaryingLengths,  ///< steps are as long as their sequences
@@ -104,10 +104,16 @@ struct RunVerdict {
   int64_t after_steps_ns = 0;  ///< from a rank's last step to its end, at most; 0: not known
   int64_t steps = 0;
   int64_t lost_steps = 0;
+  int64_t lost_marks = 0;
   int64_t damaged_bytes = 0;
-  double steps_per_s = 0;  ///< from the first step's begin to the last one's end
-  /// Of all `ranks`, which may be fewer than world_size. Samples that several ranks read, as stages
-  /// of a pipeline do, count once (base/sample_shares.h).
+  /// Before them steps are joined to minutes, in which slow ones are not seen; 0: none are.
+  int64_t thinned_before_ns = 0;
+  int64_t thinned_before_step = 0;
+  bool has_too_few_steps = false;  ///< to judge where its time goes
+  double steps_per_s = 0;          ///< from the first step's begin to the last one's end
+  /// Of all `ranks`, which may be fewer than world_size, over the time of the one that trained for
+  /// longest. Samples that several ranks read, as stages of a pipeline do, count once
+  /// (base/sample_shares.h).
   std::optional<double> samples_per_s;
   std::optional<double> tokens_per_s;
   bool shares_samples = false;  ///< some did

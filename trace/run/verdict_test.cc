@@ -15,6 +15,13 @@ namespace {
 
 using namespace redline::testing;
 
+StepLog begun_later(StepLog log, int64_t later_ns) {
+  for (LoggedStep& step : log.steps) step.begin_ns += later_ns;
+  log.begin_ns += later_ns;
+  log.last_sign_ns += later_ns;
+  return log;
+}
+
 TEST(RunVerdict, HealthyRunsHaveNoFinding) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     Job job;
@@ -396,6 +403,33 @@ TEST(RunVerdict, OtherWorkOnTheProcessorsForAWhile) {
   EXPECT_NEAR(finding.change, 17.0 / 37, 0.04);
 }
 
+TEST(RunVerdict, ALoaderThatBecomesFast) {
+  Job job{.change = [](Own& own, std::mt19937&) {
+    if (own.step < 1500) own.data_wait += 10;
+  }};
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_EQ(finding.from_step, 0);
+  EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), 1500, 64);
+  EXPECT_NEAR(finding.change, 10 / 37.0, 0.03);
+  EXPECT_NEAR(finding.lost_share, 15 / 163.0, 0.01);
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step < 1000 || own.step >= 2000) own.data_wait += 10;
+  };
+  EXPECT_NEAR(static_cast<double>(only(judge(job)).from_step), 2000, 64) << "not for good";
+}
+
+TEST(RunVerdict, ASlowBeginTellsOfItsWarmUp) {
+  Job job{.steps = 300, .change = [](Own& own, std::mt19937&) {
+            if (own.step < 150) own.data_wait += 37;
+          }};
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), 150, 4);
+  EXPECT_NEAR(finding.lost_share, 150 * 37 / 17050.0, 0.02);
+}
+
 TEST(RunVerdict, StepsThatVaryWithoutAReason) {
   Job job{.change = [](Own& own, std::mt19937& random) {
     const double factor = std::uniform_real_distribution<double>(0.5, 2.5)(random);
@@ -460,6 +494,20 @@ TEST(RunVerdict, RatesAndPartsAreThoseOfAllRanks) {
   EXPECT_NEAR(verdict.segments[0].step_ns, 37e6, 1e3);
 }
 
+TEST(RunVerdict, ARankThatEndedEarlyGivesNoMoreSamples) {
+  Job job{.ranks = 2, .steps = 300, .noise = 0, .jitter = 0};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step == 0) own.forward = 10;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  logs[1].steps.resize(50);
+  const RunVerdict verdict = judge(logs);
+  EXPECT_NEAR(*verdict.samples_per_s, 350 * 32 / (300 * 0.037), 0.1);
+  EXPECT_EQ(verdict.ranks[1].steps, 50);
+  logs[1].lost_steps = 250;
+  EXPECT_NEAR(*judge(logs).samples_per_s, 600 * 32 / (300 * 0.037), 0.1);
+}
+
 TEST(RunVerdict, OldHoursAsMinutesTellTheSameLevels) {
   Job job{.steps = 12'000};
   job.change = [](Own& own, std::mt19937&) {
@@ -488,6 +536,34 @@ TEST(RunVerdict, OldHoursAsMinutesTellTheSameSamplesAndEvaluations) {
   EXPECT_EQ(only(thinned).count, only(whole).count);
 }
 
+TEST(RunVerdict, StallsCountAgainstTheTimeInWhichTheyAreSeen) {
+  Job job{.change = [](Own& own, std::mt19937&) {
+    if (own.step % 100 == 42) own.other += 500;
+  }};
+  std::vector<StepLog> logs = logs_of(job);
+  const RunVerdict whole = judge(logs);
+  EXPECT_EQ(whole.thinned_before_step, 0);
+  EXPECT_GT(whole.warm_up_steps, 0);
+  const int64_t before_ns = logs[0].steps[2000].begin_ns;
+  thin_out(logs[0].steps, before_ns, 10'000'000'000);
+  logs[0].lost_marks = 3;
+  const RunVerdict thinned = judge(logs);
+  EXPECT_NEAR(only(thinned).lost_share, only(whole).lost_share, 0.01);
+  EXPECT_EQ(only(thinned).count, 20);
+  EXPECT_EQ(thinned.thinned_before_ns, before_ns);
+  EXPECT_EQ(thinned.thinned_before_step, 2000);
+  EXPECT_EQ(thinned.warm_up_steps, 0) << "a minute does not tell";
+  EXPECT_EQ(thinned.lost_marks, 3);
+}
+
+TEST(RunVerdict, MinutesWithStallsAreNoSlowBegin) {
+  std::vector<StepLog> logs = logs_of({.steps = 40'000, .change = [](Own& own, std::mt19937&) {
+                                         if (own.step % 100 == 42) own.other += 500;
+                                       }});
+  thin_out(logs[0].steps, logs[0].steps[20'000].begin_ns, 8'400'000'000);
+  EXPECT_EQ(only(judge(logs)).cause, RunCause::kSlowSteps);
+}
+
 TEST(RunVerdict, TheSlowestStepComesFirst) {
   const RunVerdict verdict = judge(logs_of({.change = [](Own& own, std::mt19937&) {
     if (own.step % 500 == 250) own.other += own.step == 3250 ? 400 : 100;
@@ -510,6 +586,8 @@ TEST(RunVerdict, AFewShortStepsSayNothingOfALongerRun) {
   const Job job{.steps = 5, .change = [](Own& own, std::mt19937&) { own.data_wait = 20; }};
   EXPECT_TRUE(judge(logs_of(job)).findings.empty());
   EXPECT_EQ(judge(logs_of(job)).low_steps_per_s, 0);
+  EXPECT_TRUE(judge(logs_of(job)).has_too_few_steps);
+  EXPECT_FALSE(judge(Job{.steps = 8}).has_too_few_steps);
 }
 
 TEST(RunVerdict, LogsOfEarlierRunsAreLeftOut) {
@@ -558,13 +636,8 @@ TEST(RunVerdict, ARankThatTheJobWentOnWithoutIsLeftOut) {
   std::vector<StepLog> logs = logs_of({.ranks = 3, .steps = 200});
   for (StepLog& log : logs) log.ended = false;
   const int64_t restart_ns = logs[2].last_sign_ns + 10'000'000'000;
-  std::vector<StepLog> again = logs_of({.ranks = 2, .steps = 300});
-  for (StepLog& log : again) {
-    const int64_t later_ns = restart_ns - log.begin_ns;
-    for (LoggedStep& step : log.steps) step.begin_ns += later_ns;
-    log.begin_ns += later_ns;
-    log.last_sign_ns += later_ns;
-    logs.push_back(log);
+  for (const StepLog& log : logs_of({.ranks = 2, .steps = 300})) {
+    logs.push_back(begun_later(log, restart_ns - log.begin_ns));
   }
   const RunVerdict verdict = judge(logs);
   EXPECT_EQ(verdict.ranks.size(), 2U);
@@ -577,6 +650,22 @@ TEST(RunVerdict, ARankThatTheJobWentOnWithoutIsLeftOut) {
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0][0].other_logs, 2) << "its own and the one of rank 2";
   EXPECT_EQ(runs[0][1].other_logs, 1);
+}
+
+TEST(RunVerdict, ARankThatHasMadeNoStepSinceARestartIsLeftOut) {
+  constexpr int64_t kLater = 100'000'000'000;
+  std::vector<StepLog> logs = logs_of({.ranks = 2, .steps = 200});
+  for (StepLog& log : logs) log.ended = false;
+  logs.push_back(begun_later(logs[0], kLater));
+  logs[2].ended = true;
+  const RunVerdict verdict = judge(logs);
+  ASSERT_EQ(verdict.ranks.size(), 1U);
+  EXPECT_EQ(verdict.ranks[0].rank, 0);
+  EXPECT_EQ(verdict.world_size, 2);
+  EXPECT_EQ(verdict.earlier_logs, 2);
+  EXPECT_EQ(std::ranges::count(verdict.findings, RunCause::kDied, &RunFinding::cause), 0);
+  logs = {logs[1], logs[2]};
+  EXPECT_EQ(judge(logs).ranks.size(), 2U) << "without an earlier log, the clocks may differ";
 }
 
 TEST(RunVerdict, NothingIsSaidOfNoSteps) {

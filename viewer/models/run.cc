@@ -130,6 +130,7 @@ tl::expected<WholeRun, std::string> load_run(const std::vector<std::string>& pat
   run.is_running = verdict.is_running;
   run.chart = trace::run_chart(verdict);
   run.findings = findings_of(verdict);
+  run.nothing_found = capitalized(trace::nothing_found_text(verdict)) + ".";
   run.parts = parts_of(verdict);
   run.windows = windows_of(verdict, folder);
   run.ranks = ranks_of(verdict);

@@ -41,6 +41,7 @@ struct WholeRun {
   bool is_running = false;
   trace::RunChart chart;
   std::vector<RunFindingText> findings;
+  std::string nothing_found;  ///< stands in their place where there are none
   std::vector<RunPartShare> parts;
   std::vector<RunWindow> windows;  ///< by time
   Table ranks;

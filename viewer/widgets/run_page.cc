@@ -122,7 +122,7 @@ void RunPage::show_findings() {
   const QFont title = ui_font(13, QFont::DemiBold);
   column->addWidget(make_label(tr("What held it back"), title));
   if (run_.findings.empty()) {
-    column->addWidget(wrapped_label("Nothing that the step log shows.", ui_font(12), true));
+    column->addWidget(wrapped_label(run_.nothing_found, ui_font(12), true));
   }
   for (size_t i = 0; i < run_.findings.size(); ++i) {
     column->addWidget(finding_card(run_.findings[i], i + 1));

@@ -189,8 +189,11 @@ void keep_latest(Summaries& summaries) {
   ranks = std::move(kept);
   const auto place = [](const ReadError& error) { return std::tie(error.path, error.message); };
   std::ranges::sort(summaries.unreadable, {}, place);
-  const auto repeated = std::ranges::unique(summaries.unreadable, {}, place);
-  summaries.unreadable.erase(repeated.begin(), repeated.end());
+  const auto is_same = [&](const ReadError& left, const ReadError& right) {
+    return place(left) == place(right);
+  };
+  std::vector<ReadError>& errors = summaries.unreadable;
+  errors.erase(std::unique(errors.begin(), errors.end(), is_same), errors.end());
 }
 
 tl::expected<Summaries, ReadError> summarize(const std::vector<std::string>& paths,

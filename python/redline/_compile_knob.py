@@ -3,6 +3,7 @@
 import torch
 
 from redline._knob_values import on_or_off
+from redline._outermost import remember
 
 MODES = ("default", "reduce-overhead", "max-autotune")  # besides off and on; on means "default"
 

@@ -20,12 +20,12 @@ struct MergeCommand {
   bool keep_clocks = false;
 };
 
-std::string describe(const trace::MergedRank& rank, const trace::MergedRank& first,
+std::string describe(const trace::MergedRank& rank, const trace::MergedRank& reference,
                      bool keep_clocks) {
   if (keep_clocks) return rank.label + "  its own clock\n";
-  if (&rank == &first) return rank.label + "  the clock of all\n";
+  if (&rank == &reference) return rank.label + "  the clock of all\n";
   if (!rank.clock) {
-    return rank.label + "  its own clock: no collective in common with " + first.label + "\n";
+    return rank.label + "  its own clock: no collective in common with " + reference.label + "\n";
   }
   const trace::ClockOffset& clock = *rank.clock;
   if (clock.pairs == 0) return fmt::format("{}  {}, one clock\n", rank.label, offset_text(clock));
@@ -65,7 +65,7 @@ int merge(const MergeCommand& options) {
   }
   std::string text;
   for (const trace::MergedRank& rank : *ranks) {
-    text += describe(rank, ranks->front(), options.keep_clocks);
+    text += describe(rank, trace::reference_of(*ranks), options.keep_clocks);
   }
   return write_output(text, "");
 }

@@ -220,8 +220,7 @@ int64_t ClockOffset::at(int64_t time_ns) const {
 }
 
 std::string offset_text(const ClockOffset& clock) {
-  if (clock.offset_ns == 0 && clock.pairs == 0)
-    return clock.uncertainty_ns == 0 ? "0" : "same host";
+  if (clock.offset_ns == 0 && clock.pairs == 0) return clock.is_reference() ? "0" : "same host";
   return (clock.offset_ns < 0 ? "-" : "+") + format_ns(std::abs(clock.offset_ns)) + " ± " +
          format_ns(clock.uncertainty_ns);
 }
@@ -271,14 +270,16 @@ std::optional<ClockOffset> offset_on_one_host(const HostClock& reference, const 
                      .uncertainty_ns = kReadingNs};
 }
 
-std::vector<std::optional<ClockOffset>> align_clocks(std::span<const RankCollectives* const> ranks,
-                                                     const MatchedCollectives& matched) {
+namespace {
+
+std::vector<std::optional<ClockOffset>> align_with(uint32_t reference,
+                                                   std::span<const RankCollectives* const> ranks,
+                                                   const MatchedCollectives& matched) {
   std::vector<std::optional<ClockOffset>> offsets(ranks.size());
-  if (ranks.empty()) return offsets;
-  offsets.front() = ClockOffset{};
-  // Works in rounds: first the ranks that share a host or a group with the first rank, then those
+  offsets[reference] = ClockOffset{};
+  // Works in rounds: first the ranks that share a host or a group with the reference, then those
   // that share one with them.
-  std::vector<uint32_t> reached = {0};
+  std::vector<uint32_t> reached = {reference};
   for (size_t next = 0; next < reached.size(); ++next) {
     const ClockOffset via = *offsets[reached[next]];
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
@@ -300,6 +301,18 @@ std::vector<std::optional<ClockOffset>> align_clocks(std::span<const RankCollect
     }
   }
   return offsets;
+}
+
+}  // namespace
+
+std::vector<std::optional<ClockOffset>> align_clocks(std::span<const RankCollectives* const> ranks,
+                                                     const MatchedCollectives& matched) {
+  if (ranks.empty()) return {};
+  auto offsets = align_with(0, ranks, matched);
+  const auto is_known = [](const auto& offset) { return offset.has_value(); };
+  const bool is_alone = ranks.size() > 1 && std::ranges::count_if(offsets, is_known) == 1;
+  if (!is_alone || matched.collectives.empty()) return offsets;
+  return align_with(matched.collectives.front().calls.front().rank, ranks, matched);
 }
 
 }  // namespace redline::trace

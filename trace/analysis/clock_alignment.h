@@ -19,7 +19,8 @@
 
 namespace redline::trace {
 
-/// What to add to the stamps of one rank to have them on the clock of the first rank.
+/// What to add to the stamps of one rank to have them on the clock of the reference, which is the
+/// first rank that has one in common with another.
 struct ClockOffset {
   int64_t offset_ns = 0;  ///< at `at_ns`
   /// 95 % bound of the scatter of `pairs` ends and of what may be common to all: half of what the
@@ -28,14 +29,16 @@ struct ClockOffset {
   int64_t uncertainty_ns = 0;
   double drift = 0;   ///< further ns per ns of the rank's own clock; 0 unless it is significant
   int64_t at_ns = 0;  ///< on the rank's own clock
-  int64_t pairs = 0;  ///< collectives that were used; 0 for the first rank and those of its host
+  int64_t pairs = 0;  ///< collectives that were used; 0 for the reference and those of its host
   int64_t outliers = 0;
+
+  [[nodiscard]] bool is_reference() const { return pairs == 0 && uncertainty_ns == 0; }
 
   /// What to add to `time_ns`, a time on the rank's own clock.
   [[nodiscard]] int64_t at(int64_t time_ns) const;
 };
 
-/// For a table: "0" of the first rank, "same host", or "-123.0 us ± 1.0 us".
+/// For a table: "0" of the reference, "same host", or "-123.0 us ± 1.0 us".
 [[nodiscard]] std::string offset_text(const ClockOffset& clock);
 
 /// When the same collective ran, as two ranks recorded it.
@@ -52,7 +55,7 @@ struct CollectiveEnds {
 [[nodiscard]] std::optional<ClockOffset> offset_on_one_host(const HostClock& reference,
                                                             const HostClock& rank);
 
-/// Returns one offset a rank. A rank that shares neither a host nor a group with the first one is
+/// Returns one offset a rank. A rank that shares neither a host nor a group with the reference is
 /// aligned through other ranks; nullopt if no such chain exists.
 [[nodiscard]] std::vector<std::optional<ClockOffset>> align_clocks(
     std::span<const RankCollectives* const> ranks, const MatchedCollectives& matched);

@@ -53,7 +53,7 @@ struct RankComparison {
   /// without a straggler, or if nobody knows what it does.
   std::optional<WorkPart> late_in;
   MatchedCollectives matched;
-  /// The offset that puts each rank on the clock of the first; nullopt if no collectives match.
+  /// The offset that puts each rank on the clock of the reference; nullopt if no collectives match.
   std::vector<std::optional<ClockOffset>> clocks;
   std::optional<RankWaits> waits;  ///< nullopt without matching collectives
   GpuSharing gpu_sharing;

@@ -253,6 +253,18 @@ TEST(ClockAlignment, NothingInCommonIsNoOffset) {
   EXPECT_FALSE(comparison.waits);
 }
 
+TEST(ClockAlignment, AFirstRankWithoutCollectivesIsNoReference) {
+  SyntheticRanks job(3);
+  job.clock(2, 3'000);
+  job.all_reduce({kStart, kStart, kStart}, kStart + 100'000, {0});
+  const RankComparison comparison = job.compare();
+  EXPECT_FALSE(comparison.clocks[0]);
+  ASSERT_TRUE(comparison.clocks[1] && comparison.clocks[2]);
+  EXPECT_TRUE(comparison.clocks[1]->is_reference());
+  EXPECT_EQ(comparison.clocks[2]->offset_ns, -3'000);
+  EXPECT_TRUE(comparison.waits);
+}
+
 TEST(ClockAlignment, HostileTimesAreNoPairs) {
   SyntheticRanks job(2);
   for (size_t rank = 0; rank < 2; ++rank) {

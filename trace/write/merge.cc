@@ -172,12 +172,19 @@ TraceHeader header_for(RankTraces traces, const std::vector<MergedRank>& ranks) 
   std::erase_if(header.entries, [](const Entry& entry) {
     return entry.first == "redline" || entry.first == "redline_merge";
   });
-  const json about = {{"clock_of", ranks.front().label}, {"ranks", ranks_json(traces, ranks)}};
+  const json about = {{"clock_of", reference_of(ranks).label},
+                      {"ranks", ranks_json(traces, ranks)}};
   header.entries.emplace_back("redline_merge", json_text(about, 0));
   return header;
 }
 
 }  // namespace
+
+const MergedRank& reference_of(std::span<const MergedRank> ranks) {
+  const auto found = std::ranges::find_if(
+      ranks, [](const MergedRank& rank) { return rank.clock && rank.clock->is_reference(); });
+  return found == ranks.end() ? ranks.front() : *found;
+}
 
 tl::expected<std::vector<MergedRank>, std::string> merge_traces(RankTraces traces,
                                                                 const std::string& path,

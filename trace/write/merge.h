@@ -35,6 +35,9 @@ struct MergedRank {
   std::optional<ClockOffset> clock;
 };
 
+/// The rank whose clock the others were put on.
+[[nodiscard]] const MergedRank& reference_of(std::span<const MergedRank> ranks);
+
 /// Writes `path` (gzip if it ends in ".gz") whole or not at all. The error says what and why.
 [[nodiscard]] tl::expected<std::vector<MergedRank>, std::string> merge_traces(
     std::span<const std::shared_ptr<const Trace>> traces, const std::string& path,

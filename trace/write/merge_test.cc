@@ -294,17 +294,19 @@ TEST_F(Merge, SaysWhatEachFileSaidOfItself) {
   text.erase("traceName");
   EXPECT_EQ(text, nlohmann::ordered_json::parse(R"({
     "schemaVersion": 1, "deviceProperties": [{"id": 3}], "mine": 6,
-    "redline_merge": {"clock_of": "a.json", "ranks": [
-      {"rank": null, "path": "/x/a.json",
-       "clock": {"offset_ns": 0, "uncertainty_ns": 0, "drift_ppm": 0.0, "at_ns": 0, "pairs": 0},
+    "redline_merge": {"clock_of": "rank 1", "ranks": [
+      {"rank": null, "path": "/x/a.json", "clock": null,
        "metadata": {"mine": 6, "redline": {"v": 1}, "redline_merge": 5, "schemaVersion": 1,
                     "deviceProperties": [{"id": 3}]}},
       {"rank": null, "path": "/x/b.json", "clock": null,
        "metadata": {"mine": 7, "schemaVersion": 1}},
-      {"rank": 1, "path": "rank1", "clock": null,
+      {"rank": 1, "path": "rank1",
+       "clock": {"offset_ns": 0, "uncertainty_ns": 0, "drift_ppm": 0.0, "at_ns": 0, "pairs": 0},
        "metadata": {"distributedInfo": {"backend": "gloo", "rank": 1, "world_size": 2},
                     "host_name": "node1", "schemaVersion": 1}},
-      {"rank": 2, "path": "rank2", "clock": null,
+      {"rank": 2, "path": "rank2",
+       "clock": {"offset_ns": -5000, "uncertainty_ns": 448, "drift_ppm": 0.0, "at_ns": 3005500,
+                 "pairs": 5},
        "metadata": {"distributedInfo": {"backend": "gloo", "rank": 2, "world_size": 2},
                     "host_name": "node2", "schemaVersion": 1}}]},
     "displayTimeUnit": "ms", "baseTimeNanoseconds": 0})"));

@@ -55,8 +55,10 @@ print(len(multiprocessing.active_children()))
     assert done.stdout.split() == ["1", "0"]
 
 
-def test_what_runs_without_autocast_forward_runs_so_backward(trial):
-    done = trial({"amp": "bf16"}, """
+PRODUCT = """
+found = []
+
+
 class Product(torch.autograd.Function):
     @staticmethod
     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
@@ -70,14 +72,17 @@ class Product(torch.autograd.Function):
         x, w = ctx.saved_tensors
         found.append((gradient @ w.T).dtype)
         return gradient @ w.T, x.T @ gradient
+"""
 
+
+def test_what_runs_without_autocast_forward_runs_so_backward(trial):
+    done = trial({"amp": "bf16"}, PRODUCT + """
 
 class Model(torch.nn.Linear):
     def forward(self, x):
         return Product.apply(super().forward(x), self.weight)
 
 
-found = []
 model = Model(2, 2)
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for batch in DataLoader(torch.ones(8, 2), batch_size=4):
@@ -284,25 +289,12 @@ for batch in DataLoader(torch.ones(4, 2), batch_size=1):
 
 
 def test_a_loss_without_autocast_stays_so_outside_the_model_and_within_its_region(trial):
-    done = trial({"amp": "bf16"}, """
-class Loss(torch.autograd.Function):
-    @staticmethod
-    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return x @ w
-
-    @staticmethod
-    @torch.amp.custom_bwd(device_type="cpu")
-    def backward(ctx, gradient):
-        x, w = ctx.saved_tensors
-        return gradient @ w.T, x.T @ gradient
-
+    done = trial({"amp": "bf16"}, PRODUCT + """
 
 model, weight = torch.nn.Linear(2, 2), torch.nn.Parameter(torch.ones(2, 2))
 optimizer = torch.optim.SGD([*model.parameters(), weight], 0.1)
 for batch in DataLoader(torch.ones(8, 2), batch_size=2):
-    Loss.apply(model(batch), weight).sum().backward()
+    Product.apply(model(batch), weight).sum().backward()
     outputs = model(batch)
     with torch.autocast("cpu", enabled=False):
         product = outputs.float() @ weight

@@ -46,8 +46,8 @@ struct RankComparison {
   std::vector<RankTime> times;  ///< in the order of the ranks that were given
   /// The index of the rank with the longest own work; nullopt if all are equal, or not known.
   std::optional<size_t> straggler;
-  /// Longest minus shortest own work of a step, of the ranks of which it is known; nullopt if that
-  /// is known of fewer than two.
+  /// The longest own work of a step minus the shortest, among the ranks whose own work is known;
+  /// nullopt if fewer than two are.
   std::optional<int64_t> skew_ns;
   /// Where the straggler takes that time; kHost if it is slower in all that it does, too. nullopt
   /// without a straggler, or if nobody knows what it does.

@@ -1,4 +1,4 @@
-// Reports on ranks of which some lack what the others have: steps, marks, their GPUs' work.
+// Reports on a job in which some ranks lack steps, marks or the records of their GPUs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -92,8 +92,8 @@ std::optional<double> mean_count(const Report& report, std::optional<double> Tra
 
 namespace {
 
-// The ranks of which no trace counts, for another reason than a lack of GPU work, and traces that
-// name no rank among others.
+// Says which ranks the means leave out because they lack steps or marks, and which traces name no
+// rank.
 std::vector<std::string> notes_of_left_out(const Report& report, const std::vector<int>& numbers) {
   const std::vector<bool> counts = count_in_means(pointers_to(report.traces));
   std::set<int> counted, empty, unmarked, nameless;

@@ -213,8 +213,8 @@ std::string detail_of(const RunFinding& finding) {
                  ? "They gave no sign of life any more and had not ended. If one is killed, its "
                    "launcher kills the others: the launcher's output says which was first."
                  : "It gave no sign of life any more and had not ended: killed, crashed, its disk "
-                   "was full, or its machine is "
-                   "gone. Signs come each second, so it may have made more steps.";
+                   "was full, or its machine is gone. Signs come each second, so it may have made "
+                   "more steps.";
     case RunCause::kFailed:
       if (!finding.text.empty() || finding.exit_status != 128 + SIGTERM) return finding.text;
       return "Somebody told it to end (SIGTERM), as a scheduler does at its time limit.";

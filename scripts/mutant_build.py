@@ -12,7 +12,6 @@ import shlex
 import subprocess
 import tempfile
 import threading
-import time
 from typing import NamedTuple
 
 SECONDS_AT_LEAST = 20  # a mutant that runs four times as long as the tests do, and this long, runs for ever

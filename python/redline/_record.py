@@ -10,8 +10,6 @@ import json
 import os
 import sys
 
-import torch
-
 from redline._automatic import AutomaticRecording
 from redline._flight import FlightRecording
 from redline._library import recorder

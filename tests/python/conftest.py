@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -209,3 +210,47 @@ def no_process_left(monkeypatch, request):
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
     assert not left, f"processes left behind: {left}"
+
+
+CTYPES_JOB = """
+import ctypes, os, resource, signal, sys, threading, time
+library = ctypes.CDLL(sys.argv[1])
+library.redline_last_error.restype = ctypes.c_char_p
+folder = sys.argv[2]
+
+def call(name, *arguments):
+    if getattr(library, name)(*arguments) != 0:
+        raise SystemExit("redline: " + library.redline_last_error().decode())
+
+def begin():
+    call("redline_prepare", b'{"directory": "%s", "host_samples_hz": 0}' % folder.encode())
+    call("redline_start")
+
+def record(count=1000, name=b"work"):
+    for _ in range(count):
+        library.redline_range_push(name)
+        library.redline_range_pop()
+
+def limit_file_size(size):
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; other programs die of it
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+def wait_for_partial(size):
+    while not any(entry.stat().st_size > size for entry in os.scandir(folder)):
+        record(100)
+"""
+
+
+@pytest.fixture
+def ctypes_job(run, library, tmp_path):
+    """ctypes_job(text) runs `text` after the lines above and returns the process and its folder of traces."""
+
+    def run_job(text):
+        script = tmp_path / "job.py"
+        script.write_text(CTYPES_JOB + text)
+        folder = tmp_path / "traces"
+        folder.mkdir(exist_ok=True)
+        library_path = library("libredline.so")
+        return run([sys.executable, script, library_path, folder]), folder
+
+    return run_job

@@ -627,4 +627,3 @@ def jobs_in(folder):
                 words = (entry / "cmdline").read_bytes().split(b"\0")
                 found += [entry.name] if words[1:3] == [b"-S", b"job.py"] else []
     return found
-

@@ -3,7 +3,6 @@
 import copy
 import gzip
 import json
-import os
 import pathlib
 import sqlite3
 import subprocess

@@ -7,69 +7,19 @@ fraction of a second.
 import json
 import os
 import signal
-import sys
 import tempfile
-import zlib
 
 import pytest
-from recording import load
-
-JOB = """
-import ctypes, os, resource, signal, sys, threading, time
-library = ctypes.CDLL(sys.argv[1])
-library.redline_last_error.restype = ctypes.c_char_p
-folder = sys.argv[2]
-
-def call(name, *arguments):
-    if getattr(library, name)(*arguments) != 0:
-        raise SystemExit("redline: " + library.redline_last_error().decode())
-
-def begin():
-    call("redline_prepare", b'{"directory": "%s", "host_samples_hz": 0}' % folder.encode())
-    call("redline_start")
-
-def record(count=1000, name=b"work"):
-    for _ in range(count):
-        library.redline_range_push(name)
-        library.redline_range_pop()
-
-def limit_file_size(size):
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it; other programs die of it
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-def wait_for_partial(size):
-    while not any(entry.stat().st_size > size for entry in os.scandir(folder)):
-        record(100)
-"""
-
-
-@pytest.fixture
-def job(run, library, tmp_path):
-    """job(text) runs `text` after the lines above and returns the process and its folder of traces."""
-
-    def run_job(text):
-        script = tmp_path / "job.py"
-        script.write_text(JOB + text)
-        folder = tmp_path / "traces"
-        folder.mkdir(exist_ok=True)
-        library_path = library("libredline.so")
-        return run([sys.executable, script, library_path, folder]), folder
-
-    return run_job
+from recording import inflate, load
 
 
 def ranges(trace):
     return [event for event in trace["traceEvents"] if event.get("cat") == "user_annotation"]
 
 
-def inflate(path):
-    """The text of a gzip file that may lack its end."""
-    return zlib.decompressobj(wbits=31).decompress(path.read_bytes()).decode()
-
-
 @pytest.mark.parametrize("ending", ["sys.exit(3)", "raise SystemExit(3)", "exit(3)"])
-def test_exit_in_a_window_completes_the_file(job, ending):
-    done, folder = job(f"begin()\nrecord()\n{ending}\n")
+def test_exit_in_a_window_completes_the_file(ctypes_job, ending):
+    done, folder = ctypes_job(f"begin()\nrecord()\n{ending}\n")
     assert done.returncode == 3, done.stderr
     (path,) = folder.iterdir()
     assert path.name.endswith(".pt.trace.json.gz")
@@ -85,8 +35,8 @@ def test_exit_in_a_window_completes_the_file(job, ending):
         ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
     ],
 )
-def test_sudden_death_leaves_a_readable_partial_file(job, ending, status):
-    done, folder = job(f"begin()\nrecord(5000)\nwait_for_partial(10000)\n{ending}\n")
+def test_sudden_death_leaves_a_readable_partial_file(ctypes_job, ending, status):
+    done, folder = ctypes_job(f"begin()\nrecord(5000)\nwait_for_partial(10000)\n{ending}\n")
     assert done.returncode == status, done.stderr
     (path,) = folder.iterdir()
     assert path.name.endswith(".pt.trace.json.gz.partial")
@@ -95,14 +45,14 @@ def test_sudden_death_leaves_a_readable_partial_file(job, ending, status):
     assert len(json.loads(whole_events + "]}")["traceEvents"]) >= 1000
 
 
-def test_a_window_that_nobody_wants_leaves_nothing(job):
-    done, folder = job("call('redline_prepare', b'{\"directory\": \"%s\"}' % folder.encode())\n")
+def test_a_window_that_nobody_wants_leaves_nothing(ctypes_job):
+    done, folder = ctypes_job("call('redline_prepare', b'{\"directory\": \"%s\"}' % folder.encode())\n")
     assert done.returncode == 0, done.stderr
     assert list(folder.iterdir()) == []
 
 
-def test_a_forked_child_is_silent(job):
-    done, folder = job(
+def test_a_forked_child_is_silent(ctypes_job):
+    done, folder = ctypes_job(
         """
 begin()
 record(500)
@@ -125,8 +75,8 @@ sys.exit(0)
     assert len(ranges(trace)) == 1000
 
 
-def test_the_file_size_limit_ends_the_recording_and_not_the_job(job):
-    done, folder = job(
+def test_the_file_size_limit_ends_the_recording_and_not_the_job(ctypes_job):
+    done, folder = ctypes_job(
         """
 limit_file_size(20000)
 begin()
@@ -144,8 +94,8 @@ print("the job goes on")
     assert [path.name.rpartition(".")[2] for path in folder.iterdir()] == ["partial"]
 
 
-def test_what_is_discarded_leaves_nothing_although_the_disk_was_full(job):
-    done, folder = job(
+def test_what_is_discarded_leaves_nothing_although_the_disk_was_full(ctypes_job):
+    done, folder = ctypes_job(
         """
 limit_file_size(20000)
 begin()
@@ -160,8 +110,8 @@ call("redline_discard")
     assert list(folder.iterdir()) == []
 
 
-def test_without_a_temporary_folder_a_window_is_recorded(job):
-    done, folder = job(
+def test_without_a_temporary_folder_a_window_is_recorded(ctypes_job):
+    done, folder = ctypes_job(
         """
 os.environ["TMPDIR"] = "/nonexistent"
 call("redline_prepare", b"{}")
@@ -175,8 +125,8 @@ call("redline_export", folder.encode() + b"/trace.json.gz")
     assert len(ranges(load(folder / "trace.json.gz"))) == 1000
 
 
-def test_an_export_beyond_the_limit_fails_and_not_the_job(job):
-    done, folder = job(
+def test_an_export_beyond_the_limit_fails_and_not_the_job(ctypes_job):
+    done, folder = ctypes_job(
         """
 begin()
 for number in range(5000):
@@ -192,15 +142,15 @@ print(library.redline_last_error().decode())
     assert not list(folder.glob("plain.json*"))
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(job):
-    done, _ = job("open(folder + '/file', 'w'); folder += '/file/below'; begin()")
+def test_a_folder_that_cannot_be_made_is_an_error(ctypes_job):
+    done, _ = ctypes_job("open(folder + '/file', 'w'); folder += '/file/below'; begin()")
     assert done.returncode == 1
     assert "cannot create" in done.stderr
 
 
-def test_a_folder_that_may_only_be_read_ends_the_recording_and_not_the_job(job):
+def test_a_folder_that_may_only_be_read_ends_the_recording_and_not_the_job(ctypes_job):
     with tempfile.TemporaryDirectory() as place:  # a folder that other users can enter, unlike tmp_path
-        done, _ = job(f"""
+        done, _ = ctypes_job(f"""
 folder = {place!r} + "/traces"
 os.mkdir(folder)
 os.chmod({place!r}, 0o755)
@@ -222,10 +172,10 @@ print("the job goes on")
     assert done.stdout.endswith("the job goes on\n")
 
 
-def test_a_full_file_system_drops_and_counts(job, tmp_path):
+def test_a_full_file_system_drops_and_counts(ctypes_job, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root may mount a small tmpfs")
-    done, _ = job(
+    done, _ = ctypes_job(
         """
 import subprocess
 small = folder + "/small"
@@ -258,9 +208,9 @@ finally:
     assert recorded + dropped == 100000
 
 
-def test_without_a_thread_for_the_next_window_there_is_nothing_to_export(job):
+def test_without_a_thread_for_the_next_window_there_is_nothing_to_export(ctypes_job):
     """The last window is given up, and an export must not look for it."""
-    done, _ = job("""
+    done, _ = ctypes_job("""
 begin()
 call("redline_stop")
 call("redline_export", (folder + "/first.json").encode())
@@ -277,15 +227,15 @@ print(library.redline_last_error().decode(), flush=True)
     assert done.stdout == "-1\nexport: no stopped window\n"
 
 
-def test_a_window_of_the_programs_own_is_written_though_nothing_happened_in_it(job):
-    done, folder = job("begin()")  # exit() completes it
+def test_a_window_of_the_programs_own_is_written_though_nothing_happened_in_it(ctypes_job):
+    done, folder = ctypes_job("begin()")  # exit() completes it
     assert done.returncode == 0, done.stderr
     [path] = folder.iterdir()
     assert load(path)["redline"]["dropped"] == 0
 
 
-def test_a_job_that_closes_all_descriptors_costs_no_processor(job):
-    done, _ = job(
+def test_a_job_that_closes_all_descriptors_costs_no_processor(ctypes_job):
+    done, _ = ctypes_job(
         """
 call("redline_finish_on_termination")
 os.closerange(3, 64)

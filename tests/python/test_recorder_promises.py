@@ -1,6 +1,5 @@
 """The recorder promises that a job ends as without it, leaves what was recorded, and pays nothing afterwards."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -8,8 +7,7 @@ import sys
 import pytest
 from conftest import ROOT
 from knob_runs import run_with_knobs
-from recording import load, names
-from test_recorder_faults import inflate, job  # noqa: F401  a fixture
+from recording import inflate, load, names
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
 
@@ -133,8 +131,8 @@ def test_killed_jobs_leave_readable_traces(run, library):
     assert done.stdout.startswith("10 kills: ")
 
 
-def test_a_thousand_windows_leave_no_memory_and_no_file_behind(job):
-    done, folder = job("""
+def test_a_thousand_windows_leave_no_memory_and_no_file_behind(ctypes_job):
+    done, folder = ctypes_job("""
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 10
 def window(number):
@@ -166,9 +164,9 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("what", LIMITS)
-def test_a_job_without_resources_goes_on_without_its_trace(job, what):
+def test_a_job_without_resources_goes_on_without_its_trace(ctypes_job, what):
     limit, value = LIMITS[what]
-    done, _ = job(f"""
+    done, _ = ctypes_job(f"""
 library.redline_version()
 resource.setrlimit({limit}, ({value}, resource.getrlimit({limit})[1]))
 prepared = library.redline_prepare(b'{{"directory": "%s", "host_samples_hz": 0}}' % folder.encode())
@@ -184,8 +182,8 @@ print("the job goes on")
     assert done.stdout == "the job goes on\n"
 
 
-def test_programs_that_a_recorded_job_starts_know_nothing_of_it(job):
-    done, _ = job("""
+def test_programs_that_a_recorded_job_starts_know_nothing_of_it(ctypes_job):
+    done, _ = ctypes_job("""
 import subprocess
 begin()
 call("redline_listen", None, 1)

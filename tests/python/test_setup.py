@@ -117,7 +117,6 @@ def test_without_network_says_what_it_wanted(machine):
     assert "could not install: ccache" in line and "network" in line
 
 
-
 def test_redline_python_without_torch_is_named(machine):
     machine.tool("mypython", "echo Traceback >&2; echo 'ImportError: no libcudnn.so.9' >&2; exit 1")
     for python in (machine.tools / "mypython", os.path.relpath(machine.tools / "mypython")):

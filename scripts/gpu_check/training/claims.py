@@ -12,6 +12,7 @@ from measure import loop  # noqa: E402
 from models import Training  # noqa: E402
 from pairs import compare  # noqa: E402
 
+
 class Copies:
     """Batches of images from the host's memory, as a loader hands them over."""
 

@@ -2,7 +2,6 @@
 a whole, and forward passes alone (of a model or of a function) within a range that marks the step."""
 
 import argparse
-import time
 
 import torch
 from torch import nn

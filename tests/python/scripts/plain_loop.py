@@ -23,6 +23,7 @@ def main():
     images = torch.randn(256, 3, 8, 8)
     labels = (images.mean(dim=(1, 2, 3)) > 0).long()
     data = TensorDataset(images, labels)
+
     # Real scripts use positional arguments and subclasses.
     class Loader(DataLoader):
         pass

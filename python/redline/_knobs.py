@@ -297,8 +297,7 @@ class Knobs:
     def _say_what_was_met(self):
         self.loader.has_stepped = True
         self.optimizer.say_what_was_met()
-        if missing := self.loader.missing():
-            self.refuse(missing, "no DataLoader feeds the training")
+        self.loader.refuse_what_had_no_loader()
         if missing := self.ddp.missing():
             self.refuse(missing, "no DistributedDataParallel was made")
         if not self.used_model:

@@ -3,9 +3,10 @@
 Only training loaders are changed. A loader that shuffles (shuffle=True, a random sampler, a DistributedSampler that
 shuffles; also inside a BatchSampler) or that reads an IterableDataset is known to be for training when it is made. A
 loader that reads in order may be for training or for evaluation. If no loader of the script shuffles, one that is read
-with gradients enabled before the first step is taken for training. After the first step this holds only for loaders
-that were made at the same line of the script as one that has trained, and not while the model is in evaluation mode.
-In a job that trains nothing, the knobs are for every loader that is read.
+with gradients enabled before the first step is taken for training, unless there is no model yet: then the script looks
+through its data. After the first step this holds only for loaders that were made at the same line of the script as one
+that has trained, and not while the model is in evaluation mode. In a job that trains nothing, the knobs are for every
+loader that is read.
 """
 
 import functools
@@ -114,6 +115,9 @@ class LoaderKnobs:
         self.shuffling_loaders = 0
         self.training_loaders = 0
         self.has_stepped = False
+        self.has_model = False
+        self.has_model_at_reads = True  # there was one whenever a loader was first read
+        self.uses = 0  # of batches: calls of models, backward passes and steps
         self.trains = False  # an optimizer was made or a backward pass began; before that the job may be inference
         self.places = set()  # (file, line) where loaders that trained were made
         self.model = lambda: None  # gives the model that trains
@@ -130,6 +134,13 @@ class LoaderKnobs:
         if self.reporter is not None:
             replace(_BaseDataLoaderIter, "_next_index", _note_index)
         watch_dispatchers()
+        self._restore = [replace(torch.nn.Module, name, self._meet_model) for name in ("register_parameter", "train")]
+
+    def _meet_model(self, original, *args, **named):
+        self.has_model = True
+        for restore in self._restore:
+            restore()
+        return original(*args, **named)
 
     def _watch(self, kind):
         make = self._makers[kind] = kind.__init__
@@ -156,19 +167,25 @@ class LoaderKnobs:
     def _begin_pass(self, original, loader):
         if self._is_read_for_training(loader):
             self._take_for_training(loader)
+        elif not (self.has_model or self.trains):
+            self.has_model_at_reads = False
         return original(loader)
 
-    def missing(self):
-        """All knobs of this class if there was no training loader, so that none could be applied."""
-        return [] if self.training_loaders else list(KNOBS)
+    def refuse_what_had_no_loader(self):
+        if self.training_loaders:
+            return
+        self.refuse(list(KNOBS), "no DataLoader feeds the training" if self.has_model_at_reads else
+                    "the script began to read its DataLoader before it had a model")
 
     def begin_training(self):
         self.trains = True
+        self.uses += 1
         if self.reporter is not None and not self.reporter.trains:
             self.reporter.begin_training()
 
     def trained(self):
         """A model has trained on the latest batch, so the loader of that batch is for training."""
+        self.uses += 1
         use, self.last_read = self.last_read, _use(None)
         if use.training:
             self._keep_effective(use.knobs)
@@ -178,7 +195,8 @@ class LoaderKnobs:
         use = _use_of(loader)
         if use.training is not False or self.shuffling_loaders:
             return False
-        if self.trains and not torch.is_grad_enabled():
+        has_gradients = torch.is_grad_enabled()
+        if not has_gradients if self.trains else has_gradients and not self.has_model:
             return False
         return not self.has_stepped or (_place(use) in self.places and not self._model_evaluates())
 
@@ -252,6 +270,7 @@ class LoaderKnobs:
     def _make_iterator(self, original, iterator, loader):
         begin = time.monotonic_ns()
         iterator._redline_counter = BatchCounter(loader)
+        iterator._redline_uses = None
         original(iterator, loader)
         use = iterator._redline_use = _use_of(loader)
         if not use.training:
@@ -276,10 +295,16 @@ class LoaderKnobs:
         if self.reporter is not None:
             self.reporter.next_batch_is_due()
         begin = time.monotonic_ns()
-        batch = original(iterator)
+        try:
+            batch = original(iterator)
+        except StopIteration:
+            self._pass_ends(iterator)
+            raise
         waited_ns = time.monotonic_ns() - begin
         if training:
             self.last_read = iterator._redline_use
+            if iterator._redline_uses is None:
+                iterator._redline_uses = self.uses
         if self.reporter is None:
             return batch
         samples = iterator._redline_counter.samples_in(batch)
@@ -292,6 +317,16 @@ class LoaderKnobs:
         else:
             self.reporter.evaluation.other_batch()
         return batch
+
+    def _pass_ends(self, iterator):
+        """A whole pass whose batches nothing used is no training: the script looks through its data, and may rely on
+        the batch size that it chose for that."""
+        use = iterator._redline_use
+        if self.reporter is not None and use.training and use.made and iterator._redline_uses == self.uses:
+            use.training = False
+            self.training_loaders -= 1
+            self.reporter.take_back_batches()
+            self.refuse(["batch_size"], "the script also reads a DataLoader in order without its model")
 
 
 def _note_index(original, iterator):

@@ -110,12 +110,16 @@ class TrialReporter:
     def ask_for_batch(self, now_ns):
         """The training loop goes on to its next batch, or begins an epoch."""
         if self.only_evaluated and self.trains:
-            _, batches, samples = self.undecided
-            self.new_batches -= batches
-            self.new_samples -= samples
-            self._keep_batches()
+            self.take_back_batches()
             self.evaluation.last_batch_was_evaluated()
         self.evaluation.training_goes_on(self._without_compilation(now_ns))
+
+    def take_back_batches(self):
+        """The last batches seemed to be for training, and were not."""
+        _, batches, samples = self.undecided
+        self.new_batches -= batches
+        self.new_samples -= samples
+        self._keep_batches()
 
     def _without_compilation(self, now_ns):
         """A clock that stands while something is compiled, so that an evaluation's compilation does not count twice."""

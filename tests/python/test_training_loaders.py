@@ -15,18 +15,27 @@ def said(done):
     return tuple(int(words[i]) for i in (1, 2, 4, 6))
 
 
-@pytest.mark.parametrize("how", ["mnist", "quickstart", "anew", "sharded", "sequence"])
+@pytest.mark.parametrize("how", ["mnist", "quickstart", "vocabulary", "anew", "sharded", "sequence"])
 @pytest.mark.parametrize("knobs", [{}, {"batch_size": 32}])
 def test_a_loader_that_reads_in_order_takes_the_knobs(with_knobs, how, knobs):
     done = with_knobs(knobs, LOADERS, how, trial=True)
     batch, samples, evaluated, steps = said(done)
     assert batch == knobs.get("batch_size", 16)
-    # A loader that only evaluates keeps the script's batch size, unless the script reads from it before it trains.
-    assert how == "quickstart" or evaluated == 10
+    assert evaluated == 10, "a loader that only evaluates keeps the script's batch size"
     last = of_type(done, "step")[-1]
     assert (last["steps"], last["samples"]) == (steps, samples)
     assert seen_knobs(done)["batch_size"] == str(batch)
     assert not unused(done, "batch_size")
+
+
+def test_a_script_that_looks_through_its_data_beside_its_model_takes_no_batch_size(with_knobs):
+    """The knob would change that loader, too, and what the script finds there."""
+    done = with_knobs({}, LOADERS, "scanned", trial=True)
+    assert unused(done, "batch_size") == ["the script also reads a DataLoader in order without its model"]
+    assert not unused(done, "num_workers")
+    batch, samples, _, steps = said(done)
+    last = of_type(done, "step")[-1]
+    assert (batch, last["steps"], last["samples"]) == (16, steps, samples)
 
 
 def test_the_loader_that_is_read_first_stands_for_the_script_not_one_that_is_made_first(with_knobs):
@@ -64,16 +73,24 @@ def test_a_data_set_that_batches_is_counted_by_its_shape_alone_where_that_is_sur
     assert (last["steps"], last["samples"]) == (steps, samples)
 
 
-@pytest.mark.parametrize(("how", "batch"), [("repeated", 32), ("repeated_in_order", 16)])
-def test_a_loader_that_repeats_its_batches_has_the_epochs_of_its_sampler(with_knobs, how, batch):
+REPEATED = {
+    "repeated": [],
+    "repeated_in_order": ["the script gave its DataLoader another batch sampler after it had made it"],
+    "repeated_early": ["the script began to read its DataLoader before it had a model"],
+}
+
+
+@pytest.mark.parametrize("how", REPEATED)
+def test_a_loader_that_repeats_its_batches_has_the_epochs_of_its_sampler(with_knobs, how):
     """In order, the script has changed the loader before anybody saw that it is for training: it stays as it is."""
     done = with_knobs({"batch_size": 32}, LOADERS, how, trial=True)
-    _, samples, _, steps = said(done)
+    batch, samples, _, steps = said(done)
+    assert batch == (16 if REPEATED[how] else 32)
     assert (samples, steps) == (3 * (70 // batch) * batch, 3 * (70 // batch))
     last = of_type(done, "step")[-1]
-    assert (last["steps"], last["samples"], last["epoch"]) == (steps, samples, 70)
-    why = "the script gave its DataLoader another batch sampler after it had made it"
-    assert unused(done, "batch_size") == ([] if batch == 32 else [why])
+    assert (last["steps"], last["samples"]) == (steps, samples)
+    assert last.get("epoch") == (None if how == "repeated_early" else 70)
+    assert unused(done, "batch_size") == REPEATED[how]
 
 
 @pytest.mark.parametrize("trial", [False, True])

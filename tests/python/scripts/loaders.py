@@ -82,7 +82,7 @@ class Model(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("how", choices=("mnist", "quickstart", "anew", "sampler", "batches", "sequence", "sharded",
-                                        "repeated", "repeated_in_order", "grouped", "shuffled_test"))
+                                        "repeated", "repeated_in_order", "repeated_early", "grouped", "shuffled_test", "vocabulary", "scanned"))
     how = parser.parse_args().how
     torch.manual_seed(0)
     inputs = torch.randn(70, 4)
@@ -98,7 +98,7 @@ def main():
             return DataLoader(data, batch_sampler=batches)
         if how == "grouped":
             return DataLoader(data, batch_size=16, sampler=Grouped())
-        if how in ("repeated", "repeated_in_order"):
+        if how.startswith("repeated"):
             return InfiniteLoader(data, batch_size=16, shuffle=how == "repeated", drop_last=True)
         if how == "shuffled_test":
             return DataLoader(data, batch_size=16, shuffle=True)
@@ -107,14 +107,19 @@ def main():
         return DataLoader(data, batch_size=16)
 
     test = DataLoader(Lines() if how == "sequence" else data, batch_size=10, shuffle=how == "shuffled_test")
+    model = Model() if how == "repeated_in_order" else None
     loader = train_loader(0)
     pickle.dumps(test)  # as it is given to spawned ranks
+    if how == "vocabulary":  # flair makes its dictionaries so
+        assert {len(values) for (values,) in DataLoader(data, batch_size=1)} == {1}
     if how == "quickstart":
         for (values,) in test:
             print(f"Shape of X: {values.shape}")
             break
-    model = Model()
+    model = model or Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    if how == "scanned":
+        print("mean", sum(values[0].mean() for (values,) in DataLoader(data, batch_size=1)) / 70)
     trained, evaluated = [], []
     for epoch in range(3):
         model.train()

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 /// Gives 0, or errno after an error.
 int write_and_sync(const std::string& path, std::string_view content, bool is_file) {
   const int create = is_file ? O_CREAT | O_TRUNC : O_APPEND;
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | create, 0644));
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | create, kFileMode));
   const bool done =
       file.get() >= 0 && write_all(file.get(), content) && (!is_file || ::fsync(file.get()) == 0);
   return done ? 0 : errno;
@@ -34,6 +34,35 @@ int replace_file(const std::string& path, std::string_view content) {
 }
 
 }  // namespace
+
+GuardedDescriptor::GuardedDescriptor(int descriptor) : fd_(descriptor) {
+  struct stat file {};
+  ::fstat(fd_, &file);
+  device_ = file.st_dev;
+  inode_ = file.st_ino;
+  has_name_ = file.st_nlink > 0;
+}
+
+GuardedDescriptor::~GuardedDescriptor() {
+  if (const int descriptor = get(); descriptor >= 0) ::close(descriptor);
+}
+
+void GuardedDescriptor::swap(GuardedDescriptor& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
+  std::swap(has_name_, other.has_name_);
+}
+
+int GuardedDescriptor::get() const {
+  struct stat file {};
+  const bool is_same = ::fstat(fd_, &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
+  return is_same && (has_name_ || file.st_nlink == 0) ? fd_ : -1;
+}
+
+std::string error_of_guarded() {
+  return errno == EBADF ? "the program has closed this file" : std::strerror(errno);
+}
 
 ScratchFolder::ScratchFolder(const std::string& name) {
   std::error_code error;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <optional>
@@ -31,6 +32,40 @@ class FileDescriptor {
  private:
   int fd_;
 };
+
+/// The mode of new files, before the umask. With a umask of 0, as in some containers, others must
+/// not be able to write.
+inline constexpr mode_t kFileMode = 0664;
+
+/// Owns a descriptor that stays open in a job. The job may close descriptors that it did not open,
+/// and then a file of its own gets the number: get() is negative from then on, and the destructor
+/// closes nothing.
+class GuardedDescriptor {
+ public:
+  GuardedDescriptor() = default;
+  explicit GuardedDescriptor(int descriptor);
+  GuardedDescriptor(GuardedDescriptor&& other) noexcept { swap(other); }
+  GuardedDescriptor& operator=(GuardedDescriptor&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~GuardedDescriptor();
+  [[nodiscard]] int get() const;
+  /// Whether it was open once.
+  [[nodiscard]] bool was_opened() const { return fd_ >= 0; }
+
+ private:
+  void swap(GuardedDescriptor& other) noexcept;
+
+  int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  /// Such a file ends with its descriptor, and the next file may get its inode, too.
+  bool has_name_ = true;
+};
+
+/// What errno says after a call with a GuardedDescriptor.
+[[nodiscard]] std::string error_of_guarded();
 
 /// A folder of its own, which goes with what lies in it. path() is empty if it could not be made.
 class ScratchFolder {

@@ -31,6 +31,61 @@ TEST_F(ReadFile, AlsoOfTheKernel) {
   EXPECT_EQ(read_file(folder_), "");
 }
 
+using AGuardedDescriptor = InAFolder;
+
+TEST_F(AGuardedDescriptor, IsNoOtherFileThatGotItsNumber) {
+  const auto made = [&](const char* name) {
+    return ::open((folder_ + name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  };
+  const int number = made("/ours");
+  {
+    GuardedDescriptor ours(number);
+    EXPECT_EQ(ours.get(), number);
+    GuardedDescriptor moved = std::move(ours);
+    EXPECT_EQ(moved.get(), number);
+    ::close(number);
+    EXPECT_EQ(moved.get(), -1);
+    EXPECT_EQ(::write(moved.get(), "x", 1), -1);
+    EXPECT_EQ(error_of_guarded(), "the program has closed this file");
+    ASSERT_EQ(made("/the job's"), number);
+    EXPECT_EQ(moved.get(), -1);
+    EXPECT_TRUE(moved.was_opened());
+  }
+  EXPECT_EQ(::close(number), 0) << "it stays open";
+  EXPECT_FALSE(GuardedDescriptor().was_opened());
+  EXPECT_FALSE(GuardedDescriptor(-1).was_opened());
+  { const GuardedDescriptor closed(::open("/dev/null", O_RDWR | O_CLOEXEC)); }
+  EXPECT_EQ(::close(number), -1);
+}
+
+TEST_F(AGuardedDescriptor, WithoutANameIsNoFileThatHasOne) {
+  const std::string path = folder_ + "/file";
+  const int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const std::string kept = folder_ + "/kept";
+  ASSERT_EQ(::link(path.c_str(), kept.c_str()), 0);
+  const GuardedDescriptor named(::dup(number));
+  ::unlink(path.c_str());
+  ::unlink(kept.c_str());
+  EXPECT_GE(named.get(), 0) << "whoever deletes it does not close it";
+  const GuardedDescriptor nameless(number);
+  EXPECT_EQ(nameless.get(), number);
+}
+
+TEST_F(WriteFile, TheUmaskDecidesWhetherTheGroupMayWrite) {
+  const std::string path = folder_ + "/best.json";
+  const auto mode_with = [&](mode_t umask) {
+    const mode_t before = ::umask(umask);
+    EXPECT_TRUE(write_file(path, "x").has_value());
+    ::umask(before);
+    struct stat file {};
+    EXPECT_EQ(::stat(path.c_str(), &file), 0);
+    return file.st_mode & 0777;
+  };
+  EXPECT_EQ(mode_with(0002), 0664U);
+  EXPECT_EQ(mode_with(0027), 0640U);
+  EXPECT_EQ(mode_with(0), 0664U) << "never by everybody";
+}
+
 TEST_F(WriteFile, SeveralProcessesMayWriteTheSameFile) {
   const std::string path = folder_ + "/best.json";
   const auto writes_often = [&path] {

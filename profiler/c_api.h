@@ -35,6 +35,8 @@ REDLINE_API int redline_start(void);
 /* Ends the window. A thread then completes the trace in the background; redline_export() waits for
  * it, and tells what went wrong. */
 REDLINE_API int redline_stop(void);
+/* Waits for that thread. Fails if the recording failed, so that there is nothing to export. */
+REDLINE_API int redline_complete(void);
 /* If `paused` is not 0, nothing is recorded until a call with 0 or the end of the window. A call
  * has no effect if no window is prepared or started. */
 REDLINE_API int redline_set_paused(int paused);
@@ -64,6 +66,8 @@ REDLINE_API int redline_write_ring(const char* reason, char* path_out, uint64_t 
  * must be an object, whose members are added to the present window only; fails if no window is
  * being recorded. */
 REDLINE_API int redline_add_metadata_json(const char* key, const char* json);
+/* Windows that start from now on get none of the keys added so far. */
+REDLINE_API int redline_forget_metadata(void);
 
 /* Say that step `number` of the training loop begins on this thread, and that it ends. In a
  * recorded window each step becomes a slice ProfilerStep#n. A program that records such slices

@@ -121,6 +121,10 @@ int redline_stop(void) {
   return guarded([](Recorder& recorder) { return recorder.stop(); });
 }
 
+int redline_complete(void) {
+  return guarded([](Recorder& recorder) { return recorder.complete(); });
+}
+
 int redline_set_paused(int paused) {
   return guarded([&](Recorder& recorder) -> Result {
     recorder.set_paused(paused != 0);
@@ -154,6 +158,10 @@ int redline_export_to_directory(const char* directory, char* path_out, uint64_t 
 int redline_add_metadata_json(const char* key, const char* json) {
   if (key == nullptr || json == nullptr) return failure("metadata: no key or no value");
   return guarded([&](Recorder& recorder) { return recorder.add_metadata(key, json); });
+}
+
+int redline_forget_metadata(void) {
+  return guarded([](Recorder& recorder) { return recorder.forget_metadata(); });
 }
 
 int redline_write_ring(const char* reason, char* path_out, uint64_t path_out_size) {

@@ -8,28 +8,27 @@
 namespace redline::cupti {
 
 RecordSpool::~RecordSpool() {
-  if (file_ < 0) return;
   clear();  // a forked process may keep the file open, and with it the disk space
-  close(file_);
 }
 
 bool RecordSpool::open() {
-  if (file_ >= 0) return true;
-  file_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file_ >= 0) return true;
-  // Not every file system has files without names.
-  std::string path = folder_ + "/.redline.XXXXXX";
-  file_ = mkostemp(path.data(), O_CLOEXEC);
-  if (file_ >= 0) unlink(path.c_str());
-  return file_ >= 0;
+  if (file_.was_opened()) return true;
+  int file = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) {  // not every file system has files without names
+    std::string path = folder_ + "/.redline.XXXXXX";
+    file = mkostemp(path.data(), O_CLOEXEC);
+    if (file >= 0) unlink(path.c_str());
+  }
+  file_ = GuardedDescriptor(file);
+  return file_.was_opened();
 }
 
 std::optional<RecordSpool::Extent> RecordSpool::write(std::span<const uint8_t> bytes) {
   if (end_ + bytes.size() > kMostBytes || !open()) return std::nullopt;
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t count =
-        pwrite(file_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(end_ + done));
+    const ssize_t count = pwrite(file_.get(), bytes.data() + done, bytes.size() - done,
+                                 static_cast<off_t>(end_ + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       shorten();  // leaves the rest of the disk to the job
@@ -46,7 +45,7 @@ bool RecordSpool::read(const Extent& extent, std::vector<uint8_t>& bytes) const 
   bytes.resize(extent.size);
   size_t done = 0;
   while (done < extent.size) {
-    const ssize_t count = pread(file_, bytes.data() + done, extent.size - done,
+    const ssize_t count = pread(file_.get(), bytes.data() + done, extent.size - done,
                                 static_cast<off_t>(extent.offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
@@ -63,7 +62,7 @@ void RecordSpool::clear() {
 
 void RecordSpool::shorten() {
   // If it fails, the next write overwrites the bytes beyond end_.
-  static_cast<void>(ftruncate(file_, static_cast<off_t>(end_)));
+  static_cast<void>(ftruncate(file_.get(), static_cast<off_t>(end_)));
 }
 
 }  // namespace redline::cupti

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "profiler/cupti/decoder.h"
 
 namespace redline::cupti {
@@ -41,7 +42,7 @@ class RecordSpool {
   void shorten();
 
   const std::string folder_;
-  int file_ = -1;
+  GuardedDescriptor file_;
   uint64_t end_ = 0;
 };
 

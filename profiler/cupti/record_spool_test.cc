@@ -98,6 +98,23 @@ TEST(RecordSpool, KeepsNoPartOfWhatDoesNotFitOnTheDisk) {
   EXPECT_EQ(left, 1000);
 }
 
+TEST(RecordSpool, AFileOfTheJobThatGotItsNumberIsLeftAlone) {
+  const testing::TemporaryFolder folder;
+  const int file = next_file();
+  {
+    RecordSpool spool(folder.path());
+    EXPECT_TRUE(spool.write(Bytes(1000, 1)));
+    close(file);  // the job closes what it did not open
+    ASSERT_EQ(open((folder / "model").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), file);
+    EXPECT_FALSE(spool.write(Bytes(1000, 2)));
+    Bytes read;
+    EXPECT_FALSE(spool.read({0, 1}, read));
+    ASSERT_EQ(write(file, "text", 4), 4);
+  }
+  EXPECT_EQ(size_of(file), 4);
+  close(file);
+}
+
 TEST(RecordSpool, LeavesTheDiskAlsoWhereAForkedProcessHasItsFile) {
   const int file = next_file();
   int inherited = -1;

@@ -1,7 +1,5 @@
 #include "profiler/session/capture.h"
 
-#include <filesystem>
-
 #include "profiler/session/control.h"
 #include "profiler/session/recorder.h"
 
@@ -15,9 +13,9 @@ tl::expected<void, std::string> Capture::arm(const Options& options, int64_t ste
   Options own = options;
   if (own.directory.empty()) own.directory = ".";
   // The path is told to whoever asked, and that process may have another working directory.
-  std::error_code error;
-  own.directory = std::filesystem::absolute(own.directory, error).lexically_normal().string();
-  if (error) return tl::unexpected("no current directory: " + error.message());
+  const auto directory = whole_path(own.directory);
+  if (!directory) return tl::unexpected(directory.error());
+  own.directory = *directory;
   if (auto prepared = recorder_.prepare(own, Owner::kDemand); !prepared) return prepared;
   recorder_.set_reason(std::string(reason), Owner::kDemand);
   const std::lock_guard lock(mutex_);

@@ -134,6 +134,8 @@ class Control {
       case Call::kCapture:
         if (g_client >= 0) return;  // a capture is under way, and its client waits for it
         return start_capture("{}", "SIGUSR2");
+      case Call::kTold:
+        return Recorder::instance().write_termination();
       case Call::kSlowStep:
         return Recorder::instance().write_slow_step();
       case Call::kProgress:

@@ -16,6 +16,7 @@ namespace redline::profiler {
 
 enum class Call : char {
   kTerminate = 'T',  ///< SIGTERM came
+  kTold = 'D',       ///< SIGTERM came, and the job's own handler has it
   kCapture = 'C',    ///< SIGUSR2 came
   kCrash = 'X',      ///< a thread has crashed and waits
   kSlowStep = 'S',   ///< the flight recorder's trace shall be written
@@ -50,6 +51,10 @@ struct CaptureDefaults {
 ///   SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (also for uncaught exceptions): a handler of the job
 ///   runs afterwards, on the thread that crashed.
 [[nodiscard]] tl::expected<void, std::string> finish_on_signals();
+
+/// If the job handles SIGTERM already, its first one writes the flight recorder's trace, too. The
+/// job's handler runs at once, and nothing else happens.
+void hear_job_termination();
 
 /// From now on SIGUSR2 asks for a capture, unless the job handles it.
 void capture_on_signal();

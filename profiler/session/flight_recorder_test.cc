@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <semaphore>
 #include <string>
@@ -187,6 +188,33 @@ TEST_F(FlightRecorderTest, WritesASlowStep) {
     }
   }
   EXPECT_THAT(std::string(read(path)["redline"]["reason"]), StartsWith("step "));
+}
+
+TEST_F(FlightRecorderTest, SaysWhyASlowStepIsNotWritten) {
+  begin(60, 8 << 20, 2);
+  fs::remove_all(folder_.path());
+  std::ofstream(folder_.path()) << "a file";
+  ::testing::internal::CaptureStderr();
+  steps(0, 8);
+  redline_begin_step(8);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // makes the step slow
+  redline_end_step();
+  ASSERT_EQ(redline_discard(), 0);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "redline: trace not written: cannot create " + folder_.path() + ": Not a directory\n");
+}
+
+TEST_F(FlightRecorderTest, MakesItsFolderAgainAndSaysWhyItCannot) {
+  begin(60);
+  fs::remove_all(folder_.path());
+  char path[4096] = "";
+  EXPECT_EQ(redline_write_ring("a look", path, sizeof(path)), 0) << redline_last_error();
+  EXPECT_TRUE(fs::exists(path));
+  fs::remove_all(folder_.path());
+  std::ofstream(folder_.path()) << "a file";
+  EXPECT_EQ(redline_write_ring("a look", nullptr, 0), -1);
+  EXPECT_EQ(std::string(redline_last_error()),
+            "cannot create " + folder_.path() + ": Not a directory");
 }
 
 TEST_F(FlightRecorderTest, HoldsWhatIsOpenOnEveryThread) {

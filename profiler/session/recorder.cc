@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -41,6 +42,21 @@ Result make_directory(const std::string& directory) {
   std::filesystem::create_directories(directory, failure);
   if (failure) return tl::unexpected("cannot create " + directory + ": " + failure.message());
   return {};
+}
+
+tl::expected<std::string, std::string> whole_path(const std::string& directory) {
+  if (directory.empty()) return directory;
+  std::error_code failure;
+  const auto path = std::filesystem::absolute(directory, failure);
+  if (failure) return tl::unexpected("no current directory: " + failure.message());
+  const bool goes_up = std::ranges::find(path, "..") != path.end();  // perhaps out of a link
+  std::string whole = goes_up ? path : path.lexically_normal();
+  if (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
+  return whole;
+}
+
+void say_not_written(const std::string& why) {
+  std::fprintf(stderr, "redline: trace not written: %s\n", why.c_str());
 }
 
 [[gnu::hot]] Recorder& Recorder::instance() {
@@ -85,8 +101,12 @@ Result Recorder::clear_the_way(const RecorderLock& lock, Owner owner) {
   return {};
 }
 
-Result Recorder::prepare(const Options& options, Owner owner) {
+Result Recorder::prepare(const Options& wanted, Owner owner) {
   if (auto alive = check_alive(); !alive) return alive;
+  const auto directory = whole_path(wanted.directory);
+  if (!directory) return tl::unexpected(directory.error());
+  Options options = wanted;
+  options.directory = *directory;
   const std::lock_guard lock(mutex_);
   Session& own = session(lock, owner);
   if (own.state == State::kPrepared) {
@@ -226,6 +246,14 @@ void Recorder::discard_window(const RecorderLock& lock, Session& session) {
 void Recorder::set_reason(const std::string& reason, Owner owner) {
   const std::lock_guard lock(mutex_);
   session(lock, owner).reason = reason;
+}
+
+Result Recorder::complete() {
+  if (auto alive = check_alive(); !alive) return alive;
+  const std::lock_guard lock(mutex_);
+  const Session& own = session(lock, Owner::kProgram);
+  if (own.state != State::kStopped) return misuse("complete: no stopped window");
+  return own.window ? own.window->complete() : Result();
 }
 
 Result Recorder::save(const std::string& path, Owner owner) {

@@ -59,10 +59,12 @@ class Recorder {
  public:
   [[nodiscard]] static Recorder& instance();
 
-  [[nodiscard]] Result prepare(const Options& options, Owner owner = Owner::kProgram);
+  [[nodiscard]] Result prepare(const Options& wanted, Owner owner = Owner::kProgram);
   [[nodiscard]] Result start(Owner owner = Owner::kProgram);
   [[nodiscard]] Result stop(Owner owner = Owner::kProgram);
   [[nodiscard]] Result discard(Owner owner = Owner::kProgram);
+  /// Waits until the stopped window is written. Fails if its recording failed.
+  [[nodiscard]] Result complete();
   [[nodiscard]] Result save(const std::string& path, Owner owner = Owner::kProgram);
   /// Returns the trace's path.
   [[nodiscard]] tl::expected<std::string, std::string> save_in(const std::string& directory,
@@ -70,6 +72,7 @@ class Recorder {
   /// Writes into the window's trace why it was recorded.
   void set_reason(const std::string& reason, Owner owner);
   [[nodiscard]] Result add_metadata(const std::string& key, const std::string& json);
+  [[nodiscard]] Result forget_metadata();
   [[nodiscard]] Window::Counts counts();
   /// While paused, records are thrown away. Without effect unless prepared or recording.
   void set_paused(bool paused);
@@ -83,6 +86,8 @@ class Recorder {
       const std::string& reason, const std::string& directory = "");
   /// Does the same for the last slow step, if its trace is not written yet.
   void write_slow_step();
+  /// Does the same for a SIGTERM after which the job goes on, if a flight recorder runs.
+  void write_termination();
   [[nodiscard]] bool has_ring();
   /// To be called when the process ends. It completes a window that has a directory, and discards
   /// any other. A flight recorder writes its trace only if there is a `reason`, such as a crash.
@@ -190,6 +195,10 @@ class Recorder {
 [[nodiscard]] std::string default_trace_name();
 
 [[nodiscard]] Result make_directory(const std::string& directory);
+/// The whole path of a folder, because the job may go to another one. "" stays.
+[[nodiscard]] tl::expected<std::string, std::string> whole_path(const std::string& directory);
+/// Where nobody is left to hear of an error, stderr does.
+void say_not_written(const std::string& why);
 
 /// True if the process has loaded libtorch_cpu.so.
 [[nodiscard]] bool has_torch();

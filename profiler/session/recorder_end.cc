@@ -31,9 +31,10 @@ void Recorder::write_at_end(Session& session) {
     session.window->wait();
     if (session.window->has_only_samples()) return;
   }
-  // Nobody is left to hear of an error. If writing fails, a .partial file stays.
   const std::string folder = session.options.directory.empty() ? "." : session.options.directory;
-  static_cast<void>(write_window(session, folder + "/" + default_trace_name()));
+  static_cast<void>(make_directory(folder));  // somebody may have removed it
+  const auto written = write_window(session, folder + "/" + default_trace_name());
+  if (!written) say_not_written(written.error());  // a .partial file stays
 }
 
 /// Leaves the sources enabled, because LibTorch may be half destroyed by now.

@@ -107,7 +107,7 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
   if (!is_json(json)) return tl::unexpected("metadata " + key + ": not a JSON value");
   const bool is_own = key == kOwnEntry;  // goes to the window that is recorded, not to all
   const std::string kNobodyRecords = "metadata redline: no window is being recorded";
-  if (is_own && !recording())
+  if (is_own && !recording() && is_stopped_)
     return tl::unexpected(kNobodyRecords);  // without waiting for an export
   const std::lock_guard lock(mutex_);
   if (is_own && !is_json_object(json)) {
@@ -121,6 +121,13 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
     is_recorded = true;
   }
   if (is_own && !is_recorded) return tl::unexpected(kNobodyRecords);
+  return {};
+}
+
+Result Recorder::forget_metadata() {
+  if (auto alive = check_alive(); !alive) return alive;
+  const std::lock_guard lock(mutex_);
+  metadata_.clear();
   return {};
 }
 

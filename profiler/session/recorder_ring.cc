@@ -10,7 +10,7 @@ namespace redline::profiler {
 
 Result Recorder::begin_ring(Session& session) {
   // Crashes and SIGTERM need the control thread. If it cannot start, the rest of the ring works.
-  static_cast<void>(finish_on_signals());
+  if (finish_on_signals()) hear_job_termination();
   steps_.watch_slow_steps(session.options.slow_step, session.options.ring_ns());
   if (!session.flight->begin([this](int64_t now_ns) { steps_.look(now_ns); })) {
     return tl::unexpected(std::string("start: the system has no thread left"));
@@ -36,13 +36,21 @@ void Recorder::write_slow_step() {
   write_slow_step_of(session(lock, Owner::kProgram));
 }
 
+void Recorder::write_termination() {
+  const std::lock_guard lock(mutex_);
+  Session& own = session(lock, Owner::kProgram);
+  if (!own.flight || own.state != State::kRecording) return;
+  if (const auto path = write_ring_of(own, "SIGTERM"); !path) say_not_written(path.error());
+}
+
 /// Also called before the ring is discarded, because the job may end before the control thread
 /// wakes up.
 void Recorder::write_slow_step_of(Session& own) {
   if (!own.flight || own.state != State::kRecording) return;
   const std::string reason = steps_.take_slow_step();
-  // Nobody can be told of an error. The next slow step gets another try.
-  if (!reason.empty()) static_cast<void>(write_ring_of(own, reason));
+  if (reason.empty()) return;
+  // The next slow step gets another try.
+  if (const auto path = write_ring_of(own, reason); !path) say_not_written(path.error());
 }
 
 tl::expected<std::string, std::string> Recorder::write_ring_of(Session& own,
@@ -51,11 +59,9 @@ tl::expected<std::string, std::string> Recorder::write_ring_of(Session& own,
   if (!own.flight || own.state != State::kRecording) {
     return tl::unexpected(std::string("no flight recorder is running"));
   }
-  std::string folder = own.options.directory.empty() ? "." : own.options.directory;
-  if (!directory.empty()) {
-    if (auto made = make_directory(directory); !made) return tl::unexpected(made.error());
-    folder = directory;
-  }
+  std::string folder = directory.empty() ? own.options.directory : directory;
+  if (folder.empty()) folder = ".";
+  if (auto made = make_directory(folder); !made) return tl::unexpected(made.error());
   own.reason = reason;
   const std::string path = folder + "/" + default_trace_name();
   const auto written = write_ring_to(own, path);

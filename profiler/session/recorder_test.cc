@@ -76,6 +76,7 @@ TEST_F(RecorderTest, PausesAndGoesOnWithinAWindow) {
   begin();
   record("first");
   EXPECT_EQ(redline_set_paused(1), 0);
+  EXPECT_EQ(redline_add_metadata_json("redline", R"({"told": "in a pause"})"), 0);
   record("paused");
   EXPECT_EQ(redline_set_paused(0), 0);
   record("second");
@@ -83,7 +84,9 @@ TEST_F(RecorderTest, PausesAndGoesOnWithinAWindow) {
   stop();
   EXPECT_EQ(redline_set_paused(0), 0);
   record("late");
-  EXPECT_THAT(annotations_of(exported()), ::testing::ElementsAre("first", "second"));
+  const json trace = exported();
+  EXPECT_THAT(annotations_of(trace), ::testing::ElementsAre("first", "second"));
+  EXPECT_EQ(trace["redline"]["told"], "in a pause");
   begin();
   record("a pause ends with its window");
   stop();
@@ -233,6 +236,8 @@ TEST_F(RecorderTest, AnswersMisuseWithErrors) {
   EXPECT_THAT(redline_last_error(), HasSubstr("not prepared"));
   EXPECT_EQ(redline_stop(), -1);
   EXPECT_EQ(redline_discard(), -1);
+  EXPECT_EQ(redline_complete(), -1);
+  EXPECT_STREQ(redline_last_error(), "complete: no stopped window");
   EXPECT_EQ(redline_prepare("{\"no such\": 1}"), -1);
   EXPECT_THAT(redline_last_error(), HasSubstr("no such"));
   EXPECT_EQ(redline_prepare("[]"), -1);
@@ -253,6 +258,46 @@ TEST_F(RecorderTest, AnswersMisuseWithErrors) {
   EXPECT_THAT(redline_last_error(), HasSubstr("No such file"));
   EXPECT_EQ(redline_export((folder_ / "trace.json.zst").c_str()), -1);
   EXPECT_THAT(redline_last_error(), HasSubstr("written plain, or as gzip to NAME.gz"));
+}
+
+TEST_F(RecorderTest, AfterAnExportThatCannotBeAnotherOneDoes) {
+  begin();
+  record("first");
+  stop();
+  EXPECT_EQ(redline_export((folder_ / "no/such/trace.json.gz").c_str()), -1);
+  EXPECT_EQ(redline_complete(), 0);
+  EXPECT_THAT(annotations_of(exported()), ::testing::ElementsAre("first"));
+  EXPECT_EQ(redline_export((folder_ / "trace.json.gz").c_str()), 0) << redline_last_error();
+}
+
+TEST_F(RecorderTest, ItsFolderStaysWhereTheJobGoes) {
+  const testing::TemporaryFolder elsewhere;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  ASSERT_EQ(redline_prepare(R"({"directory": "traces"})"), 0);
+  EXPECT_EQ(redline_prepare(R"({"directory": "./traces/"})"), 0) << "the same one";
+  fs::current_path(elsewhere.path());
+  start();
+  record("first");
+  stop();
+  EXPECT_EQ(redline_complete(), 0) << redline_last_error();
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "traces"), {}), 1);
+  EXPECT_TRUE(fs::is_empty(elsewhere.path()));
+  fs::current_path(before);
+  EXPECT_THAT(annotations_of(exported()), ::testing::ElementsAre("first"));
+}
+
+TEST_F(RecorderTest, MetadataIsOfLaterWindowsUntilItIsForgotten) {
+  EXPECT_EQ(redline_add_metadata_json("mine", "1"), 0);
+  for (int window = 0; window < 2; ++window) {
+    begin();
+    stop();
+    EXPECT_EQ(exported()["mine"], 1);
+  }
+  EXPECT_EQ(redline_forget_metadata(), 0);
+  begin();
+  stop();
+  EXPECT_FALSE(exported().contains("mine"));
 }
 
 TEST_F(RecorderTest, PreparesTwiceButNotDifferently) {

@@ -22,6 +22,8 @@ Crash g_crashes[] = {{SIGSEGV, "SIGSEGV", {}},
                      {SIGABRT, "SIGABRT", {}}};
 std::atomic<const Crash*> g_crash = nullptr;  ///< the first crash
 std::atomic<bool> g_is_recorded = false;
+struct sigaction g_job_termination {};  ///< the job's own action for SIGTERM
+std::atomic<bool> g_is_terminated = false;
 bool g_hears_crashes = false;
 
 constexpr int kMostWaitMs = 4000;  // the crashed thread may hold a lock that the recording needs
@@ -70,6 +72,19 @@ bool is_default(int signal) {
          action.sa_handler == SIG_DFL;
 }
 
+/// Calls the job's handler at once: the trace is written beside it. A job may take SIGTERM more
+/// than once, or as a wish for a checkpoint; only the first one is written.
+void on_job_termination(int signal, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  if (!g_is_terminated.exchange(true)) wake_control_thread(Call::kTold);
+  errno = saved_errno;
+  if ((g_job_termination.sa_flags & SA_SIGINFO) != 0) {
+    g_job_termination.sa_sigaction(signal, info, context);
+  } else {
+    g_job_termination.sa_handler(signal);
+  }
+}
+
 void handle(int signal) {
   if (!is_default(signal)) return;
   struct sigaction action {};
@@ -92,6 +107,21 @@ tl::expected<void, std::string> finish_on_signals() {
     sigaction(crash.signal, &action, &crash.job_action);
   }
   return {};
+}
+
+void hear_job_termination() {
+  static std::atomic<bool> is_done = false;
+  struct sigaction action {};
+  if (is_done || is_default(SIGTERM) || sigaction(SIGTERM, nullptr, &action) != 0) return;
+  const bool has_info = (action.sa_flags & SA_SIGINFO) != 0;
+  const bool is_the_jobs =
+      has_info || (action.sa_handler != SIG_IGN && action.sa_handler != on_signal);
+  // Only once: a handler that the job sets later may call ours, which must not call that one.
+  if (!is_the_jobs || is_done.exchange(true)) return;
+  g_job_termination = action;
+  action.sa_sigaction = on_job_termination;
+  action.sa_flags |= SA_SIGINFO;
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 void capture_on_signal() { handle(SIGUSR2); }

@@ -206,10 +206,15 @@ void Window::fail(const std::string& why) {
   recorded_ = on_disk_;
 }
 
-tl::expected<void, std::string> Window::save(const std::string& path) {
+tl::expected<void, std::string> Window::complete() {
   wait();
   if (!error_.empty()) return tl::unexpected(error_);
   if (!assembler_) return tl::unexpected(std::string("the window has no trace"));
+  return {};
+}
+
+tl::expected<void, std::string> Window::save(const std::string& path) {
+  if (auto done = complete(); !done) return done;
   return assembler_->save(path);
 }
 

@@ -3,7 +3,8 @@
 //   begin_warmup()   the thread starts; it empties the logs and throws the records away
 //   begin()          records that begin from now on are written
 //   end()            the thread writes the records that are left and ends; training goes on
-//   save()           waits for the thread, then completes the file; as often as wanted
+//   complete()       waits for the thread, and tells whether it failed
+//   save()           does that, then completes the file; as often as wanted
 //
 // Records are formatted and compressed into a spooled file while the window lasts, since a long
 // window does not fit into memory.
@@ -54,6 +55,8 @@ class Window {
 
   /// After end(), as often as wanted. The calling thread must block signals (quiet_thread.h).
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path);
+  /// After end(): waits for the thread. Fails if there is nothing to save.
+  [[nodiscard]] tl::expected<void, std::string> complete();
   /// After end(): returns when the thread has ended.
   void wait();
   /// After wait(): whether nothing but samples of the machine was recorded.

@@ -126,6 +126,7 @@ TEST_F(SmallWindow, OfAFullDiskAllIsCountedAsLost) {
   const auto saved = window_.save(path_);
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error(), "cannot write /dev/full: No space left on device");
+  EXPECT_EQ(window_.complete().error(), saved.error());
 }
 
 TEST_F(SmallWindow, WithoutEventsThereIsNoTraceToSave) {

@@ -4,6 +4,7 @@ ctypes releases the interpreter lock during a call, so a slow export in one of o
 hold up the training loop.
 """
 
+import contextlib
 import ctypes
 import functools
 import json
@@ -104,6 +105,10 @@ class Recorder:
         self._stop_calls()
         self._check(self._library.redline_stop())
 
+    def complete(self):
+        """Waits until the stopped window is written, as each export does."""
+        self._check(self._library.redline_complete())
+
     def set_paused(self, paused):
         self._check(self._library.redline_set_paused(int(paused)))
 
@@ -125,7 +130,8 @@ class Recorder:
     def _stop_calls(self):
         lost = sum(calls.stop() for calls in self._calls.values() if calls)
         if lost:
-            self.add_metadata("redline", {"threads_without_python_frames": lost})
+            with contextlib.suppress(RecorderError):  # the window may have ended
+                self.add_metadata("redline", {"threads_without_python_frames": lost})
 
     def begin_step(self, number, has_own_slice=False):
         """A step of the training loop begins. `has_own_slice`: the script records the ProfilerStep#n itself."""
@@ -186,6 +192,10 @@ class Recorder:
         self._check(
             self._library.redline_add_metadata_json(_utf8(key), _utf8(text))
         )
+
+    def forget_metadata(self):
+        """Later windows get none of the keys added so far."""
+        self._check(self._library.redline_forget_metadata())
 
     def stats(self):
         result = Stats(struct_size=ctypes.sizeof(Stats))

@@ -1,8 +1,10 @@
 """torch.profiler.profile on Redline's recorder: the same arguments, steps and handlers."""
 
 import contextlib
+import json
 import os
 import tempfile
+import threading
 import warnings
 import weakref
 
@@ -17,6 +19,9 @@ from redline._torch_settings import watch_autocast
 
 _CAPTURED_STEPS = 3  # by `redline trigger` without --steps
 
+_OWN_KEY = "redline"  # of the traces; its members are of one window
+
+_starting = threading.Lock()  # for _running
 _running = None  # a weak reference, because a profile that nobody can stop any more must not stand in the way
 _holder = None  # the profile whose stopped window the recorder holds
 
@@ -27,7 +32,8 @@ class profile:
     activities: ProfilerActivity.CPU records operators, ProfilerActivity.CUDA what GPUs do, if the
         process has one. None records both.
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
-    on_trace_ready: called with this object when a window is complete; it exports.
+    on_trace_ready: called with this object when a window is complete; it exports. It is not called if the
+        recording failed.
     record_shapes: the operators' input shapes, types and scalar values too.
     profile_memory: each allocation and release of tensors too, on all threads.
     with_stack: each call of a Python function too.
@@ -98,7 +104,7 @@ class profile:
         self.step_num = 0
         self.current_action = self._action()
         self._marks_steps = schedule is not None
-        self._preset_metadata = {}
+        self._metadata = {}  # of this profile's windows
         self._failed = False
         self._told_of_step = False
         self._told_of_events = False
@@ -126,19 +132,25 @@ class profile:
 
     def start(self):
         global _running
-        if _running is not None:
-            if _running() is not None:
+        with _starting:
+            was_dropped = _running is not None
+            if was_dropped and _running() is not None:
                 raise RecorderError(
                     "profile.start: a profile is already running in this process. Stop it first. If a failed cell of a "
                     "notebook left it behind, run this cell once more."
                 )
-            with contextlib.suppress(RecorderError):  # there is nothing to discard between two windows
-                self._recorder.discard()
-        _take_over_from_redline_record()
-        _running = weakref.ref(self)
-        if self._marks_steps:
-            self._listen()
-        self._transit(ProfilerAction.NONE, self.current_action)
+            _running = weakref.ref(self)
+        try:
+            if was_dropped:
+                self._give_up()
+            _take_over_from_redline_record()
+            if self._marks_steps:
+                self._listen()
+            self._transit(ProfilerAction.NONE, self.current_action)
+        except BaseException:  # of a function of the script
+            self._give_up()
+            _running = None
+            raise
         self._open_step()
 
     def step(self):
@@ -186,16 +198,18 @@ class profile:
         """Nothing to wait for: a trace is whole when export_chrome_trace() returns."""
 
     def add_metadata(self, key, value):
-        """Adds a top-level key with a string to the trace."""
-        self._recorder.add_metadata(key, str(value))
+        """Adds a top-level key with a string to this and all later traces of this profile."""
+        self.add_metadata_json(key, json.dumps(str(value)))
 
     def add_metadata_json(self, key, value):
-        """Adds a top-level key with a JSON text to the trace."""
+        """Adds a top-level key with a JSON text to this and all later traces of this profile."""
         self._recorder.add_metadata_json(key, _json_text(value))
+        if key != _OWN_KEY:
+            self._metadata[key] = value
 
     def preset_metadata_json(self, key, value):
         """Like add_metadata_json(), but the key is added when the next window starts."""
-        self._preset_metadata[key] = _json_text(value)
+        self._metadata[key] = _json_text(value)
 
     def events(self):
         """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
@@ -272,7 +286,10 @@ class profile:
         return action
 
     def _lost_its_window(self):
-        """A script asks for what it recorded after its `with` block, and must not end there because Redline failed."""
+        """A script asks for what it recorded, and must not end there because Redline failed. Waits until the window is
+        written, as each export does."""
+        if _holder is self:
+            self._try("write")
         return self._failed and _holder is not self
 
     def _is_running(self):
@@ -304,18 +321,27 @@ class profile:
             getattr(self, f"_{operation}")(*arguments)
         except RecorderError as error:
             self._failed = True
+            self._give_up()
             warnings.warn(f"redline: {operation}: {error}. Recording ends, training goes on.")
+
+    def _give_up(self):
+        """Ends the window that is prepared or recorded. A stopped one stays, because somebody may still export it."""
+        if _holder is None:
+            with contextlib.suppress(RecorderError):  # there is nothing to discard between two windows
+                self._recorder.discard()
 
     def _prepare(self):
         global _holder
         if self.acc_events and _holder is self:
+            self._write()
             self._earlier_events = self.events()
         self._events, _holder = None, None
         self._recorder.prepare(**self._options)
 
     def _start(self):
+        self._recorder.forget_metadata()
         describe_job(self._recorder)
-        for key, text in self._preset_metadata.items():
+        for key, text in self._metadata.items():
             self._recorder.add_metadata_json(key, text)
         if self.custom_trace_id_callback is not None:
             self._recorder.add_metadata("trace_id", str(self.custom_trace_id_callback()))
@@ -330,8 +356,16 @@ class profile:
         self._recorder.stop()
         _holder = self
 
+    def _write(self):
+        global _holder
+        try:
+            self._recorder.complete()
+        except RecorderError:
+            _holder = None
+            raise
+
     def _ready(self):
-        if self.on_trace_ready is not None and not self._failed:
+        if self.on_trace_ready is not None and not self._failed and not self._lost_its_window():
             self.on_trace_ready(self)
 
     def _save_ring(self, reason):

@@ -87,6 +87,73 @@ ctypes.CDLL(None).signal(signal.SIGABRT, own)
     assert done.stdout == "ready\nmine\n"
 
 
+RECORD_AGAIN = '''
+call("redline_prepare", b'{"directory": "traces", "ring_seconds": 60, "slow_step": 0}')
+call("redline_start")
+record(5)
+'''
+
+
+def test_a_job_that_handles_sigterm_goes_on_and_its_last_seconds_are_written(job):
+    done, (trace,) = job("""
+import time
+call("redline_discard")
+signal.signal(signal.SIGTERM, lambda *_: print("told", flush=True))
+""" + RECORD_AGAIN + """
+os.kill(os.getpid(), signal.SIGTERM)
+while not (os.path.exists("traces") and any(name.endswith(".gz") for name in os.listdir("traces"))):
+    time.sleep(0.01)
+os.kill(os.getpid(), signal.SIGTERM)  # is not written again
+call("redline_discard")
+print("goes on")
+""")
+    assert (done.returncode, done.stdout) == (0, "ready\ntold\ntold\ngoes on\n"), done.stderr
+    assert trace["redline"]["reason"] == "SIGTERM"
+    assert names(trace, "user_annotation") == {"work": 5}
+
+
+def test_a_later_handler_of_sigterm_gets_it_alone(job):
+    done, none = job("""
+signal.signal(signal.SIGTERM, lambda *_: print("told", flush=True))
+os.kill(os.getpid(), signal.SIGTERM)
+""")
+    assert (done.returncode, done.stdout, none) == (0, "ready\ntold\n", [])
+
+
+def test_an_ignored_sigterm_stays_ignored(job):
+    done, none = job("""
+call("redline_discard")
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+""" + RECORD_AGAIN + """
+os.kill(os.getpid(), signal.SIGTERM)
+""")
+    assert (done.returncode, none) == (0, [])
+
+
+def test_the_last_seconds_are_written_where_the_recording_began(job):
+    done, (trace,) = job("""
+import shutil
+os.mkdir("elsewhere")
+shutil.rmtree("traces")
+os.chdir("elsewhere")
+call("redline_write_ring", b"a look", None, 0)
+assert os.listdir(".") == []
+""")
+    assert (done.returncode, trace["redline"]["reason"]) == (0, "a look"), done.stderr
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGTERM); signal.pause()", "os.abort()"])
+def test_last_seconds_that_cannot_be_written_are_told_of(job, end):
+    done, none = job("""
+os.rmdir("traces")
+open("traces", "w")
+""" + end)
+    assert done.returncode < 0
+    assert none == []
+    assert "redline: trace not written: cannot create " in done.stderr
+    assert ".partial: Not a directory\n" in done.stderr
+
+
 def test_faulthandler_still_tells_where_a_job_crashed(job):
     done, (trace,) = job("import faulthandler; faulthandler.enable()\nctypes.string_at(0)")
     assert done.returncode == -signal.SIGSEGV

@@ -205,6 +205,79 @@ def test_a_handler_that_raises_costs_its_own_window_alone(tmp_path):
     assert [step_numbers(load(path)) for path in written] == [[3]]
 
 
+@pytest.mark.parametrize("options, operation", [
+    ({"on_trace_ready": lambda profile: pytest.fail("there is no trace")}, "write"),
+    ({"acc_events": True}, "prepare"),
+])
+def test_what_cannot_be_written_ends_the_recording_and_not_the_job(tmp_path, monkeypatch, options, operation):
+    profile = redline.profile(schedule=redline.schedule(wait=0, warmup=1, active=1), **options)
+    with monkeypatch.context() as patch:
+        patch.setenv("TMPDIR", "/proc")  # where not even root can make a file
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            train_steps(profile, 6)
+    said = [str(warning.message) for warning in told if "redline" in str(warning.message)]
+    assert len(said) == 1 and said[0].startswith(f"redline: {operation}: cannot create /proc/")
+    assert said[0].endswith(": No such file or directory. Recording ends, training goes on.")
+    profile.export_chrome_trace(str(tmp_path / "none.json"))
+    assert not list(tmp_path.iterdir())
+    assert (list(profile.events()), profile.get_trace_id()) == ([], "")
+    assert "aten::add" in names(record(tmp_path, lambda: torch.ones(2) + 1, record_shapes=True), "cpu_op")
+
+
+def test_a_script_that_asks_for_events_that_could_not_be_written_goes_on(monkeypatch):
+    monkeypatch.setenv("TMPDIR", "/proc")
+    with redline.profile() as profile:
+        torch.ones(2) + 1
+    with pytest.warns(UserWarning, match="redline: write: cannot create /proc/"):
+        assert list(profile.events()) == []
+    assert list(profile.key_averages()) == []
+
+
+def test_a_profile_that_fails_is_out_of_the_way_of_the_next(tmp_path):
+    failed = redline.profile()
+    failed.preset_metadata_json("broken", "{")
+    with pytest.warns(UserWarning, match="redline: start: metadata broken: not a JSON value. Recording ends"):
+        train_steps(failed, 1)
+    raises = redline.profile(custom_trace_id_callback=lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        raises.start()
+    assert "aten::add" in names(record(tmp_path, lambda: torch.ones(2) + 1, record_shapes=True), "cpu_op")
+
+
+def test_of_two_profiles_that_start_at_once_one_runs(monkeypatch):
+    profile, other = redline.profile(), redline.profile(record_shapes=True)
+
+    def meanwhile():
+        with pytest.raises(redline.RecorderError, match="already running"):
+            other.start()
+
+    monkeypatch.setattr("redline._profile._take_over_from_redline_record", meanwhile)
+    with profile:
+        torch.ones(2) + 1
+    assert "aten::add" in [event.name for event in profile.events()]
+
+
+def test_metadata_is_of_its_own_profile_alone(tmp_path):
+    ids = iter(["first", "second"])
+    profile = redline.profile(custom_trace_id_callback=lambda: next(ids))
+    profile.preset_metadata_json("preset", "1")
+    profile.add_metadata("before", 2)
+    for window in ("first", "second"):
+        with profile:
+            if window == "first":
+                profile.add_metadata_json("within", "3")
+                profile.add_metadata_json("redline", '{"told": 4}')
+        path = tmp_path / f"{window}.json"
+        profile.export_chrome_trace(str(path))
+        trace = load(path)
+        assert [trace[key] for key in ("trace_id", "preset", "before", "within")] == [window, 1, "2", 3]
+        assert trace["redline"].get("told") == (4 if window == "first" else None)
+    trace = record(tmp_path, lambda: None)
+    assert len(trace["trace_id"]) == 32
+    assert not {"preset", "before", "within"} & set(trace)
+
+
 def test_metadata_reaches_the_trace(tmp_path):
     with redline.profile() as profile:
         profile.add_metadata("note", 'said "so"\\')
@@ -382,6 +455,8 @@ def test_misuse_is_an_error_and_harms_nothing(tmp_path):
         profile.export_chrome_trace("")
     with pytest.raises(redline.RecorderError):
         profile.export_chrome_trace(str(tmp_path / "no/such/folder/trace.json"))
+    with pytest.raises(redline.RecorderError, match=r"cannot create .*trace.json.gz.*: No such file or directory"):
+        profile.export_chrome_trace(str(tmp_path / "no/such/folder/trace.json.gz"))
     profile.export_chrome_trace(str(tmp_path / "trace.json"))
     assert "aten::add" in names(load(tmp_path / "trace.json"), "cpu_op")
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import threading
 
 import pytest
@@ -59,6 +60,24 @@ def test_collection_is_toggled():
         profile.toggle_collection_dynamic(True, [redline.ProfilerActivity.CPU])
         torch.sub(x, x)
     assert operators(profile.events()) == ["aten::add", "aten::sub"]
+
+
+def test_a_window_that_ends_in_a_pause_tells_which_threads_lack_frames(tmp_path):
+    begun, done = threading.Event(), threading.Event()
+
+    def replace_the_profile_function():
+        sys.setprofile(lambda *_: None)
+        begun.set()
+        done.wait()
+
+    with redline.profile(with_stack=True) as profile:
+        thread = threading.Thread(target=replace_the_profile_function)
+        thread.start()
+        begun.wait()
+        profile.toggle_collection_dynamic(False, [redline.ProfilerActivity.CPU])
+    done.set()
+    thread.join()
+    assert trace_of(profile, tmp_path)["redline"]["threads_without_python_frames"] == 1
 
 
 def test_memory_is_counted_for_the_operators_of_the_thread_that_allocated_it():

@@ -125,6 +125,29 @@ call("redline_export", folder.encode() + b"/trace.json.gz")
     assert len(ranges(load(folder / "trace.json.gz"))) == 1000
 
 
+def test_a_file_of_the_job_that_got_the_traces_number_is_left_alone(ctypes_job):
+    done, folder = ctypes_job(
+        """
+begin()
+record(5000)
+wait_for_partial(10000)
+os.closerange(3, 64)
+files = [open(f"{folder}/model{number}", "wb") for number in range(8)]
+for file in files:
+    file.write(b"weights")
+    file.flush()
+record(5000, b"later")
+call("redline_stop")
+assert library.redline_export((folder + "/trace.json").encode()) == -1
+print(library.redline_last_error().decode())
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("cannot write ")
+    assert done.stdout.endswith(": the program has closed this file\n")
+    assert {path.read_bytes() for path in folder.glob("model*")} == {b"weights"}
+
+
 def test_an_export_beyond_the_limit_fails_and_not_the_job(ctypes_job):
     done, folder = ctypes_job(
         """

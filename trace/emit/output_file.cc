@@ -1,7 +1,6 @@
 #include "trace/emit/output_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <utility>
-
-#include "base/file.h"
 
 namespace redline::trace {
 namespace {
@@ -25,13 +22,10 @@ auto retried(Call call) {
 }  // namespace
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
-  descriptor_ =
-      retried([&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); });
-  if (descriptor_ < 0) fail("cannot create");
-}
-
-OutputFile::~OutputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  constexpr int kFlags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
+  const int descriptor = retried([&] { return ::open(path_.c_str(), kFlags, kFileMode); });
+  if (descriptor < 0) fail("cannot create");
+  descriptor_ = GuardedDescriptor(descriptor);
 }
 
 void OutputFile::swap(OutputFile& other) noexcept {
@@ -43,12 +37,13 @@ void OutputFile::swap(OutputFile& other) noexcept {
 }
 
 void OutputFile::fail(const char* what) {
-  if (error_.empty()) error_ = std::string(what) + " " + path_ + ": " + std::strerror(errno);
+  if (error_.empty()) error_ = std::string(what) + " " + path_ + ": " + error_of_guarded();
 }
 
 void OutputFile::write(std::string_view bytes) {
   while (ok() && !bytes.empty()) {
-    const auto written = retried([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
+    const auto written =
+        retried([&] { return ::write(descriptor_.get(), bytes.data(), bytes.size()); });
     if (written < 0) return fail("cannot write");
     bytes.remove_prefix(static_cast<size_t>(written));
     size_ += static_cast<uint64_t>(written);
@@ -57,7 +52,7 @@ void OutputFile::write(std::string_view bytes) {
 
 void OutputFile::sync() {
   // EINVAL and EROFS: pipes and special files such as /dev/null cannot be synchronised.
-  if (ok() && retried([&] { return ::fsync(descriptor_); }) < 0 && errno != EINVAL &&
+  if (ok() && retried([&] { return ::fsync(descriptor_.get()); }) < 0 && errno != EINVAL &&
       errno != EROFS) {
     fail("cannot write");
   }
@@ -66,48 +61,41 @@ void OutputFile::sync() {
 void OutputFile::begin_sync() {
   if (!ok() || size_ == begun_) return;
   // This is only a hint; sync() reports errors.
-  ::sync_file_range(descriptor_, static_cast<off_t>(begun_), static_cast<off_t>(size_ - begun_),
-                    SYNC_FILE_RANGE_WRITE);
+  ::sync_file_range(descriptor_.get(), static_cast<off_t>(begun_),
+                    static_cast<off_t>(size_ - begun_), SYNC_FILE_RANGE_WRITE);
   begun_ = size_;
 }
 
 void OutputFile::truncate(uint64_t size) {
   if (!ok() || size == size_) return;
   const auto offset = static_cast<off_t>(size);
-  if (::ftruncate(descriptor_, offset) < 0 || ::lseek(descriptor_, offset, SEEK_SET) < 0) {
+  if (::ftruncate(descriptor_.get(), offset) < 0 ||
+      ::lseek(descriptor_.get(), offset, SEEK_SET) < 0) {
     return fail("cannot shorten");
   }
   size_ = size;
   begun_ = std::min(begun_, size);
 }
 
-bool OutputFile::rename(const std::string& final_path) {
-  if (!ok()) return false;
-  if (!may_become_file(final_path)) {
-    error_ = final_path + ": is not a file";
-    return false;
-  }
+tl::expected<void, std::string> OutputFile::rename(const std::string& final_path) {
+  if (!ok()) return tl::unexpected(error_);
+  if (!may_become_file(final_path)) return tl::unexpected(final_path + ": is not a file");
   if (::rename(path_.c_str(), behind_links(final_path).c_str()) < 0) {
-    if (errno != EXDEV) {
-      error_ = "cannot rename " + path_ + " to " + final_path + ": " + std::strerror(errno);
-    }
-    return false;
+    return tl::unexpected("cannot rename " + path_ + " to " + final_path + ": " +
+                          std::strerror(errno));
   }
   path_ = final_path;
-  return true;
+  return {};
 }
 
 void OutputFile::remove() {
-  struct stat status = {};
-  const bool is_file = descriptor_ >= 0 && ::fstat(descriptor_, &status) == 0 &&
-                       S_ISREG(status.st_mode);  // not a device such as /dev/full
-  if (is_file) ::unlink(path_.c_str());
+  if (descriptor_.was_opened() && may_become_file(path_)) ::unlink(path_.c_str());  // no device
 }
 
 std::string OutputFile::read(uint64_t offset, size_t size) {
   std::string bytes(size, '\0');
-  const auto count =
-      retried([&] { return ::pread(descriptor_, bytes.data(), size, static_cast<off_t>(offset)); });
+  const auto count = retried(
+      [&] { return ::pread(descriptor_.get(), bytes.data(), size, static_cast<off_t>(offset)); });
   if (count < 0) fail("cannot read");
   bytes.resize(count < 0 ? 0 : static_cast<size_t>(count));
   return bytes;

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
+
+#include "base/file.h"
 
 namespace redline::trace {
 
@@ -16,7 +19,6 @@ class OutputFile {
   OutputFile() = default;
   /// Creates or empties `path`.
   explicit OutputFile(std::string path);
-  ~OutputFile();
   OutputFile(OutputFile&& other) noexcept { swap(other); }
   OutputFile& operator=(OutputFile&& other) noexcept {
     swap(other);
@@ -29,10 +31,9 @@ class OutputFile {
   void begin_sync();
   /// Cuts the file back to its first `size` bytes.
   void truncate(uint64_t size);
-  /// Gives the file its final name. Returns false after an error, for example if something other
-  /// than a file has that name. Also returns false if the name is on another file system; that sets
-  /// no error().
-  [[nodiscard]] bool rename(const std::string& final_path);
+  /// Gives the file its final name. That may fail, for example if something other than a file has
+  /// the name, or if the name is on another file system. This sets no error(): another name may do.
+  [[nodiscard]] tl::expected<void, std::string> rename(const std::string& final_path);
   void remove();
 
   /// Bytes at `offset`, at most as many as `size`; "" at the end or after an error.
@@ -41,7 +42,7 @@ class OutputFile {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] uint64_t size() const { return size_; }
   [[nodiscard]] const std::string& error() const { return error_; }
-  [[nodiscard]] bool ok() const { return descriptor_ >= 0 && error_.empty(); }
+  [[nodiscard]] bool ok() const { return descriptor_.was_opened() && error_.empty(); }
 
  private:
   void swap(OutputFile& other) noexcept;
@@ -49,7 +50,7 @@ class OutputFile {
 
   std::string path_;
   std::string error_;
-  int descriptor_ = -1;
+  GuardedDescriptor descriptor_;
   uint64_t size_ = 0;
   uint64_t begun_ = 0;  // the part of size_ that is on its way to the disk
 };

@@ -1,6 +1,8 @@
 #include "trace/emit/output_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -58,7 +60,7 @@ TEST_F(OutputFileTest, GrowsIsCutReadAndRenamed) {
     file.begin_sync();
     file.sync();
     EXPECT_EQ(content("a"), "0123xy");
-    EXPECT_TRUE(file.rename(path("b")));
+    EXPECT_TRUE(file.rename(path("b")).has_value());
     EXPECT_EQ(file.path(), path("b"));
     EXPECT_FALSE(fs::exists(path("a")));
     EXPECT_EQ(file.error(), "");
@@ -90,19 +92,14 @@ TEST_F(OutputFileTest, AMovedFileGoesOnElsewhere) {
 TEST_F(OutputFileTest, KeepsItsFirstErrorAndWritesNothingMore) {
   OutputFile file(path("a"));
   file.write("text");
-  fs::create_directory(path("folder"));
-  EXPECT_FALSE(file.rename(path("none/b")));
-  EXPECT_EQ(file.error(),
-            "cannot rename " + path("a") + " to " + path("none/b") + ": No such file or directory");
+  EXPECT_EQ(file.read(UINT64_MAX, 5), "");
+  const std::string first = "cannot read " + path("a") + ": Invalid argument";
+  EXPECT_EQ(file.error(), first);
   file.write("more");
   file.truncate(1);
   EXPECT_EQ(content("a"), "text");
-  EXPECT_FALSE(file.rename(path("b")));
+  EXPECT_EQ(file.rename(path("b")).error(), first);
   EXPECT_FALSE(fs::exists(path("b")));
-
-  OutputFile to_folder(path("c"));
-  EXPECT_FALSE(to_folder.rename(path("folder")));
-  EXPECT_EQ(to_folder.error(), path("folder") + ": is not a file");
   OutputFile full("/dev/full");
   full.write("text");
   full.write("more");
@@ -114,9 +111,48 @@ TEST_F(OutputFileTest, KeepsItsFirstErrorAndWritesNothingMore) {
   special.write("text");
   special.sync();
   EXPECT_EQ(special.error(), "") << "what cannot be synchronised is no error";
-  OutputFile unreadable(path("d"));
-  EXPECT_EQ(unreadable.read(UINT64_MAX, 5), "");
-  EXPECT_EQ(unreadable.error(), "cannot read " + path("d") + ": Invalid argument");
+}
+
+TEST_F(OutputFileTest, ANameThatItCannotGetLeavesItAsItWas) {
+  OutputFile file(path("a"));
+  file.write("text");
+  fs::create_directory(path("folder"));
+  EXPECT_EQ(file.rename(path("none/b")).error(),
+            "cannot rename " + path("a") + " to " + path("none/b") + ": No such file or directory");
+  EXPECT_EQ(file.rename(path("folder")).error(), path("folder") + ": is not a file");
+  EXPECT_EQ(file.error(), "");
+  file.write(" and more");
+  EXPECT_TRUE(file.rename(path("b")).has_value());
+  EXPECT_EQ(content("b"), "text and more");
+}
+
+TEST_F(OutputFileTest, AFileOfTheJobThatGotItsNumberIsLeftAlone) {
+  const int number = ::dup(STDERR_FILENO);
+  ::close(number);
+  {
+    OutputFile file(path("a"));
+    file.write("text");
+    ::close(number);  // the job closes what it did not open
+    ASSERT_EQ(::open(path("model").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), number);
+    ASSERT_EQ(::write(number, "weights", 7), 7);
+    file.begin_sync();
+    file.truncate(2);
+    EXPECT_EQ(file.error(), "cannot shorten " + path("a") + ": the program has closed this file");
+    file.write("more");
+    OutputFile other(path("b"));  // another number
+    EXPECT_TRUE(other.ok());
+    file.remove();
+  }
+  EXPECT_FALSE(fs::exists(path("a")));
+  EXPECT_EQ(::close(number), 0);
+  EXPECT_EQ(content("model"), "weights");
+}
+
+TEST_F(OutputFileTest, TheUmaskDecidesWhetherTheGroupMayWrite) {
+  const mode_t before = ::umask(0002);
+  { OutputFile file(path("a")); }
+  ::umask(before);
+  EXPECT_EQ(static_cast<unsigned>(fs::status(path("a")).permissions()), 0664U);
 }
 
 class SpooledFileTest : public OutputFileTest {
@@ -214,9 +250,28 @@ TEST_F(SpooledFileTest, WhatWasNeverSavedGoesUnlessTheDiskWasFull) {
     file.append("text");
     file.flush();
     EXPECT_FALSE(file.save(path("none/a.gz"), ""));
-    EXPECT_NE(file.error(), "");
+    EXPECT_EQ(file.error(), "");
   }
   EXPECT_TRUE(fs::exists(path("spool"))) << "an error that stopped it leaves what it has";
+}
+
+TEST_F(SpooledFileTest, AfterANameThatCannotBeAnotherOneDoes) {
+  const std::string text = text_of(100'000);
+  fs::create_directory(path("folder.gz"));
+  {
+    SpooledFile file(path("spool"));
+    file.append(text);
+    file.flush();
+    EXPECT_EQ(file.save(path("folder.gz"), "1").error(), path("folder.gz") + ": is not a file");
+    const std::string partial = partial_path(path("none/a.gz"));
+    EXPECT_EQ(file.save(path("none/a.gz"), "22").error(),
+              "cannot create " + partial + ": No such file or directory");
+    ASSERT_TRUE(file.save(path("plain"), "]"));
+    EXPECT_EQ(content("plain"), text + "]");
+    ASSERT_TRUE(file.save(path("moved.gz"), "333"));
+    EXPECT_EQ(unzipped("moved.gz"), text + "333");
+    EXPECT_FALSE(fs::exists(path("spool")));
+  }
 }
 
 }  // namespace

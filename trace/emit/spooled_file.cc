@@ -15,8 +15,9 @@ constexpr size_t kCopyStep = 1024 * 1024;
 }  // namespace
 
 SpooledFile::~SpooledFile() {
-  // If the disk refused part of the text, what it took stays, because it is readable.
-  const bool is_worth_keeping = !file_.error().empty() && file_.size() > 0;
+  // If the disk refused part of the text or the place for the whole, what it took stays, because it
+  // is readable.
+  const bool is_worth_keeping = (!file_.error().empty() || is_refused_) && file_.size() > 0;
   if (!saved_ && !is_worth_keeping) file_.remove();
 }
 
@@ -71,24 +72,32 @@ tl::expected<void, std::string> SpooledFile::save(const std::string& path, std::
   const bool gzip = path.ends_with(".gz");
   if (gzip && !saved_ && move_to(path, tail)) return {};
   if (!file_.error().empty()) return tl::unexpected(file_.error());
+  auto copied = copy_to(path, gzip, tail);
+  is_refused_ = gzip && !copied;
+  return copied;
+}
 
+tl::expected<void, std::string> SpooledFile::copy_to(const std::string& path, bool gzip,
+                                                     std::string_view tail) {
   OutputFile out(partial_path(path));
   const bool is_whole = gzip ? copy_compressed(out) : copy_plain(out);
   out.write(gzip ? encoder_.ending(tail) : std::string(tail));
   out.sync();
-  if (is_whole && out.rename(path)) return {};
+  tl::expected<void, std::string> renamed;
+  if (is_whole && (renamed = out.rename(path))) return {};
   out.remove();
   if (!out.error().empty()) return tl::unexpected(out.error());
+  if (!renamed) return renamed;
   return tl::unexpected("cannot read " + file_.path() + " back: it was changed or damaged");
 }
 
-/// Returns false if the final name is on another file system, or if the disk refused; error() tells
-/// the latter.
+/// Returns false if the spool cannot get this name, for example on another file system, or if the
+/// disk refused the tail; error() tells the latter.
 bool SpooledFile::move_to(const std::string& path, std::string_view tail) {
   file_.truncate(body_size_);
   file_.write(encoder_.ending(tail));
   file_.sync();
-  saved_ = file_.rename(path);
+  saved_ = file_.rename(path).has_value();
   return saved_;
 }
 

@@ -21,8 +21,8 @@ class SpooledFile {
   /// wait, and save() always does. It must outlive the file.
   explicit SpooledFile(std::string path, WritePace* pace = nullptr)
       : file_(std::move(path)), pace_(pace) {}
-  /// Removes a spool that was never saved, unless an error cut it short: then it stays, readable up
-  /// to there.
+  /// Removes a spool that was never saved, unless an error cut it short or the last save to a name
+  /// with ".gz" failed: then it stays, readable up to there.
   ~SpooledFile();
   SpooledFile(const SpooledFile&) = delete;
   SpooledFile& operator=(const SpooledFile&) = delete;
@@ -40,7 +40,8 @@ class SpooledFile {
   [[nodiscard]] static std::string problem_of_name(const std::string& path);
   /// Writes the text and `tail` (at most 65,535 bytes) to `path`, complete and synchronised or not
   /// at all; gzip where the name ends in ".gz", else plain. The first gzip save on the spool's own
-  /// file system moves the spool there; later ones copy. Call flush() first.
+  /// file system moves the spool there; later ones copy. After a failed one another name may do.
+  /// Call flush() first.
   [[nodiscard]] tl::expected<void, std::string> save(const std::string& path,
                                                      std::string_view tail);
 
@@ -61,6 +62,8 @@ class SpooledFile {
   /// Writes `bytes` to `out` no faster than the pace.
   void write_paced(OutputFile& out, std::string_view bytes);
   [[nodiscard]] bool move_to(const std::string& path, std::string_view tail);
+  [[nodiscard]] tl::expected<void, std::string> copy_to(const std::string& path, bool gzip,
+                                                        std::string_view tail);
   /// False if the spool does not hold what was written, because somebody else has changed it.
   [[nodiscard]] bool copy_compressed(OutputFile& out);
   [[nodiscard]] bool copy_plain(OutputFile& out);
@@ -69,8 +72,9 @@ class SpooledFile {
   GzipEncoder encoder_;
   std::string compressed_;  ///< not in the file yet
   WritePace* pace_ = nullptr;
-  uint64_t body_size_ = 0;  ///< compressed bytes before any tail
-  bool saved_ = false;      ///< the spool has a final name
+  uint64_t body_size_ = 0;   ///< compressed bytes before any tail
+  bool saved_ = false;       ///< the spool has a final name
+  bool is_refused_ = false;  ///< by the last name with ".gz" that the trace was to get
 };
 
 }  // namespace redline::trace

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 namespace redline::trace {
@@ -17,7 +16,7 @@ constexpr int64_t kOwnerAgain = 5 * kMinute;
 constexpr size_t kStepsOfBlock = 512;
 constexpr size_t kMarksOfBlock = 16;
 
-std::string reason(const std::string& path) { return path + ": " + std::strerror(errno); }
+std::string reason(const std::string& path) { return path + ": " + error_of_guarded(); }
 
 /// The minute in which the middle one of the single steps began; 0 if there are too few.
 int64_t middle_of(const std::vector<LoggedStep>& steps) {
@@ -139,7 +138,7 @@ tl::expected<std::unique_ptr<StepLogWriter>, std::string> StepLogWriter::create(
     std::string path =
         folder + "/rank" + std::to_string(owner.rank) + again + std::string(kStepLogSuffix);
     const int descriptor =
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, kFileMode);
     if (descriptor >= 0) {
       return std::unique_ptr<StepLogWriter>(
           new StepLogWriter(std::move(path), descriptor, std::move(owner)));
@@ -148,8 +147,6 @@ tl::expected<std::unique_ptr<StepLogWriter>, std::string> StepLogWriter::create(
   }
   return tl::unexpected(folder + ": too many logs of rank " + std::to_string(owner.rank));
 }
-
-StepLogWriter::~StepLogWriter() { ::close(descriptor_); }
 
 bool StepLogWriter::append(LogBlock block) {
   if (owner_told_ns_ == 0 || block.sign_ns - owner_told_ns_ >= kOwnerAgain) block.owner = owner_;
@@ -162,11 +159,11 @@ bool StepLogWriter::append(LogBlock block) {
 bool StepLogWriter::write(std::string_view bytes) {
   const uint64_t before = size_;
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t written = ::write(descriptor_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       error_ = reason(path_);
-      if (::ftruncate(descriptor_, static_cast<off_t>(before)) == 0) size_ = before;
+      if (::ftruncate(descriptor_.get(), static_cast<off_t>(before)) == 0) size_ = before;
       return false;
     }
     bytes.remove_prefix(static_cast<size_t>(written));
@@ -179,16 +176,16 @@ bool StepLogWriter::write(std::string_view bytes) {
 void StepLogWriter::thin() {
   size_thinned_ = size_;
   std::string log(size_, '\0');
-  const ssize_t count = ::pread(descriptor_, log.data(), log.size(), 0);
+  const ssize_t count = ::pread(descriptor_.get(), log.data(), log.size(), 0);
   if (count < 0) return;
   log.resize(static_cast<size_t>(count));
   const std::string thinned = thinned_log(log);
   if (thinned.empty()) return;
-  StepLogWriter other(
-      path_ + ".partial",
-      ::open((path_ + ".partial").c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644),
-      owner_);
-  if (other.descriptor_ < 0) return;
+  StepLogWriter other(path_ + ".partial",
+                      ::open((path_ + ".partial").c_str(),
+                             O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, kFileMode),
+                      owner_);
+  if (!other.descriptor_.was_opened()) return;
   if (!other.write(thinned) || ::rename(other.path_.c_str(), path_.c_str()) != 0) {
     ::unlink(other.path_.c_str());
     return;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "base/file.h"
 #include "trace/emit/step_log_blocks.h"
 
 namespace redline::trace {
@@ -22,7 +23,6 @@ class StepLogWriter {
   /// if that exists, so that a job which is started again keeps its earlier log.
   [[nodiscard]] static tl::expected<std::unique_ptr<StepLogWriter>, std::string> create(
       const std::string& folder, LogOwner owner);
-  ~StepLogWriter();
   StepLogWriter(const StepLogWriter&) = delete;
   StepLogWriter& operator=(const StepLogWriter&) = delete;
 
@@ -42,7 +42,7 @@ class StepLogWriter {
   void thin();
 
   std::string path_;
-  int descriptor_;
+  GuardedDescriptor descriptor_;
   LogOwner owner_;
   std::string error_;
   uint64_t size_ = 0;

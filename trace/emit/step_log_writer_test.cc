@@ -1,5 +1,6 @@
 #include "trace/emit/step_log_writer.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -249,6 +250,24 @@ TEST(StepLogWriter, TheFileIsThinnedAfterEachGrowthButNotAtItsEnd) {
   EXPECT_TRUE(thinned->append(later));  // goes on in the new file
   EXPECT_EQ(size_of(*thinned), before + encode_block(later).size());
   EXPECT_EQ(entries(*thinned), 14U);
+}
+
+TEST(StepLogWriter, AFileOfTheJobThatGotItsNumberIsLeftAlone) {
+  const testing::TemporaryFolder folder;
+  const int number = ::dup(STDERR_FILENO);
+  ::close(number);
+  {
+    const auto writer = StepLogWriter::create(folder.path(), {});
+    ASSERT_TRUE(writer.has_value());
+    EXPECT_TRUE((*writer)->append(written_at(1)));
+    ::close(number);  // the job closes what it did not open
+    ASSERT_EQ(::open((folder / "model").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), number);
+    ASSERT_EQ(::write(number, "weights", 7), 7);
+    EXPECT_FALSE((*writer)->append(written_at(2)));
+    EXPECT_EQ((*writer)->error(), (*writer)->path() + ": the program has closed this file");
+  }
+  EXPECT_EQ(::close(number), 0);
+  EXPECT_EQ(content_of(folder / "model"), "weights");
 }
 
 TEST(StepLogWriter, SaysWhyAFileCannotBeMade) {

@@ -122,9 +122,17 @@ class CallTreeBuilder {
       return builder_.child_of(around, name, "", place.pass);
     }
 
+    [[nodiscard]] bool is_in_step(const DeviceWork& work) const {
+      if (work.launch) return is_in_step(work.launch);
+      return analysis_.steps.empty() ||
+             step_at(analysis_.steps, &Step::window, work.interval.begin_ns) != nullptr;
+    }
+
     void add_work(const DeviceWork& work) {
-      if (!work.launch || !is_in_step(work.launch)) return;
-      const size_t node = node_of(work.launch, unit_around(work.launch));
+      if (!is_in_step(work)) return;
+      const size_t node =
+          work.launch ? node_of(work.launch, unit_around(work.launch))
+                      : builder_.child_of(kWholeStep, kWorkWithoutLaunch, "", ModulePass::kForward);
       const double ns = static_cast<double>(work.interval.length_ns());
       builder_.tree_.nodes[node].work[std::string(trace_.string(work.name))] +=
           CallWork{weight_, weight_ * ns};
@@ -162,14 +170,17 @@ CallWork& CallWork::operator+=(const CallWork& other) {
   return *this;
 }
 
-CallWork CallTree::taken(size_t index, ModulePass pass) const {
+CallWork CallTree::taken(size_t index, ModulePass pass, bool of_gpu) const {
   const CallNode& node = nodes[index];
   CallWork sum;
   if (!node.is_module() && node.pass == pass) {
-    if (!has_gpu) sum = {node.calls, node.host_ns};
-    for (const auto& [name, work] : node.work) sum += work;
+    if (of_gpu) {
+      for (const auto& [name, work] : node.work) sum += work;
+    } else {
+      sum = {node.calls, node.host_ns};
+    }
   }
-  for (const size_t child : node.children) sum += taken(child, pass);
+  for (const size_t child : node.children) sum += taken(child, pass, of_gpu);
   return sum;
 }
 

@@ -42,12 +42,14 @@ struct CallTree {
   bool has_gpu = false;
   bool has_marked_steps = false;  ///< else the first node is the whole trace
 
-  /// What `node` and all in it took in a pass: GPU work or, in traces without any, the host's time.
-  [[nodiscard]] CallWork taken(size_t node, ModulePass pass) const;
+  /// What `node` and all in it took in a pass: of GPU work, or of the host's time.
+  [[nodiscard]] CallWork taken(size_t node, ModulePass pass, bool of_gpu) const;
 };
 
 /// The type of the node that holds what optimizers do.
 constexpr std::string_view kOptimizerType = "Optimizer";
+/// The name of the node that holds GPU work of which nobody knows who called it.
+constexpr std::string_view kWorkWithoutLaunch = "work without a launch in the trace";
 
 /// Modules whose names differ only in a number are one. Only of steps, if the traces have any.
 /// Modules that only wrap another one, as DistributedDataParallel does, are left out, so that what

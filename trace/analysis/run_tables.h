@@ -33,12 +33,13 @@ namespace redline::trace {
 [[nodiscard]] std::optional<int64_t> sum_if_known(std::optional<int64_t> left,
                                                   std::optional<int64_t> right);
 
-/// `ns` has one entry a step, each a mean over the ranks. `mean_ns` and `mean_count` are means over
-/// all steps.
+/// `ns` has one entry a step, each a mean over the ranks. The means at its end are
+/// over all steps.
 struct NameSamples {
   std::vector<double> ns;
   double mean_ns = 0;
   double mean_count = 0;
+  double mean_waiting_ns = 0;  ///< of operators: own time in calls that wait for GPU work
 };
 using SamplesByName = std::map<std::string, NameSamples>;
 

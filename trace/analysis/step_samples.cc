@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
+#include "trace/analysis/waiting_calls.h"
 #include "trace/emit/collective_names.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/category.h"
@@ -80,9 +82,29 @@ class Sampler {
     }
   }
 
+  // For every operator, its own time in calls that return when GPU work is done.
+  [[nodiscard]] std::vector<int64_t> waiting_times_ns() const {
+    const std::vector<SliceId>& parents = analysis_.host_tree.parent;
+    const std::vector<WaitingCall> kinds = waiting_calls_of(trace_);
+    std::vector<int64_t> waiting_ns(parents.size()), done_ns(parents.size(), INT64_MIN);
+    for_each_slice(trace_, [&](SliceId slice, Category category) {
+      const SliceId caller = parents[slice.value];
+      if (!caller || !is_launch(category)) return;
+      const StringId name = trace_.slices().name[slice.value];
+      if (kinds[name.value] == WaitingCall::kNone) return;
+      // A driver call in a runtime call waits with it.
+      const Interval call = interval_of(trace_, slice);
+      int64_t& done = done_ns[caller.value];
+      waiting_ns[caller.value] += std::max<int64_t>(0, call.end_ns - std::max(done, call.begin_ns));
+      done = std::max(done, call.end_ns);
+    });
+    return waiting_ns;
+  }
+
   void add_operators() {
     std::vector<NameSamples*> known(trace_.string_count());
     const std::vector<int64_t> self_ns = self_times_ns(trace_, analysis_.host_tree);
+    const std::vector<int64_t> waiting_ns = waiting_times_ns();
     const auto& names = trace_.slices().name;
     for_each_slice(trace_, [&](SliceId slice, Category category) {
       if (!is_host_node(category)) return;
@@ -95,6 +117,7 @@ class Sampler {
         samples = &samples_of(samples_.operators, name);
       }
       add(*samples, *step, self_ns[slice.value]);
+      samples->mean_waiting_ns += weights_.step * static_cast<double>(waiting_ns[slice.value]);
     });
   }
 

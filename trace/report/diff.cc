@@ -27,7 +27,10 @@ Run measure(const Report& report) {
   side.has_marked_steps = first_in_means(report).has_marked_steps();
   side.step_count = static_cast<int64_t>(run.samples.step_ns.size());
   side.samples_per_step = mean_count(report, &TraceFacts::samples_per_step);
-  if (const auto* first = first_with_gpus(report.traces)) side.gpu = first->gpus.front().name;
+  if (const auto* first = first_with_gpus(report.traces)) {
+    side.gpu = first->gpus.front().name;
+    side.has_gpu_work = true;
+  }
   for (const RankSummary& rank : report.traces) side.paths.push_back(rank.facts.path);
   run.mean = mean_step(report);
   side.step_ns = run.mean.mean_ns;
@@ -42,10 +45,16 @@ std::vector<double> scaled(std::vector<double> values, double scale) {
   return values;
 }
 
-Verdict judge(const std::optional<MeanDifference>& difference, bool was, bool is) {
+// Means are over all steps, the test is over the last ones that each rank has.
+bool contradicts(const MeanDifference& difference, int64_t delta_ns) {
+  return difference.is_clear() && static_cast<double>(delta_ns) / difference.difference < 0.5;
+}
+
+Verdict judge(const std::optional<MeanDifference>& difference, const DiffRow& row, bool was,
+              bool is) {
   if (!was) return Verdict::kNew;
   if (!is) return Verdict::kGone;
-  if (!difference) return Verdict::kUnknown;
+  if (!difference || contradicts(*difference, row.delta_ns())) return Verdict::kUnknown;
   if (!difference->is_clear()) return Verdict::kUnclear;
   return difference->difference < 0 ? Verdict::kFaster : Verdict::kSlower;
 }
@@ -62,7 +71,8 @@ DiffRow compare(const std::string& name, const NameSamples* before, const NameSa
   row.after_ns = std::llround(scale * is.mean_ns);
   row.before_count = was.mean_count;
   row.after_count = scale * is.mean_count;
-  row.verdict = judge(difference, before != nullptr, after != nullptr);
+  row.waiting_delta_ns = std::llround(scale * is.mean_waiting_ns - was.mean_waiting_ns);
+  row.verdict = judge(difference, row, before != nullptr, after != nullptr);
   if (difference) row.p = difference->p;
   return row;
 }
@@ -100,6 +110,7 @@ const char* verdict_name(Verdict verdict) {
 }
 
 std::optional<double> Diff::speedup() const {
+  if (!is_comparable()) return std::nullopt;
   if (before.samples_per_second && after.samples_per_second) {
     return *after.samples_per_second / *before.samples_per_second;
   }
@@ -112,6 +123,8 @@ int64_t Diff::step_delta_ns() const {
   for (const DiffRow& row : breakdown) delta_ns += row.delta_ns();
   return delta_ns;
 }
+
+bool Diff::do_steps_disagree() const { return step && contradicts(*step, step_delta_ns()); }
 
 Diff compare_runs(const Traces& before, const Traces& after) {
   return compare_runs(make_report(before), make_report(after));
@@ -128,7 +141,9 @@ Diff compare_runs(const Report& before_report, const Report& after_report) {
     diff.basis_samples = samples;
     scale = *samples / *later;
   }
-  diff.step = welch_test(before.samples.step_ns, scaled(after.samples.step_ns, scale));
+  if (!diff.is_step_beside_trace()) {
+    diff.step = welch_test(before.samples.step_ns, scaled(after.samples.step_ns, scale));
+  }
   for (size_t i = 0; i < kBreakdownPartCount; ++i) {
     DiffRow row;
     row.name = kBreakdownPartNames[i];

@@ -18,6 +18,7 @@ namespace redline::trace {
 struct DiffSide {
   std::vector<std::string> paths;
   std::string gpu;  ///< the first GPU's name, empty if the trace does not say
+  bool has_gpu_work = false;
   int64_t rank_count = 0;
   /// False: the traces mark no steps, and each counts as one, from its begin to its end.
   bool has_marked_steps = false;
@@ -39,7 +40,8 @@ struct DiffRow {
   double after_count = 0;
   int64_t before_ns = 0;
   int64_t after_ns = 0;
-  /// kUnknown if a side has one step, which tells nothing of noise
+  int64_t waiting_delta_ns = 0;  ///< of an operator: what calls that wait for GPU work add to it
+  /// kUnknown if a side has one step, which tells nothing of noise, or as for do_steps_disagree()
   Verdict verdict = Verdict::kUnknown;
   std::optional<double> p;  ///< chance of so large a difference between equal runs
 
@@ -52,8 +54,8 @@ struct Diff {
   /// What the rows below compare: the work for this many samples, if both runs know how many a step
   /// takes and the numbers differ; else (nullopt) one step of each.
   std::optional<double> basis_samples;
-  /// The difference of the time for the basis, with steps as samples; nullopt if a side has one
-  /// step.
+  /// The difference of the time for the basis, with as many last steps as each rank has as samples;
+  /// nullopt if a side has one step, or if only one side marks steps.
   std::optional<MeanDifference> step;
   std::vector<DiffRow>
       breakdown;                 ///< by BreakdownPart; without verdicts, as the parts sum to a step
@@ -62,12 +64,23 @@ struct Diff {
   std::vector<DiffRow> collectives;
   std::vector<DiffRow> copies;
 
-  /// Above 1: the second run is faster. By samples per second where known, else by step time.
+  /// Above 1: the second run is faster. By samples per second where known, else by step time;
+  /// nullopt if the runs do not compare.
   [[nodiscard]] std::optional<double> speedup() const;
   [[nodiscard]] int64_t step_delta_ns() const;  ///< for the basis
-  /// Both sides have. Else lengths of whole traces are compared.
+  /// Both sides have. If no side has, lengths of whole traces are compared.
   [[nodiscard]] bool has_marked_steps() const {
     return before.has_marked_steps && after.has_marked_steps;
+  }
+  /// Only one side has: a step stands beside a whole trace.
+  [[nodiscard]] bool is_step_beside_trace() const {
+    return before.has_marked_steps != after.has_marked_steps;
+  }
+  /// The ranks have different numbers of steps, and of all of them, of which the means are, the
+  /// change is not that of the last ones, of which `step` is.
+  [[nodiscard]] bool do_steps_disagree() const;
+  [[nodiscard]] bool is_comparable() const {
+    return !is_step_beside_trace() && !do_steps_disagree();
   }
 };
 

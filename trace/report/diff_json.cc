@@ -11,12 +11,14 @@ namespace {
 using json = nlohmann::ordered_json;
 
 json side_json(const DiffSide& side) {
-  return {{"paths", side.paths},
-          {"gpu", text_or_null(side.gpu)},
-          {"ranks", side.rank_count},
-          {"steps", {{"count", side.step_count}, {"mean_ns", side.step_ns}}},
-          {"samples_per_step", side.samples_per_step},
-          {"samples_per_s", side.samples_per_second}};
+  return {
+      {"paths", side.paths},
+      {"gpu", text_or_null(side.gpu)},
+      {"ranks", side.rank_count},
+      {"steps",
+       {{"marked", side.has_marked_steps}, {"count", side.step_count}, {"mean_ns", side.step_ns}}},
+      {"samples_per_step", side.samples_per_step},
+      {"samples_per_s", side.samples_per_second}};
 }
 
 json row_json(const DiffRow& row) {

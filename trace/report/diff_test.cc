@@ -27,6 +27,7 @@ struct Steps {
   std::vector<int64_t> step_ns;
   std::vector<std::pair<std::string, std::vector<int64_t>>> kernels = {};
   std::string top = {};
+  std::vector<int64_t> waits_ns = {};  // for the GPU, after the launches
 };
 
 std::shared_ptr<const Trace> trace_of(const Steps& steps) {
@@ -43,7 +44,25 @@ std::shared_ptr<const Trace> trace_of(const Steps& steps) {
       text.kernel(name, at_ns + 100, at_ns + 100 + lengths[i], on_stream(7, id));
       at_ns += 100 + lengths[i];
     }
+    if (!steps.waits_ns.empty()) {
+      const int64_t done_ns = at_ns + steps.waits_ns[i];
+      text.runtime("cudaStreamSynchronize", at_ns, done_ns);
+      text.slice("cuda_driver", "cuStreamSynchronize", at_ns + 10, done_ns - 10);
+    }
     begin_ns = end_ns;
+  }
+  return *parse_trace("test.json", text.str());
+}
+
+// A rank's steps, each with an operator in its first half.
+std::shared_ptr<const Trace> recording(int rank, int64_t begin_ns,
+                                       const std::vector<int64_t>& step_ns) {
+  TraceText text;
+  text.rank(rank, 2);
+  for (const int64_t length_ns : step_ns) {
+    text.step(0, begin_ns, begin_ns + length_ns);
+    text.cpu_op("aten::mm", begin_ns, begin_ns + length_ns / 2);
+    begin_ns += length_ns;
   }
   return *parse_trace("test.json", text.str());
 }
@@ -81,8 +100,103 @@ TEST(Diff, TracesWithoutMarkedStepsAreComparedWholeAndSaySo) {
   EXPECT_THAT(text, Not(AnyOf(HasSubstr("STEP"), HasSubstr("1 step"))));
   const Steps one{{100 * kMs}};
   EXPECT_EQ(words_of(diff_of(one, one)).basis, "a step");
-  EXPECT_EQ(words_of(compare_runs({trace_of(one)}, {*parse_trace("b.json", shorter.str())})).basis,
-            "the trace");
+  EXPECT_EQ(words_of(diff).basis, "the trace");
+}
+
+TEST(Diff, AStepBesideAWholeTraceGetsNoVerdict) {
+  const auto marked = trace_of({{10 * kMs, 10 * kMs}});
+  TraceText text;
+  text.cpu_op("aten::mm", 0, 20 * kMs);
+  const auto whole = *parse_trace("b.json", text.str());
+  const Diff diff = compare_runs({marked}, {whole});
+  EXPECT_EQ(diff.before.step_ns, 10 * kMs);
+  EXPECT_EQ(diff.after.step_ns, 20 * kMs);
+  EXPECT_EQ(diff.speedup(), std::nullopt);
+  EXPECT_THAT(
+      diff_text(diff, {}),
+      AllOf(ContainsRegex("LENGTH +10.0 ms .* 20.0 ms +no verdict"),
+            HasSubstr("one side marks no steps: a step is compared with a whole trace\n"),
+            HasSubstr("TIME OF A STEP AND A TRACE"), ContainsRegex("cpu [^\n]* [+]10.0 ms\n"),
+            Not(AnyOf(HasSubstr("slower"), HasSubstr("nobody knows")))));
+  EXPECT_EQ(words_of(compare_runs({whole}, {marked})).basis, "a trace and a step");
+  const auto json = nlohmann::json::parse(diff_json(&diff, nullptr));
+  EXPECT_TRUE(json["speedup"].is_null());
+  EXPECT_EQ(json["before"]["steps"]["marked"], true);
+  EXPECT_EQ(json["after"]["steps"]["marked"], false);
+  const Traces recordings = {whole, whole};
+  EXPECT_EQ(compare_runs({marked}, recordings).step, std::nullopt);
+}
+
+TEST(Diff, WhereTheLastStepsSayOtherwiseThanAllThereIsNoVerdict) {
+  const auto of = [](std::vector<int64_t> step_us) {
+    for (int64_t& length : step_us) length *= kUs;
+    return step_us;
+  };
+  const Traces before = {recording(0, 0, of({40'000, 40'000, 10'000, 10'100})),
+                         recording(1, 0, of({10'000, 10'100}))};
+  const Traces after = {recording(0, 0, of({12'000, 12'100})),
+                        recording(1, 0, of({12'000, 12'100}))};
+  const Diff diff = compare_runs(before, after);
+  EXPECT_EQ(diff.before.step_ns, 17'537'500) << "rank 0 takes 25.025 ms, rank 1 10.05 ms";
+  EXPECT_EQ(diff.after.step_ns, 12'050'000);
+  EXPECT_NEAR(diff.step->difference, 2e6, 1);
+  EXPECT_TRUE(diff.step->is_clear());
+  EXPECT_EQ(diff.speedup(), std::nullopt);
+  EXPECT_EQ(row_of(diff.operators, "aten::mm").verdict, Verdict::kUnknown);
+  EXPECT_THAT(
+      diff_text(diff, {}),
+      AllOf(HasSubstr("no verdict\n  ranks have different numbers of steps: all -5.5 ms, the last "
+                      "+2.0 ms\n"),
+            Not(AnyOf(HasSubstr("faster"), HasSubstr("certainty"), HasSubstr("100.0 %")))));
+  // Where both say the same, the different numbers do not matter.
+  EXPECT_THAT(diff_text(compare_runs({before[0], before[1]}, {recording(0, 0, of({5'000, 5'100})),
+                                                              recording(1, 0, of({5'000, 5'100}))}),
+                        {}),
+              HasSubstr("3.47 x faster\n  change -5.0 ms, with 95 % certainty"));
+}
+
+TEST(Diff, PartsHaveSharesOnlyOfAChangeThatIsOne) {
+  const auto text_of = [](const Steps& before, const Steps& after) {
+    return diff_text(diff_of(before, after), {}, {});
+  };
+  EXPECT_THAT(text_of({{100 * kMs}}, {{80 * kMs}}),
+              ContainsRegex("cpu [^\n]* -20.0 ms +100.0 %\n"));
+  EXPECT_THAT(text_of({{100 * kMs, 140 * kMs, 70 * kMs}}, {{90 * kMs, 130 * kMs, 60 * kMs}}),
+              ContainsRegex("cpu [^\n]* -10.0 ms\n"))
+      << "of noise";
+  const auto of = [](int64_t step_ns, int64_t kernel_ns) {
+    return Steps{{step_ns}, {{"gemm", {kernel_ns}}}};
+  };
+  // The kernels take 10 ms more, all else 10 ms less but for 1 us, which is no whole.
+  EXPECT_THAT(text_of(of(100 * kMs, 10 * kMs), of(100 * kMs + kUs, 20 * kMs)),
+              AllOf(ContainsRegex("kernel [^\n]* [+]10.0 ms\n"), Not(HasSubstr(" %"))));
+  EXPECT_THAT(text_of(of(100 * kMs, 10 * kMs), of(101 * kMs, 20 * kMs)),
+              ContainsRegex("kernel [^\n]* [+]10.0 ms +1000.0 %\n"));
+}
+
+TEST(Diff, SaysWhyRowsOfTheGpuDoNotCompare) {
+  Diff diff;
+  diff.before.gpu = "NVIDIA A100";
+  diff.before.has_gpu_work = diff.after.has_gpu_work = true;
+  EXPECT_EQ(words_of(diff).other_gpu, "") << "the name after is not known";
+  diff.after.gpu = "Tesla V100";
+  EXPECT_EQ(words_of(diff).other_gpu, "not the same GPU: NVIDIA A100, then Tesla V100");
+  const Steps with{{kMs, kMs}, {{"gemm", {kUs, kUs}}}}, without{{kMs, kMs}};
+  EXPECT_THAT(
+      diff_text(diff_of(with, without), {}),
+      HasSubstr("        no GPU work was recorded in the run after: GPU rows do not compare\n"));
+  EXPECT_THAT(diff_text(diff_of(without, with), {}),
+              HasSubstr("no GPU work was recorded in the run before: GPU rows do not compare\n"));
+  EXPECT_EQ(words_of(diff_of(without, without)).other_gpu, "");
+}
+
+TEST(Diff, TellsHowMuchOfAnOperatorsChangeIsWaitingForTheGpu) {
+  const std::vector<std::pair<std::string, std::vector<int64_t>>> kernels = {{"k", {kUs, kUs}}};
+  const Diff diff = diff_of({{10 * kMs, 10 * kMs}, kernels, {}, {4 * kMs, 4 * kMs}},
+                            {{13 * kMs, 13 * kMs}, kernels, {}, {6 * kMs, 6 * kMs}});
+  const DiffRow& row = row_of(diff.operators, "aten::mm");
+  EXPECT_EQ(row.delta_ns(), 3 * kMs);
+  EXPECT_EQ(row.waiting_delta_ns, 2 * kMs);
 }
 
 TEST(Diff, AChangeBeyondTheNoiseOfTheStepsIsClear) {
@@ -97,16 +211,6 @@ TEST(Diff, AChangeBeyondTheNoiseOfTheStepsIsClear) {
 }
 
 TEST(Diff, EveryStepOfEveryRecordingIsInTheMeans) {
-  const auto recording = [](int rank, int64_t begin_ns, const std::vector<int64_t>& step_ns) {
-    TraceText text;
-    text.rank(rank, 2);
-    for (const int64_t length_ns : step_ns) {
-      text.step(0, begin_ns, begin_ns + length_ns);
-      text.cpu_op("aten::mm", begin_ns, begin_ns + length_ns / 2);
-      begin_ns += length_ns;
-    }
-    return *parse_trace("test.json", text.str());
-  };
   const Traces before = {recording(0, 0, {40 * kMs, 10 * kMs, 10 * kMs, 10 * kMs, 10 * kMs}),
                          recording(0, kMs * 1000, {10 * kMs}),
                          recording(1, 0, {40 * kMs, 10 * kMs})};

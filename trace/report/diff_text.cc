@@ -15,6 +15,8 @@ namespace redline::trace {
 namespace {
 
 constexpr size_t kDiffNameColumns = 35;
+// Of the changes of all parts, that a step must have changed by for its parts to have shares.
+constexpr double kLeastShareOfParts = 0.01;
 
 Hue hue_of(Verdict verdict, int64_t delta_ns) {
   if (verdict == Verdict::kUnclear) return Hue::kDim;
@@ -66,11 +68,11 @@ class TextDiff {
     const DiffSide &before = diff_.before, &after = diff_.after;
     const auto speedup = diff_.speedup();
     const bool clear = diff_.step && diff_.step->is_clear();
-    const bool by_samples = diff_.basis_samples && speedup;
+    const bool by_samples = diff_.basis_samples.has_value();
     const std::string& verdict = words_.verdict;
     Hue hue = speedup && *speedup > 1 ? Hue::kGreen : Hue::kRed;
     if (speedup && std::abs(*speedup - 1) < kLeastSpeedup) hue = Hue::kDim;
-    if (diff_.step && !clear) hue = Hue::kDim;
+    if (!speedup || (diff_.step && !clear)) hue = Hue::kDim;
     // Steps of different sizes cannot be compared; samples a second can.
     write_diff_line(canvas_, diff_.has_marked_steps() ? "STEP" : "LENGTH",
                     format_ns(before.step_ns), format_ns(after.step_ns), by_samples ? "" : verdict,
@@ -83,13 +85,26 @@ class TextDiff {
       write_diff_line(canvas_, "SAMPLES a second", format_number(*before.samples_per_second),
                       format_number(*after.samples_per_second), verdict, hue);
     }
-    canvas_.dim_line("  " + words_.interval);
+    canvas_.left("  " + words_.interval, 0, diff_.is_comparable() ? Hue::kDim : Hue::kYellow)
+        .end_line();
     if (!words_.unknown_samples.empty()) write_unknown_samples(canvas_);
     canvas_.end_line();
   }
 
+  // Of noise, and of what is left where parts outweigh each other, shares say nothing.
+  [[nodiscard]] bool has_shares() const {
+    if (!diff_.is_comparable() || (diff_.step && !diff_.step->is_clear())) return false;
+    double moved_ns = 0;
+    for (const DiffRow& row : diff_.breakdown) {
+      moved_ns += std::abs(static_cast<double>(row.delta_ns()));
+    }
+    const double step_ns = std::abs(static_cast<double>(diff_.step_delta_ns()));
+    return step_ns > 0 && step_ns >= kLeastShareOfParts * moved_ns;
+  }
+
   void write_breakdown() {
     const int64_t step_ns = diff_.step_delta_ns();
+    const bool with_shares = has_shares();
     std::string title = "TIME OF " + words_.basis;
     for (char& c : title) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     write_diff_part_titles(canvas_, title);
@@ -100,7 +115,7 @@ class TextDiff {
           .right(row.before_ns == 0 ? "-" : format_ns(row.before_ns), 11)
           .right(row.after_ns == 0 ? "-" : format_ns(row.after_ns), 11)
           .right(signed_ns(row.delta_ns()), 12, hue_of(row.verdict, row.delta_ns()))
-          .right(step_ns == 0 ? "" : format_percent(share_of(row.delta_ns(), step_ns)), 15)
+          .right(with_shares ? format_percent(share_of(row.delta_ns(), step_ns)) : "", 15)
           .end_line();
     }
     canvas_.end_line();

@@ -20,34 +20,50 @@ std::string sample_words(double samples) {
                                         : format_number(samples);
 }
 
+std::string basis_words(bool before_has_steps, bool after_has_steps) {
+  if (before_has_steps == after_has_steps) return before_has_steps ? "a step" : "the trace";
+  return before_has_steps ? "a step and a trace" : "a trace and a step";
+}
+
 namespace {
 
 std::string diff_verdict(const Diff& diff) {
+  if (!diff.is_comparable()) return "no verdict";
   if (diff.step && !diff.step->is_clear()) return "no clear difference";
   const auto speedup = diff.speedup();
   return speedup ? speed_words(*speedup) : "";
 }
 
 std::string diff_interval(const Diff& diff) {
+  if (diff.is_step_beside_trace()) return kStepBesideTrace;
+  const auto ns = [](double value) { return signed_ns(std::llround(value)); };
+  if (diff.do_steps_disagree()) {
+    return fmt::format("ranks have different numbers of steps: all {}, the last {}",
+                       signed_ns(diff.step_delta_ns()), ns(diff.step->difference));
+  }
   if (!diff.has_marked_steps()) {
     return "no marked steps on a side: nobody knows how much runs differ by themselves";
   }
   if (!diff.step) return "one step on a side: nobody knows how much steps differ by themselves";
-  const auto ns = [](double value) { return signed_ns(std::llround(value)); };
   return fmt::format("change {}, with 95 % certainty between {} and {}", ns(diff.step->difference),
                      ns(diff.step->low), ns(diff.step->high));
 }
 
 std::string diff_basis(const Diff& diff) {
-  if (!diff.basis_samples) return diff.has_marked_steps() ? "a step" : "the trace";
+  if (!diff.basis_samples) {
+    return basis_words(diff.before.has_marked_steps, diff.after.has_marked_steps);
+  }
   return *diff.basis_samples == 1 ? "a sample" : sample_words(*diff.basis_samples) + " samples";
 }
 
 std::string diff_other_gpu(const Diff& diff) {
-  const std::string &before = diff.before.gpu, &after = diff.after.gpu;
-  if (before == after) return "";
-  return fmt::format("not the same GPU: {}, then {}", before.empty() ? "unknown" : before,
-                     after.empty() ? "unknown" : after);
+  const DiffSide &before = diff.before, &after = diff.after;
+  if (before.has_gpu_work != after.has_gpu_work) {
+    return fmt::format("no GPU work was recorded in the run {}: GPU rows do not compare",
+                       before.has_gpu_work ? "after" : "before");
+  }
+  if (before.gpu == after.gpu || before.gpu.empty() || after.gpu.empty()) return "";
+  return fmt::format("not the same GPU: {}, then {}", before.gpu, after.gpu);
 }
 
 }  // namespace

@@ -13,6 +13,10 @@ namespace redline::trace {
 constexpr const char* kUnknownSamples =
     "samples a step unknown: if the batch changed, steps do not compare";
 
+/// Why the times of the sides do not compare if only one marks steps.
+constexpr const char* kStepBesideTrace =
+    "one side marks no steps: a step is compared with a whole trace";
+
 /// A speed-up that is closer to 1 would print as "1.00 x".
 constexpr double kLeastSpeedup = 0.005;
 
@@ -22,15 +26,17 @@ constexpr double kLeastSpeedup = 0.005;
 [[nodiscard]] std::string sample_words(double samples);
 /// How a comparison of traces is judged. Text and viewer use the same words.
 struct DiffWords {
-  /// "1.05 x faster"; "no clear difference" if steps of the same run differ as much; empty if a
-  /// side has no steps.
+  /// "1.05 x faster"; "no clear difference" if steps of the same run differ as much; "no verdict"
+  /// if the runs do not compare; empty if a side has no steps.
   std::string verdict;
   std::string interval;   ///< how far the change is certain, or why that is not known
   std::string basis;      ///< what the times are those of: "a step", "64 samples", "the trace"
-  std::string other_gpu;  ///< "not the same GPU: …"; empty if it is the same
+  std::string other_gpu;  ///< "not the same GPU: …", or which side has no GPU work; else empty
   std::string unknown_samples;  ///< empty if both sides know what a step takes
 };
 [[nodiscard]] DiffWords words_of(const Diff& diff);
+/// "a step", "the trace", or "a step and a trace", by whether each side marks its steps.
+[[nodiscard]] std::string basis_words(bool before_has_steps, bool after_has_steps);
 
 /// A count for the basis: "12", "0.5", "<0.1". What is above 0 is never written as "0".
 [[nodiscard]] std::string mean_count_text(double count);

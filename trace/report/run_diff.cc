@@ -9,13 +9,16 @@
 #include "base/statistics.h"
 #include "trace/analysis/analysis.h"
 #include "trace/analysis/run_tables.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/report/diff_words.h"
+#include "trace/report/kernel_name.h"
 #include "trace/report/run_words.h"
 
 namespace redline::trace {
 namespace {
 
-constexpr double kLeastShare = 0.1;  // of the change, that a part or an operator is named for
+constexpr double kLeastShare = 0.1;  // of the change, that a part, kernel or operator is named for
+constexpr size_t kCauseColumns = 60;
 
 std::string ranks_sentence(const RunComparison& runs) {
   const RunFigures& run = runs.before.front();  // all runs then have logs of the same ranks
@@ -79,18 +82,59 @@ bool do_windows_disagree(const RunDiff& diff) {
 
 std::string windows_sentence(const RunDiff& diff) {
   if (!do_windows_disagree(diff)) return "";
+  if (!diff.windows->is_comparable()) return capitalized(words_of(*diff.windows).interval) + ".";
   return fmt::format(
       "The recorded steps say otherwise: {} for the same work. The machine was not equally "
       "busy, or they are unlike the other steps.",
       signed_ns(diff.windows->step_delta_ns()));
 }
 
-std::string operator_sentence(const RunDiff& diff) {
-  const DiffRow* row = changed_operator(diff);
+/// Whether most of the change of the recorded steps is in the time in which kernels run. Then
+/// operators only wait for them.
+bool is_in_kernels(const RunDiff& diff) {
+  const bool is_slower = diff.runs.step().ratio.value > 1;
+  const auto change_ns = [&](const DiffRow& part) {
+    return is_slower ? part.delta_ns() : -part.delta_ns();
+  };
+  const std::vector<DiffRow>& parts = diff.windows->breakdown;
+  const auto most = std::ranges::max_element(parts, {}, change_ns);
+  return most != parts.end() && most->name == part_name(BreakdownPart::kKernel) &&
+         change_ns(*most) > 0;
+}
+
+/// Of `rows`, which have the largest change first; nullptr if none of them explains the change.
+template <typename CanBe>
+const DiffRow* changed_most(const RunDiff& diff, const std::vector<DiffRow>& rows, CanBe can_be) {
+  const StepChange& step = diff.runs.step();
+  const bool is_slower = step.ratio.value > 1;
+  const double change_ns = std::max(std::abs(step.after_ns - step.before_ns),
+                                    std::abs(static_cast<double>(diff.windows->step_delta_ns())));
+  for (const DiffRow& row : rows) {
+    // Of many equal rows some pass the test by chance.
+    if (static_cast<double>(std::abs(row.delta_ns())) < kLeastShare * change_ns) return nullptr;
+    if (row.delta_ns() == 0 || (row.delta_ns() > 0) != is_slower) continue;
+    if (row.verdict == Verdict::kUnclear || row.verdict == Verdict::kUnknown) continue;
+    if (can_be(row)) return &row;
+  }
+  return nullptr;
+}
+
+/// Whether the recorded steps can tell what changed.
+bool can_windows_tell(const RunDiff& diff) {
+  return diff.windows && diff.windows->is_comparable() && diff.runs.is_clear() &&
+         !do_windows_disagree(diff);
+}
+
+std::string cause_sentence(const RunDiff& diff) {
+  const DiffRow* kernel = changed_kernel(diff);
+  const DiffRow* row = kernel != nullptr ? kernel : changed_operator(diff);
   if (row == nullptr) return "";
+  const std::string what = kernel != nullptr
+                               ? "kernel " + short_kernel_name(row->name, kCauseColumns)
+                               : "operator " + row->name;
   const std::string before = mean_count_text(row->before_count);
   const std::string after = mean_count_text(row->after_count);
-  return fmt::format("Most in the operator {}: {} a step{}.", row->name, signed_ns(row->delta_ns()),
+  return fmt::format("Most in the {}: {} a step{}.", what, signed_ns(row->delta_ns()),
                      before == after ? "" : fmt::format(", {} calls instead of {}", after, before));
 }
 
@@ -148,19 +192,17 @@ std::optional<std::string> unknown_memory(const RunDiff& diff) {
          ": the memory is not known. Step logs have it: redline run --log DIR -- CMD";
 }
 
+const DiffRow* changed_kernel(const RunDiff& diff) {
+  if (!can_windows_tell(diff) || !is_in_kernels(diff)) return nullptr;
+  return changed_most(diff, diff.windows->kernels,
+                      [](const DiffRow& row) { return !is_communication_kernel(row.name); });
+}
+
 const DiffRow* changed_operator(const RunDiff& diff) {
-  if (!diff.windows || !diff.runs.is_clear() || do_windows_disagree(diff)) return nullptr;
-  const StepChange& step = diff.runs.step();
-  const bool is_slower = step.ratio.value > 1;
-  const double change_ns = std::max(std::abs(step.after_ns - step.before_ns),
-                                    std::abs(static_cast<double>(diff.windows->step_delta_ns())));
-  for (const DiffRow& row : diff.windows->operators) {  // the largest change first
-    // Of many equal rows some pass the test by chance.
-    if (static_cast<double>(std::abs(row.delta_ns())) < kLeastShare * change_ns) return nullptr;
-    if (row.delta_ns() == 0 || (row.delta_ns() > 0) != is_slower) continue;
-    if (row.verdict != Verdict::kUnclear && row.verdict != Verdict::kUnknown) return &row;
-  }
-  return nullptr;
+  if (!can_windows_tell(diff) || is_in_kernels(diff)) return nullptr;
+  return changed_most(diff, diff.windows->operators, [](const DiffRow& row) {
+    return share_of(row.waiting_delta_ns, row.delta_ns()) <= 0.5;  // else it waits for the GPU
+  });
 }
 
 std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
@@ -179,7 +221,7 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
   }
   for (const std::string& text :
        {ranks_sentence(diff.runs), rank_counts_sentence(diff.runs), other_logs_sentence(diff.runs),
-        part_sentence(diff), operator_sentence(diff), windows_sentence(diff),
+        part_sentence(diff), cause_sentence(diff), windows_sentence(diff),
         undisturbed_sentence(diff.runs), basis_sentence(diff)}) {
     if (!text.empty()) sentences.push_back(text);
   }

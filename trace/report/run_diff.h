@@ -30,8 +30,12 @@ struct RunDiff {
 /// than two steps.
 [[nodiscard]] std::optional<RunFigures> run_figures(const Report& report);
 
-/// The operator whose own time changed most, in the direction in which the step's time did; nullptr
-/// if none did beyond noise, or if the recorded steps as a whole changed the other way.
+/// The kernel whose time changed most, in the direction in which the step's time did; nullptr if
+/// none did beyond noise, if the recorded steps as a whole changed the other way, or if most of
+/// their change is not in kernels.
+[[nodiscard]] const DiffRow* changed_kernel(const RunDiff& diff);
+/// The same of operators, by own time on the host, if most of the change is not in kernels. An
+/// operator that only waits longer for the GPU is passed over.
 [[nodiscard]] const DiffRow* changed_operator(const RunDiff& diff);
 
 [[nodiscard]] std::string run_diff_text(const RunDiff& diff, const TextStyle& style);
@@ -53,8 +57,8 @@ struct RunDiff {
 /// there is no such limit.
 [[nodiscard]] std::optional<std::string> unknown_memory(const RunDiff& diff);
 
-/// The sentences under the figures: what the limits say, the part and the operator that changed
-/// most, and what the interval rests on.
+/// The sentences under the figures: what the limits say, the part and the kernel or operator that
+/// changed most, and what the interval rests on.
 [[nodiscard]] std::vector<std::string> run_diff_sentences(const RunDiff& diff);
 
 }  // namespace redline::trace

@@ -37,6 +37,17 @@ std::string percent_range(const ValueInterval& ratio) {
   return change_words(ratio.low) + " to " + change_words(ratio.high);
 }
 
+// And what the text says in other places.
+std::vector<std::string> sentences_of(const RunDiff& diff) {
+  std::vector<std::string> sentences = run_diff_sentences(diff);
+  const auto add = [&](std::string words) {
+    if (!words.empty()) sentences.push_back(capitalized(std::move(words)) + ".");
+  };
+  if (diff.windows) add(words_of(*diff.windows).other_gpu);
+  if (!diff.runs.basis_samples) add(kUnknownSamples);
+  return sentences;
+}
+
 }  // namespace
 
 std::string run_diff_markdown(const RunDiff& diff) {
@@ -70,7 +81,7 @@ std::string run_diff_markdown(const RunDiff& diff) {
   memory("memory of the GPUs", runs.device_memory);
   memory("memory of a process", runs.host_memory);
   out += "\n";
-  for (const std::string& sentence : run_diff_sentences(diff)) out += "- " + cell(sentence) + "\n";
+  for (const std::string& sentence : sentences_of(diff)) out += "- " + cell(sentence) + "\n";
   return out;
 }
 
@@ -88,7 +99,7 @@ std::string run_diff_benchmark(const RunDiff& diff) {
                   {"value", step.after_ns * ms},
                   {"range", percent_range(step.ratio)},
                   {"extra", fmt::format("before: {} {}\n{}", format_number(step.before_ns * ms),
-                                        unit, joined(run_diff_sentences(diff), "\n"))}});
+                                        unit, joined(sentences_of(diff), "\n"))}});
   for (const PartChange& part : step.parts) {
     list.push_back({{"name", fmt::format("step: {}", log_part_name(part.part))},
                     {"unit", unit},

@@ -41,6 +41,12 @@ std::string part_key(const PartChange& part) {
   return part.part ? std::string(log_part_key(*part.part)) : "other";
 }
 
+// A kernel or an operator.
+json cause_json(const DiffRow* row) {
+  if (row == nullptr) return nullptr;
+  return {{"name", row->name}, {"before_ns", row->before_ns}, {"after_ns", row->after_ns}};
+}
+
 }  // namespace
 
 json run_diff_json(const RunDiff& diff) {
@@ -53,7 +59,6 @@ json run_diff_json(const RunDiff& diff) {
                 {"delta_ns", interval_json(part.delta_ns)},
                 {"clear", part.is_clear()}};
   });
-  const DiffRow* row = changed_operator(diff);
   return {{"before", run_side_json(runs.before)},
           {"after", run_side_json(runs.after)},
           {"basis_samples", runs.basis_samples},
@@ -69,10 +74,8 @@ json run_diff_json(const RunDiff& diff) {
           {"parts", parts},
           {"host_memory", memory_change_json(runs.host_memory)},
           {"device_memory", memory_change_json(runs.device_memory)},
-          {"operator", row == nullptr ? json()
-                                      : json{{"name", row->name},
-                                             {"before_ns", row->before_ns},
-                                             {"after_ns", row->after_ns}}},
+          {"kernel", cause_json(changed_kernel(diff))},
+          {"operator", cause_json(changed_operator(diff))},
           {"gate",
            {{"fail_slower", diff.limits.slower},
             {"fail_memory", diff.limits.memory},

@@ -9,6 +9,7 @@ namespace redline::trace {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -214,6 +215,80 @@ TEST(RunDiffText, NamesTheOperatorThatChangedMost) {
   EXPECT_THAT(
       run_diff_text(diff, {}),
       AllOf(HasSubstr("The recorded steps say otherwise: -10.0 ms "), Not(HasSubstr("aten::mm"))));
+}
+
+// In a row the time of a step grows from 2 ms by `delta_ns`.
+DiffRow slower_row(const std::string& name, int64_t delta_ns) {
+  DiffRow row;
+  row.name = name;
+  row.before_ns = 2'000'000;
+  row.after_ns = 2'000'000 + delta_ns;
+  row.verdict = Verdict::kSlower;
+  return row;
+}
+
+TEST(RunDiffText, NamesTheKernelForWhichTheOperatorsWait) {
+  RunDiff diff = slower({});  // by 2 ms
+  Diff& windows = diff.windows.emplace();
+  windows.breakdown = {slower_row("kernel", 1'900'000), slower_row("cpu", 100'000)};
+  windows.kernels = {slower_row("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1'950'000),
+                     slower_row("sgemm_128x64", 1'900'000)};
+  windows.operators = {slower_row("aten::_local_scalar_dense", 1'900'000)};
+  const std::string sentence = "Most in the kernel sgemm_128x64: +1.9 ms a step.";
+  EXPECT_THAT(run_diff_text(diff, {}), HasSubstr("\n" + sentence + "\n"));
+  EXPECT_THAT(run_diff_markdown(diff), HasSubstr("- Most in the kernel sgemm_128x64: +1.9 ms"));
+  const auto json = nlohmann::json::parse(diff_json(nullptr, &diff))["run"];
+  EXPECT_EQ(json["kernel"]["name"], "sgemm_128x64");
+  EXPECT_EQ(json["kernel"]["after_ns"], 3'900'000);
+  EXPECT_TRUE(json["operator"].is_null());
+  windows.kernels = {slower_row("a", 190'000), slower_row("b", 190'000)};
+  EXPECT_THAT(run_diff_text(diff, {}), Not(HasSubstr("Most in the"))) << "10 % in none of them";
+}
+
+TEST(RunDiffText, AnOperatorThatWaitsForTheGpuIsNotNamed) {
+  RunDiff diff = slower({});
+  Diff& windows = diff.windows.emplace();
+  windows.breakdown = {slower_row("kernel", 900'000), slower_row("cpu", 1'100'000)};
+  windows.kernels = {slower_row("sgemm_128x64", 900'000)};
+  windows.operators = {slower_row("aten::_local_scalar_dense", 900'000),
+                       slower_row("aten::sort", 400'000)};
+  windows.operators[0].waiting_delta_ns = 450'000;
+  EXPECT_THAT(run_diff_text(diff, {}),
+              HasSubstr("Most in the operator aten::_local_scalar_dense: +900.0 us a step."));
+  windows.operators[0].waiting_delta_ns = 450'001;
+  EXPECT_THAT(run_diff_text(diff, {}),
+              HasSubstr("Most in the operator aten::sort: +400.0 us a step."));
+  const auto json = nlohmann::json::parse(diff_json(nullptr, &diff))["run"];
+  EXPECT_TRUE(json["kernel"].is_null());
+  EXPECT_EQ(json["operator"]["name"], "aten::sort");
+  windows.before.has_marked_steps = true;
+  EXPECT_EQ(changed_operator(diff), nullptr) << "a step beside a whole trace";
+}
+
+TEST(RunDiffText, RecordedStepsThatContradictThemselvesSaySo) {
+  RunDiff diff = slower({});
+  Diff& windows = diff.windows.emplace();
+  windows.breakdown = {slower_row("cpu", -1'000'000)};
+  windows.step = MeanDifference{.difference = 2e6, .low = 1.9e6, .high = 2.1e6, .p = 0.001};
+  EXPECT_THAT(
+      run_diff_markdown(diff),
+      AllOf(HasSubstr("- Ranks have different numbers of steps: all -1.0 ms, the last +2.0 ms.\n"),
+            Not(HasSubstr("say otherwise"))));
+}
+
+TEST(RunDiffMarkdown, WarnsLikeTheText) {
+  RunDiff diff = slower({});
+  Diff& windows = diff.windows.emplace();
+  windows.before.has_gpu_work = windows.after.has_gpu_work = true;
+  windows.before.gpu = windows.after.gpu = "NVIDIA A100";
+  const std::string unknown = "Samples a step unknown: if the batch changed, steps do not compare.";
+  EXPECT_THAT(run_diff_markdown(diff), Not(AnyOf(HasSubstr("GPU"), HasSubstr(unknown))));
+  windows.after.gpu = "Tesla V100";
+  diff.runs.basis_samples = std::nullopt;
+  const std::string other = "Not the same GPU: NVIDIA A100, then Tesla V100.";
+  EXPECT_THAT(run_diff_markdown(diff), HasSubstr("- " + other + "\n- " + unknown + "\n"));
+  const auto step = nlohmann::json::parse(run_diff_benchmark(diff))[0];
+  EXPECT_THAT(step["extra"].get<std::string>(), HasSubstr(other + "\n" + unknown));
 }
 
 TEST(RunDiffJson, HasTheFiguresAndTheVerdict) {

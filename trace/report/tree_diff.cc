@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "trace/report/diff_words.h"
+
 namespace redline::trace {
 namespace {
 
@@ -32,9 +34,15 @@ std::vector<std::string> longest_first(const std::map<std::string, CallWork>& wo
 class TreeMatcher {
  public:
   TreeMatcher(const CallTree& before, const CallTree& after) : before_(before), after_(after) {
-    diff_.has_gpu = before.has_gpu || after.has_gpu;
-    diff_.has_marked_steps = before.has_marked_steps && after.has_marked_steps;
+    diff_.has_gpu = before.has_gpu && after.has_gpu;
     diff_.has_modules = has_modules(before) && has_modules(after);
+    diff_.basis = basis_words(before.has_marked_steps, after.has_marked_steps);
+    if (before.has_gpu != after.has_gpu) {
+      diff_.warnings.emplace_back("one side has no GPU records: host times are compared");
+    }
+    if (before.has_marked_steps != after.has_marked_steps) {
+      diff_.warnings.emplace_back(kStepBesideTrace);
+    }
   }
 
   TreeDiff compare() {
@@ -100,16 +108,17 @@ class TreeMatcher {
     for (const size_t child : each.children) collect(tree, child, pass, work);
   }
 
-  static TreeSide side_of(const CallTree& tree, const std::vector<size_t>& nodes, ModulePass pass) {
+  [[nodiscard]] TreeSide side_of(const CallTree& tree, const std::vector<size_t>& nodes,
+                                 ModulePass pass) const {
     TreeSide side;
     std::map<std::string, CallWork> names, kernels;
     for (const size_t node : nodes) {
-      const CallWork taken = tree.taken(node, pass);
+      const CallWork taken = tree.taken(node, pass, diff_.has_gpu);
       if (taken.count <= 0) continue;
       side.work += taken;
       const CallNode& each = tree.nodes[node];
       names[each.name.empty() ? each.type : each.name] += taken;
-      collect(tree, node, pass, kernels);
+      if (diff_.has_gpu) collect(tree, node, pass, kernels);
     }
     side.names = longest_first(names);
     side.kernels = longest_first(kernels);

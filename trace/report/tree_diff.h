@@ -46,9 +46,10 @@ struct TreeDiff {
   std::vector<TreeDiffRow> rows;  ///< the largest change first
   CallWork before;                ///< of all rows
   CallWork after;
-  bool has_gpu = false;           ///< else times are those of the host
-  bool has_modules = false;       ///< of both runs; else operators are matched without them
-  bool has_marked_steps = false;  ///< of both runs; else the work is that of a whole trace
+  bool has_gpu = false;               ///< of both runs; else times are those of the host
+  bool has_modules = false;           ///< of both runs; else operators are matched without them
+  std::string basis;                  ///< what the work is that of: "a step", "the trace"
+  std::vector<std::string> warnings;  ///< what only one side has
 };
 
 [[nodiscard]] TreeDiff compare_trees(const CallTree& before, const CallTree& after);

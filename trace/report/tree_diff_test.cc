@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "tests/parsed_trace.h"
@@ -11,8 +12,10 @@ namespace redline::trace {
 namespace {
 
 using namespace redline::testing;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // Builds traces of one step, in which each operator launches one kernel.
 class StepText {
@@ -29,6 +32,14 @@ class StepText {
     text_.runtime("cudaLaunchKernel", (at_us + 1) * kUs, (at_us + 2) * kUs, ++number_);
     text_.kernel(kernel, gpu_us_ * kUs, (gpu_us_ + kernel_us) * kUs, on_stream(7, number_));
     gpu_us_ += kernel_us;
+    return *this;
+  }
+  StepText& op_of_the_host(const std::string& name, int64_t at_us, int64_t length_us) {
+    text_.cpu_op(name, at_us * kUs, (at_us + length_us) * kUs);
+    return *this;
+  }
+  StepText& without_launch(const std::string& kernel, int64_t at_us, int64_t kernel_us) {
+    text_.kernel(kernel, at_us * kUs, (at_us + kernel_us) * kUs);
     return *this;
   }
   [[nodiscard]] CallTree tree() const {
@@ -112,7 +123,7 @@ TEST(TreeDiff, ACallTreeCountsAStepAndNothingOutsideOfIt) {
   ASSERT_EQ(tree.nodes.size(), 3U) << "the step, its optimizers, aten::mm";
   EXPECT_EQ(tree.nodes[2].name, "aten::mm");
   EXPECT_DOUBLE_EQ(tree.nodes[2].calls, 1);
-  EXPECT_DOUBLE_EQ(tree.taken(0, ModulePass::kForward).ns, 5'000);
+  EXPECT_DOUBLE_EQ(tree.taken(0, ModulePass::kForward, false).ns, 5'000);
   EXPECT_FALSE(tree.has_gpu);
 }
 
@@ -123,6 +134,52 @@ TEST(TreeDiff, OfTracesWithoutMarkedStepsIsThatOfWholeTraces) {
   const TreeDiff diff = compare_trees(call_tree(traces), call_tree(traces));
   EXPECT_EQ(time_words(diff), "host time of the trace");
   EXPECT_DOUBLE_EQ(diff.before.ns, 10'000);
+}
+
+TEST(TreeDiff, AStepBesideAWholeTraceIsWarnedOf) {
+  TraceText text;
+  text.cpu_op("aten::mm", 0, 5 * kUs).cpu_op("aten::mm", 10 * kUs, 15 * kUs);
+  const std::vector<Analysis> traces = {analysis_of(text)};
+  const TreeDiff diff =
+      compare_trees(StepText().op_of_the_host("aten::mm", 0, 5).tree(), call_tree(traces));
+  EXPECT_THAT(
+      tree_diff_text(diff, {}, {2}),
+      AllOf(HasSubstr("CALL TREE, host time of a step and a trace "),
+            HasSubstr("  one side marks no steps: a step is compared with a whole trace\n")));
+}
+
+TEST(TreeDiff, WhereOneSideHasNoGpuRecordsHostTimesAreCompared) {
+  const CallTree gpu = StepText().op("aten::mm", 20, "gemm", 100).tree();
+  const CallTree host = StepText().op_of_the_host("aten::mm", 20, 7).tree();
+  for (const TreeDiff& diff : {compare_trees(gpu, host), compare_trees(host, gpu)}) {
+    ASSERT_EQ(diff.rows.size(), 1U);
+    EXPECT_EQ(diff.rows[0].change, TreeChange::kSame);
+    EXPECT_DOUBLE_EQ(std::abs(diff.rows[0].delta_ns()), 2'000) << "5 us and 7 us on the host";
+    EXPECT_FALSE(diff.has_gpu);
+    EXPECT_THAT(tree_diff_text(diff, {}, {2}),
+                AllOf(HasSubstr("CALL TREE, host time of a step "),
+                      HasSubstr("  one side has no GPU records: host times are compared\n")));
+  }
+  EXPECT_THAT(compare_trees(gpu, gpu).warnings, IsEmpty());
+  EXPECT_THAT(compare_trees(host, host).warnings, IsEmpty());
+}
+
+TEST(TreeDiff, WorkWithoutALaunchHasARow) {
+  const auto run = [](int64_t kernel_us) {
+    return StepText()
+        .op("aten::mm", 20, "gemm", 100)
+        .without_launch("graph_kernel", 500, kernel_us)
+        .without_launch("graph_kernel", 2'000, 70)  // after the step
+        .tree();
+  };
+  const TreeDiff diff = compare_trees(run(30), run(50));
+  ASSERT_EQ(diff.rows.size(), 2U);
+  EXPECT_THAT(diff.rows[0].before.names, ElementsAre("work without a launch in the trace"));
+  EXPECT_THAT(diff.rows[0].after.kernels, ElementsAre("graph_kernel"));
+  EXPECT_EQ(diff.rows[0].change, TreeChange::kSame);
+  EXPECT_DOUBLE_EQ(diff.rows[0].delta_ns(), 20'000);
+  EXPECT_DOUBLE_EQ(diff.before.ns, 130'000);
+  EXPECT_DOUBLE_EQ(diff.after.ns, 150'000);
 }
 
 TEST(TreeDiff, TextAndJsonNameTheChange) {

@@ -51,6 +51,9 @@ class TreeDiffText {
     write_rest(shown);
     write_times("all", diff_.before.ns, diff_.after.ns);
     canvas_.dim_line("  " + change_sums_text(diff_));
+    for (const std::string& warning : diff_.warnings) {
+      canvas_.left("  " + warning, 0, Hue::kYellow).end_line();
+    }
     if (!diff_.has_modules) {
       canvas_.dim_line(
           "  operators are matched by name alone: both traces need modules (record --modules)");
@@ -115,8 +118,7 @@ class TreeDiffText {
 }  // namespace
 
 std::string time_words(const TreeDiff& diff) {
-  return fmt::format("{} time of {}", diff.has_gpu ? "GPU" : "host",
-                     diff.has_marked_steps ? "a step" : "the trace");
+  return fmt::format("{} time of {}", diff.has_gpu ? "GPU" : "host", diff.basis);
 }
 
 std::string place_text(const TreeDiffRow& row) {

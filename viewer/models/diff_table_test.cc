@@ -65,6 +65,11 @@ TEST_F(Comparison, ClaimsNoMoreThanRedlineDiff) {
   EXPECT_EQ(notes[1], "change +5.0 ms, with 95 % certainty between -1.0 ms and +11.0 ms");
   EXPECT_EQ(notes[2], "not the same GPU: Tesla V100, then NVIDIA A100");
   EXPECT_EQ(notes[3], trace::kUnknownSamples);
+  diff.basis_samples = std::nullopt;
+  diff.after.has_marked_steps = false;
+  EXPECT_TRUE(diff_headline(diff).starts_with("no verdict: ")) << diff_headline(diff);
+  EXPECT_EQ(diff_notes(diff)[0], "times are those of a step and a trace");
+  EXPECT_EQ(diff_notes(diff)[1], trace::kStepBesideTrace);
 }
 
 TEST_F(Comparison, RowsSayWhatChanged) {

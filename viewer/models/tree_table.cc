@@ -60,7 +60,9 @@ Table tree_rows(const trace::TreeDiff& diff) {
 std::string tree_note(const trace::TreeDiff& diff) {
   std::string note = trace::time_words(diff);
   note += diff.has_modules ? " by module and operator" : " by operator";
-  return note + ": " + typeset(trace::change_sums_text(diff));
+  note += ": " + typeset(trace::change_sums_text(diff));
+  for (const std::string& warning : diff.warnings) note += "; " + warning;
+  return note;
 }
 
 }  // namespace redline::viewer

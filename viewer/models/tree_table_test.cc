@@ -64,6 +64,10 @@ TEST_F(CallTreePane, SaysWhatWasFusedAndWhereTheTimeWent) {
   EXPECT_EQ(cell_text(table, 1, "Change"), "same");
   EXPECT_EQ(tree_note(*analysed_.tree),
             "GPU time of a step by module and operator: fused -17.0 µs, same 0 ns");
+  trace::TreeDiff warned = *analysed_.tree;
+  warned.warnings = {"one side has no GPU records: host times are compared"};
+  EXPECT_EQ(tree_note(warned),
+            tree_note(*analysed_.tree) + "; one side has no GPU records: host times are compared");
 }
 
 TEST(CallTree, TheInnermostModulesStandFirst) {

@@ -2,6 +2,7 @@
 // percent.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tests/trace_text.h"
@@ -40,12 +41,12 @@ inline TraceText launches(int count, int64_t period_ns, int64_t length_ns = 50 *
   return text;
 }
 
-/// What the allocator held of the GPU's 1,000 bytes.
-inline std::string holding(int64_t bytes) {
+/// What the allocator held of the GPU's 1,000 bytes, all of it in use or so much.
+inline std::string holding(int64_t bytes, std::optional<int64_t> in_use = {}) {
   return fmt::format(
       R"({{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 7, "args": {{)"
-      R"("Device Type": 1, "Device Id": 0, "Total Allocated": 1, "Total Reserved": {}}}}})",
-      bytes);
+      R"("Device Type": 1, "Device Id": 0, "Total Allocated": {}, "Total Reserved": {}}}}})",
+      in_use.value_or(bytes), bytes);
 }
 
 }  // namespace redline::testing

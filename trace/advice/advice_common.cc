@@ -73,6 +73,14 @@ bool begins_in_steps(const Activity& activity, SliceId slice) {
   return step_at(activity.analysis().steps, part, interval_of(trace, slice).begin_ns) != nullptr;
 }
 
+std::optional<int64_t> training_steps(const Activity& activity) {
+  if (activity.analysis().has_marked_steps()) return activity.step_count();
+  const auto updates = std::ranges::count_if(
+      activity.of(WorkKind::kOptimizer),
+      [&](SliceId update) { return !activity.around(update, WorkKind::kOptimizer); });
+  return updates > 0 ? std::optional<int64_t>(updates) : std::nullopt;
+}
+
 std::string how_often(const Activity& activity, size_t count, const char* what) {
   const auto steps = static_cast<size_t>(activity.step_count());
   if (count < steps) return fmt::format("{} in {} steps", format_plural(count, what), steps);

@@ -15,6 +15,10 @@ namespace redline::trace {
 namespace {
 
 constexpr double kTransposeShare = 0.01;
+constexpr double kConvolutionShare = 0.02;
+constexpr std::array kComputing = {WorkKind::kFloat32Kernel, WorkKind::kTf32Kernel,
+                                   WorkKind::kHalfKernel, WorkKind::kTransposeKernel,
+                                   WorkKind::kOtherKernel};
 
 // Adds the kernels that copy into a contiguous tensor because a convolution asked for one.
 void add_contiguous_copies(const Activity& activity, std::vector<SliceId>& kernels) {
@@ -25,6 +29,19 @@ void add_contiguous_copies(const Activity& activity, std::vector<SliceId>& kerne
     if (contiguous && activity.around(contiguous, WorkKind::kConvolution))
       kernels.push_back(kernel);
   }
+}
+
+// The time in which only kernels run that convolutions launched, forward or backward.
+int64_t exposed_ns_of_convolutions(const Activity& activity) {
+  std::vector<SliceId> kernels;
+  for (const WorkKind kind : kComputing) {
+    for (const SliceId kernel : activity.of(kind)) {
+      if (activity.around(activity.launcher(kernel), WorkKind::kConvolution)) {
+        kernels.push_back(kernel);
+      }
+    }
+  }
+  return activity.alone_ns(activity.time_of(kernels), kComputing);
 }
 
 // The index of the argument "benchmark" of a convolution operator.
@@ -87,7 +104,7 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
 }
 
 // Found only if the trace says that the flag is off and that no shape changes, because cuDNN
-// measures anew for each new shape.
+// measures anew for each new shape. How much faster its best choice is, only a trial shows.
 std::optional<Finding> cudnn_benchmark_off(const Activity& activity) {
   std::vector<SliceId> convolutions;
   for (const SliceId slice : activity.of(WorkKind::kConvolution)) {
@@ -105,15 +122,19 @@ std::optional<Finding> cudnn_benchmark_off(const Activity& activity) {
   for (const auto& of_step : shapes) {
     if (of_step != shapes.front()) return std::nullopt;
   }
+  const StepShare part(activity, exposed_ns_of_convolutions(activity));
+  if (part.share < kConvolutionShare) return std::nullopt;
   Finding finding;
   finding.rule = "cudnn_benchmark_off";
   finding.headline = "cuDNN chooses convolutions without measuring";
   finding.detail = fmt::format(
-      "{} convolutions a step with the same shapes in all {} steps: "
+      "{} of {} in convolutions, {} with the same shapes in each of {} steps: "
       "torch.backends.cudnn.benchmark=True measures once",
-      format_count(shapes.front().size()), shapes.size());
+      format_percent(part.share), activity.the_step(),
+      format_plural(shapes.front().size(), "forward call"), shapes.size());
   finding.evidence = {{"convolutions", static_cast<double>(shapes.front().size())},
-                      {"steps", static_cast<double>(shapes.size())}};
+                      {"steps", static_cast<double>(shapes.size())},
+                      {"step_share", part.share}};
   finding.events = longest(activity.trace(), convolutions);
   finding.knob = "cudnn_benchmark=off,on";
   return finding;

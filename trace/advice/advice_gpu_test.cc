@@ -28,6 +28,62 @@ TEST(AdviceGpu, LowUtilization) {
               Not(HasRule("low_gpu_utilization")));
 }
 
+// As torch.profiler leaves it with activities=[CUDA].
+TEST(AdviceGpu, WithoutOperatorsNobodyKnowsWhatTheHostDid) {
+  const auto text = TraceText()
+                        .top(gpu("V100", 7, 0))
+                        .slice("Trace", "PyTorch Profiler (0)", 0, 1000 * kMs, {.pid = "\"Spans\""})
+                        .slice("overhead", "Buffer Flush", 900 * kMs, 950 * kMs, {.pid = "-1"})
+                        .runtime("cudaLaunchKernel", 100 * kMs, 100 * kMs + kUs, 1)
+                        .kernel("k", 100 * kMs + kUs, 120 * kMs, on_stream(7, 1))
+                        .runtime("cudaLaunchKernel", 170 * kMs, 170 * kMs + kUs, 2)
+                        .kernel("k", 170 * kMs, 180 * kMs + kUs, on_stream(7, 2));
+  EXPECT_EQ(said(text, "low_gpu_utilization"), R"(low_gpu_utilization medium x ? []
+GPU 0 runs kernels 37.5 % of the time
+operators were not recorded, so nobody can tell what the host did meanwhile:
+  record them, too (torch.profiler's ProfilerActivity.CPU)
+utilization_share 0.374995, device 0
+GPU idle 120000..170000 us
+GPU idle 100000..100001 us
+)");
+}
+
+TEST(AdviceGpu, WhereStacksWereRecordedTheLongestGapIsNamed) {
+  const auto detail = [](TraceText text) {
+    return only(advice_on(text), "low_gpu_utilization").detail;
+  };
+  const auto running = [](const char* function) {
+    return gpu_step(40 * kMs)
+        .slice("python_function", "train.py(40): train", 0, 100 * kMs, {.tid = "77"})
+        .slice("python_function", function, 45 * kMs, 95 * kMs);
+  };
+  EXPECT_EQ(detail(running("train.py(12): augment")),
+            "in 60.0 ms a step no operator ran: Python between operators, or files, the longest in "
+            "train.py(12): augment");
+  EXPECT_EQ(detail(running("torch/nn/modules/module.py(1): _call_impl")),
+            "in 60.0 ms a step no operator ran: Python between operators, or files")
+      << "the other thread launches nothing";
+  EXPECT_EQ(detail(running("f").slice("python_function", "a.py(1): g", 0, 69 * kMs)),
+            "in 60.0 ms a step no operator ran: Python between operators, or files")
+      << "less than half of the gap";
+}
+
+// "Command Buffer Full" is the driver's, "Buffer Flush" is CUPTI's.
+TEST(AdviceGpu, OverheadIsNotTakenForPython) {
+  const auto low = [](int64_t end_ns) {
+    return only(advice_on(gpu_step(40 * kMs).slice("overhead", "Command Buffer Full", 45 * kMs,
+                                                   end_ns, {.pid = "-1"})),
+                "low_gpu_utilization");
+  };
+  EXPECT_EQ(low(95 * kMs).detail,
+            "in 50.0 ms a step the driver or the profiler itself was at work (\"Command Buffer "
+            "Full\"): a run that is not recorded shows what is left of it");
+  EXPECT_FALSE(low(95 * kMs).estimated_speedup);
+  EXPECT_EQ(low(95 * kMs).knob, "");
+  EXPECT_THAT(low(55 * kMs).detail, HasSubstr("in 50.0 ms a step nothing recorded went on"));
+  EXPECT_NEAR(*low(55 * kMs).estimated_speedup, 100 / (100 - 49.999), 1e-6);
+}
+
 TEST(AdviceGpu, TensorCoresUnused) {
   const auto rules = [](const char* kernel) { return advice_on(gpu_step(60 * kMs, kernel)); };
   const auto findings = rules("volta_sgemm_128x64_nn");
@@ -69,6 +125,25 @@ TEST(AdviceGpu, Tf32) {
   EXPECT_THAT(advice_on(gpu_step(60 * kMs, "ampere_bf16_s16816gemm_bf16_128x64", ampere)),
               IsEmpty());
   EXPECT_THAT(advice_on(gpu_step(60 * kMs, "volta_sgemm")), Not(HasRule("tf32_off")));
+}
+
+// Where the switch is on already, the library chose FP32.
+TEST(AdviceGpu, ProductsAndConvolutionsHaveSwitchesOfTheirOwnForTf32) {
+  const auto advice = [](const char* around, const char* settings) {
+    return advice_on(gpu_step(0, "", gpu("A100", 8, 0))
+                         .top(fmt::format(R"("torch": {{{}}})", settings))
+                         .cpu_op(around, 10 * kUs, 20 * kUs)
+                         .runtime("cudaLaunchKernel", 11 * kUs, 12 * kUs, 1)
+                         .kernel("ampere_sgemm", 30 * kUs, 60 * kMs, on_stream(7, 1)));
+  };
+  const char* products_on = R"("matmul_allow_tf32": true, "cudnn_allow_tf32": false)";
+  const char* cudnn_on = R"("matmul_allow_tf32": false, "cudnn_allow_tf32": true)";
+  EXPECT_THAT(advice("aten::mm", cudnn_on), HasRule("tf32_off"));
+  EXPECT_THAT(advice("aten::mm", products_on), Not(HasRule("tf32_off")));
+  for (const char* around : {"aten::convolution_backward", "aten::_cudnn_rnn"}) {
+    EXPECT_THAT(advice(around, products_on), HasRule("tf32_off")) << around;
+    EXPECT_THAT(advice(around, cudnn_on), Not(HasRule("tf32_off"))) << around;
+  }
 }
 
 TEST(AdviceGpu, PageableCopies) {
@@ -124,7 +199,7 @@ TEST(AdviceGpu, LaunchBound) {
 
 TEST(AdviceGpu, WhoHasCudaGraphsIsNotToldOfThem) {
   const auto detail = [](int in_graph, int beside) {
-    TraceText text = gpu_step(0).cpu_op("aten::relu", 0, 60 * kMs);
+    TraceText text = gpu_step(0).cpu_op("aten::relu", 0, 60 * kMs + 6 * kUs);
     const auto add = [&](const char* call, uint32_t number, int64_t at_ns, int kernels) {
       text.runtime(call, at_ns, at_ns + 5 * kUs, number);
       for (int i = 0; i < kernels; ++i) {
@@ -142,6 +217,29 @@ TEST(AdviceGpu, WhoHasCudaGraphsIsNotToldOfThem) {
             "1,000 kernels a step, most of them launched by CUDA graphs: the host's time passes "
             "outside of these. Put more of the step into them, or take a larger batch");
   EXPECT_THAT(detail(100, 200), HasSubstr("for 201 launches a step of 20.0 us each: "));
+}
+
+TEST(AdviceGpu, ThreadsThatLaunchNothingDoNotHoldTheGpuBack) {
+  const auto launch_bound = [](const Row& row) {
+    TraceText text = gpu_step(0).slice("cpu_op", "aten::copy_", 30 * kMs, 90 * kMs, row);
+    for (int i = 0; i < 100; ++i) {
+      const auto id = static_cast<uint32_t>(i + 1);
+      const int64_t at_ns = i * 200 * kUs;
+      text.runtime("cudaLaunchKernel", at_ns, at_ns + 5 * kUs, id);
+      text.kernel("k", at_ns + 10 * kUs, at_ns + 210 * kUs, on_stream(7, id));
+    }
+    return said(text, "launch_bound");
+  };
+  EXPECT_THAT(launch_bound({}), HasSubstr("60.0 ms of it in aten::copy_, in which no launch"));
+  EXPECT_EQ(launch_bound({.tid = "77"}), "") << "as of a thread that saves a checkpoint";
+  EXPECT_EQ(launch_bound({.tid = "77", .args = R"("finished": false)"}), "");
+}
+
+// A batch that the main thread collates from samples is dataloader_wait's.
+TEST(AdviceGpu, OperatorsOfALoaderDoNotHoldTheGpuBack) {
+  TraceText text = launches(900, 110 * kUs).annotation(kSingle, 100 * kMs, 180 * kMs);
+  text.cpu_op("aten::stack", 110 * kMs, 170 * kMs).step(1, 100 * kMs, 200 * kMs);
+  EXPECT_THAT(only(advice_on(text), "launch_bound").detail, HasSubstr("launches a step of"));
 }
 
 TEST(AdviceGpu, WhatIsRarerThanStepsIsNotZeroAStep) {
@@ -193,6 +291,36 @@ TEST(AdviceGpu, SynchronizingCalls) {
               Not(HasRule("synchronizing_calls")));
 }
 
+TEST(AdviceGpu, ACopyAndTheWaitForItAreOneCall) {
+  // The host reads from 10 ms on, and then needs until 60 ms to launch the next kernel.
+  const auto waiting = [](const std::vector<std::pair<const char*, int64_t>>& calls,
+                          const std::string& thread = "1") {
+    TraceText text = gpu_step(40 * kMs).cpu_op("aten::item", 10 * kMs, 41 * kMs);
+    uint32_t id = 5;
+    int64_t at_ns = 11 * kMs;
+    for (const auto& [name, length_ns] : calls) {
+      text.slice("cuda_runtime", name, at_ns, at_ns + length_ns,
+                 {.tid = thread, .correlation = ++id});
+      at_ns += length_ns + kUs;
+      if (std::string_view(name).find("Memcpy") == std::string_view::npos) continue;
+      text.slice("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 40 * kMs + id * kUs,
+                 40 * kMs + (id + 1) * kUs, on_stream(7, id));
+    }
+    text.runtime("cudaLaunchKernel", 60 * kMs, 60 * kMs + kUs, 2);
+    return said(text.kernel("k", 60 * kMs + 2 * kUs, 100 * kMs, on_stream(7, 2)),
+                "synchronizing_calls");
+  };
+  const std::pair copy("cudaMemcpyAsync", 10 * kUs), wait("cudaStreamSynchronize", 10 * kMs);
+  EXPECT_THAT(waiting({copy, wait}),
+              AllOf(HasSubstr("\n1 call a step, most in aten::item"), HasSubstr(", calls 1\n")));
+  EXPECT_THAT(waiting({copy, wait, copy, wait}), HasSubstr("\n2 calls a step, "));
+  EXPECT_THAT(waiting({wait, wait}), HasSubstr("\n2 calls a step, "));
+  EXPECT_THAT(waiting({copy, copy, wait}), HasSubstr("\n2 calls a step, "));
+  EXPECT_THAT(waiting({{"hipMemcpyWithStream", 20 * kMs}}), HasSubstr("\n1 call a step, "))
+      << "it copies and waits";
+  EXPECT_EQ(waiting({copy, wait}, "77"), "") << "as of a thread that saves a checkpoint";
+}
+
 TEST(AdviceGpu, AWaitCannotWinMoreThanItsOwnTime) {
   const auto findings = advice_on(gpu_step(40 * kMs)
                                       .runtime("cudaDeviceSynchronize", 35 * kMs, 40 * kMs)
@@ -233,7 +361,8 @@ TEST(AdviceGpu, ContiguousCopiesOfConvolutionsAreLayoutTransposes) {
   EXPECT_THAT(advice_on(copying("aten::cat")), Not(HasRule("layout_transposes")));
 }
 
-TraceText convolutions(const char* benchmark, const char* last_shape) {
+TraceText convolutions(const char* benchmark, const char* last_shape,
+                       int64_t kernel_ns = 10 * kMs - 4 * kUs) {
   TraceText text;
   text.top(gpu("V100", 7, 0));
   for (int i = 0; i < 3; ++i) {
@@ -247,7 +376,7 @@ TraceText convolutions(const char* benchmark, const char* last_shape) {
              R"("Input Dims": [[{}, 3, 224, 224], [64, 3, 7, 7]])",
              benchmark, i == 2 ? last_shape : "32")});
     text.runtime("cudaLaunchKernel", begin_ns + 2 * kUs, begin_ns + 3 * kUs, id);
-    text.kernel("k", begin_ns + 4 * kUs, begin_ns + 10 * kMs, on_stream(7, id));
+    text.kernel("k", begin_ns + 4 * kUs, begin_ns + 4 * kUs + kernel_ns, on_stream(7, id));
   }
   return text;
 }
@@ -257,6 +386,11 @@ TEST(AdviceGpu, CudnnBenchmarkOff) {
   EXPECT_THAT(findings, ElementsAre(Field(&Finding::rule, "cudnn_benchmark_off")));
   EXPECT_EQ(findings[0].knob, "cudnn_benchmark=off,on");
   EXPECT_EQ(findings[0].estimated_speedup, std::nullopt);
+  EXPECT_EQ(findings[0].detail,
+            "100.0 % of the step in convolutions, 1 forward call with the same shapes in each of 3 "
+            "steps: torch.backends.cudnn.benchmark=True measures once");
+  EXPECT_NE(said(convolutions(R"("False")", "32", 200 * kUs), "cudnn_benchmark_off"), "");
+  EXPECT_EQ(said(convolutions(R"("False")", "32", 200 * kUs - 1), "cudnn_benchmark_off"), "");
   EXPECT_THAT(advice_on(convolutions(R"("True")", "32")), IsEmpty());
   EXPECT_THAT(advice_on(convolutions(R"("False")", "17")), IsEmpty()) << "shapes vary";
   EXPECT_THAT(advice_on(convolutions(R"("")", "32")), IsEmpty()) << "the trace does not tell";
@@ -308,6 +442,12 @@ TEST(AdviceGpu, MemoryUnused) {
 TEST(AdviceGpu, DeviceMemoryFull) {
   EXPECT_EQ(only(advice_on(reserving(60 * kMs, 950)), "device_memory_full").knob,
             "amp=off,bf16,fp16");
+  const auto knob = [](int64_t in_use) {
+    return only(advice_on(gpu_step(60 * kMs).event(holding(950, in_use))), "device_memory_full")
+        .knob;
+  };
+  EXPECT_EQ(knob(760), "amp=off,bf16,fp16");
+  EXPECT_EQ(knob(759), "") << "less than 80 % of what is held";
   const auto half =
       reserving(60 * kMs, 950).kernel("ampere_bf16_s16816gemm_bf16_128x64", kUs, kMs, on_stream(9));
   EXPECT_EQ(only(advice_on(half), "device_memory_full").knob, "checkpointing=off,on");

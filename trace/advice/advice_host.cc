@@ -5,10 +5,8 @@
 #include <map>
 
 #include "base/format.h"
-#include "base/terminal.h"
-#include "base/text_search.h"
+#include "trace/advice/advice_host.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/analysis/critical_path.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -20,24 +18,44 @@ constexpr double kWaitShare = 0.02;
 constexpr double kTinyOperatorShare = 0.10;
 constexpr int64_t kTinyOperatorNs = 20'000;
 constexpr int64_t kManyTinyOperators = 200;  // a step
-constexpr double kLowUtilization = 0.5;      // the TensorBoard plugin's
-constexpr double kUnknownShare = 0.10;
-constexpr double kRangeShare = 0.20;
-constexpr size_t kRangeColumns = 30;
-constexpr double kMostOfRange = 0.8;  // a range that spends less of itself so runs operators
 
 // A launch takes some microseconds; one that takes a thousand was not on a core, or waited.
 constexpr int64_t kStalledLaunchNs = 1'000'000;
 constexpr double kStalledShare = 0.03;
 
-// Calls in which the host waits for the GPU: those that synchronise, and copies to pageable memory.
+// Calls in which a thread that launches kernels waits for the GPU: those that synchronise, and
+// copies to pageable memory. Sorted by lane and begin.
 std::vector<SliceId> waiting_calls(const Activity& activity) {
   const auto waits = activity.of(WorkKind::kSynchronization);
   std::vector<SliceId> calls(waits.begin(), waits.end());
   for (const SliceId copy : activity.of(WorkKind::kCopyToPageable)) {
     if (const SliceId call = activity.launcher(copy)) calls.push_back(call);
   }
+  const std::vector<bool> launches = launching_lanes(activity);
+  const auto& lanes = activity.trace().slices().lane;
+  std::erase_if(calls, [&](SliceId call) { return !launches[lanes[call.value].value]; });
+  std::ranges::sort(calls);  // a copy may be a call that synchronises
+  calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
   return calls;
+}
+
+// A copy to pageable memory and the call that then waits for it, in one operator, are one wait.
+size_t count_of_waits(const Activity& activity, std::span<const SliceId> calls) {
+  const Trace& trace = activity.trace();
+  const auto& lanes = trace.slices().lane;
+  const auto& parents = activity.analysis().host_tree.parent;
+  const auto synchronises = [&](SliceId call) {
+    return work_kind_of(Category::kRuntime, name_of(trace, call)) == WorkKind::kSynchronization;
+  };
+  size_t count = calls.size();
+  for (size_t i = 1; i < calls.size(); ++i) {
+    const SliceId call = calls[i], before = calls[i - 1];
+    if (synchronises(call) && !synchronises(before) && lanes[call.value] == lanes[before.value] &&
+        parents[call.value] == parents[before.value]) {
+      --count;
+    }
+  }
+  return count;
 }
 
 // What the program did that made it wait: the outermost aten operator around the call, or the call
@@ -50,26 +68,6 @@ std::string reason_of(const Activity& activity, SliceId call) {
     if (name_of(trace, at).starts_with("aten::")) reason = name_of(trace, at);
   }
   return std::string(reason);
-}
-
-// Where the program waits, if stacks were recorded: the innermost function around the call that is
-// not torch's, such as "train.py(42): train_epoch". Empty if unknown.
-std::string_view place_of(const Trace& trace, SliceId call) {
-  const Interval at = interval_of(trace, call);
-  const Track& track = track_of(trace, call);
-  const auto& slices = trace.slices();
-  std::string_view place;
-  for (const Lane& lane : lanes_of(trace, track)) {
-    const auto begins = of_lane(slices.begin_ns, lane);
-    const auto after = std::ranges::upper_bound(begins, at.begin_ns);
-    if (after == begins.begin()) continue;
-    const SliceId around{lane.first.value + static_cast<uint32_t>(after - begins.begin()) - 1};
-    const std::string_view name = name_of(trace, around);
-    const bool is_own = slices.category[around.value] == Category::kPythonFunction &&
-                        contains(name, ".py(") && !name.starts_with("torch/");
-    if (is_own && slices.end_ns[around.value] >= at.end_ns) place = name;
-  }
-  return place;
 }
 
 // The line to write instead, depending on what made the program wait.
@@ -94,14 +92,12 @@ std::string_view cure_of_waiting(std::string_view reasons) {
 
 // The two reasons with the longest waits: "aten::item and cudaDeviceSynchronize".
 std::string reasons_of(const Activity& activity, std::span<const SliceId> calls) {
-  std::map<std::string, std::pair<int64_t, int64_t>> reasons;  // time, count
+  std::map<std::string, int64_t> reasons;
   for (const SliceId call : calls) {
-    auto& [time_ns, count] = reasons[reason_of(activity, call)];
-    time_ns += duration_ns(activity.trace(), call);
-    ++count;
+    reasons[reason_of(activity, call)] += duration_ns(activity.trace(), call);
   }
   std::vector<std::pair<int64_t, std::string>> sorted;
-  for (const auto& [name, sums] : reasons) sorted.emplace_back(sums.first, name);
+  for (const auto& [name, time_ns] : reasons) sorted.emplace_back(time_ns, name);
   std::sort(sorted.rbegin(), sorted.rend());
   std::string text;
   for (size_t i = 0; i < std::min<size_t>(2, sorted.size()); ++i) {
@@ -110,36 +106,63 @@ std::string reasons_of(const Activity& activity, std::span<const SliceId> calls)
   return text;
 }
 
-// Frameworks and libraries mark ranges, too: "DistributedDataParallel.forward", "## forward ##",
-// "[pl][profile]run_training_batch", "Torch-Compiled Region: 0/0", "ncclAllReduce".
-bool is_of_the_program(std::string_view range) {
-  return range.find_first_of(".:#[(") == std::string_view::npos && !range.starts_with("Torch") &&
-         !range.starts_with("nccl");
+// How long threads that launch kernels run operators and calls while no device works.
+int64_t launching_ns(const Activity& activity, const Intervals& idle) {
+  const Trace& trace = activity.trace();
+  const HostTree& tree = activity.analysis().host_tree;
+  const std::vector<bool> launches = launching_lanes(activity);
+  Coverage time(idle);
+  for_each_slice(trace, [&](SliceId slice, Category) {
+    if (!launches[trace.slices().lane[slice.value].value] || is_in_loader(tree, slice)) return;
+    if (is_host_work(trace, slice)) time.add(interval_of(trace, slice));
+  });
+  return total_ns(time.take());
 }
 
-// A range of the program, and its time on the critical path in which no operator ran.
-struct OwnTime {
-  int64_t on_path_ns = 0;
-  std::vector<SliceId> calls;
+// Operators of one name that make no call, of threads that launch kernels, and how long no device
+// works meanwhile.
+struct Computing {
+  std::string_view name;
+  int64_t idle_ns = 0;
+  std::vector<SliceId> operators;
 };
 
-std::map<std::string_view, OwnTime> own_times_by_name(const Activity& activity) {
-  const Analysis& analysis = activity.analysis();
+// The longest; none in a trace without calls.
+Computing longest_computing(const Activity& activity, const Intervals& idle) {
   const Trace& trace = activity.trace();
-  std::map<std::string_view, OwnTime> times;
-  walk_critical_path(
-      trace, NameKinds(trace), analysis.device_work, analysis.steps, [&](const PathPart& part) {
-        if (part.kind != BreakdownPart::kOther || !part.slice) return;
-        const bool is_node = is_host_node(trace.slices().category[part.slice.value]);
-        const SliceId range =  // else around a function of Python
-            is_node ? part.slice : analysis.host_tree.parent[part.slice.value];
-        if (!range || trace.slices().category[range.value] != Category::kUserAnnotation) return;
-        const std::string_view name = name_of(trace, range);
-        if (!is_of_the_program(name)) return;
-        times[name].on_path_ns += part.interval.length_ns();
-        times[name].calls.push_back(range);
-      });
-  return times;
+  const auto& parents = activity.analysis().host_tree.parent;
+  std::vector<bool> makes_calls(trace.slice_count());
+  bool has_calls = false;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (!is_launch(category)) return;
+    has_calls = true;
+    for (SliceId at = parents[slice.value]; at && !makes_calls[at.value]; at = parents[at.value]) {
+      makes_calls[at.value] = true;
+    }
+  });
+  if (!has_calls) return {};
+  const std::vector<bool> launches = launching_lanes(activity);
+  const auto computes = [&](SliceId slice) {
+    return trace.slices().category[slice.value] == Category::kCpuOp && !makes_calls[slice.value] &&
+           !is_in_loader(activity.analysis().host_tree, slice);
+  };
+  std::map<std::string_view, Computing> by_name;
+  for_each_slice(trace, [&](SliceId slice, Category) {
+    if (!computes(slice) || !launches[trace.slices().lane[slice.value].value]) return;
+    if (const SliceId around = parents[slice.value]; around && computes(around)) return;
+    const int64_t idle_ns = total_within_ns(idle, interval_of(trace, slice));
+    if (idle_ns == 0) return;
+    Computing& same = by_name[name_of(trace, slice)];
+    same.idle_ns += idle_ns;
+    same.operators.push_back(slice);
+  });
+  Computing longest;
+  for (auto& [name, computing] : by_name) {
+    if (computing.idle_ns <= longest.idle_ns) continue;
+    longest = std::move(computing);
+    longest.name = name;
+  }
+  return longest;
 }
 
 // What makes a launch do more, beside a larger batch.
@@ -149,32 +172,15 @@ std::string_view cure_of_launches(const Activity& activity) {
                                : "torch.compile or CUDA graphs";
 }
 
-}  // namespace
-
-std::optional<Finding> launch_bound(const Activity& activity) {
-  const Analysis& analysis = activity.analysis();
-  const KernelCount in_steps = activity.kernel_count();
-  const int64_t kernels = in_steps.kernels / activity.step_count();
-  if (analysis.gpus.empty() || kernels < kManyKernels) return std::nullopt;
-  std::vector<SliceId> waits = waiting_calls(activity);
-  for (const SliceId copy : activity.of(WorkKind::kPageableCopy)) {
-    if (const SliceId call = activity.launcher(copy)) waits.push_back(call);
-  }
-  const int64_t waiting_ns = total_ns(subtract(activity.time_of(waits), activity.device_time()));
-  const int64_t host_ns =
-      analysis.breakdown.of(BreakdownPart::kCpu) + analysis.breakdown.of(BreakdownPart::kRuntime);
-  const int64_t idle_ns = std::max<int64_t>(0, host_ns * activity.step_count() - waiting_ns);
-  const StepShare part(activity, idle_ns);
-  if (part.share < kLaunchShare) return std::nullopt;
+Finding bound_by_launches(const Activity& activity, KernelCount in_steps, int64_t idle_ns) {
   int64_t kernel_ns = 0, count = 0;
-  for (const KernelRow& row : analysis.kernels) {
+  for (const KernelRow& row : activity.analysis().kernels) {
     if (row.is_communication()) continue;
     kernel_ns += row.total_ns;
     count += row.count;
   }
   Finding finding = finding_on("launch_bound", activity, idle_ns);
-  finding.headline =
-      fmt::format("Host-bound: the GPU waits {}{}", format_ns(part.per_step_ns), activity.a_step());
+  const int64_t kernels = in_steps.kernels / activity.step_count();
   const int64_t mean_ns = count == 0 ? 0 : kernel_ns / count;
   if (2 * in_steps.launches < in_steps.kernels) {
     finding.detail = fmt::format(
@@ -194,6 +200,62 @@ std::optional<Finding> launch_bound(const Activity& activity) {
   return finding;
 }
 
+// Neither larger kernels nor CUDA graphs make such operators shorter.
+Finding bound_by_operators(const Activity& activity, const Computing& computing, int64_t idle_ns) {
+  const int64_t removable_ns = std::min(computing.idle_ns, idle_ns);
+  Finding finding = finding_on("launch_bound", activity, removable_ns);
+  finding.detail = fmt::format(
+      "{} of it in {}, in which no launch was recorded: run it less often, on the GPU or on "
+      "another thread",
+      format_ns(StepShare(activity, removable_ns).per_step_ns), computing.name);
+  finding.events = longest(activity.trace(), computing.operators);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<bool> launching_lanes(const Activity& activity) {
+  const Trace& trace = activity.trace();
+  std::vector<bool> launches(trace.lanes().size());
+  bool is_known = false;
+  for (const DeviceWork& work : activity.analysis().device_work.rows) {
+    if (!work.is_kernel() || !work.launch) continue;
+    const Track& thread = track_of(trace, work.launch);
+    if (launches[thread.first_lane.value]) continue;
+    for (uint32_t i = 0; i < thread.lane_count; ++i) launches[thread.first_lane.value + i] = true;
+    is_known = true;
+  }
+  if (!is_known) launches.assign(launches.size(), true);
+  return launches;
+}
+
+std::optional<Finding> launch_bound(const Activity& activity) {
+  const Analysis& analysis = activity.analysis();
+  const KernelCount in_steps = activity.kernel_count();
+  const int64_t steps = training_steps(activity).value_or(activity.step_count());
+  if (analysis.gpus.empty() || in_steps.kernels / steps < kManyKernels) return std::nullopt;
+  std::vector<SliceId> waits = waiting_calls(activity);
+  for (const SliceId copy : activity.of(WorkKind::kPageableCopy)) {
+    if (const SliceId call = activity.launcher(copy)) waits.push_back(call);
+  }
+  const Intervals waiting = subtract(activity.time_of(waits), activity.device_time());
+  const int64_t host_ns =
+      analysis.breakdown.of(BreakdownPart::kCpu) + analysis.breakdown.of(BreakdownPart::kRuntime);
+  const Intervals idle = subtract(subtract(activity.steps(), activity.device_time()), waiting);
+  const int64_t idle_ns =
+      std::min(std::max<int64_t>(0, host_ns * activity.step_count() - total_ns(waiting)),
+               launching_ns(activity, idle));
+  const StepShare part(activity, idle_ns);
+  if (part.share < kLaunchShare) return std::nullopt;
+  const Computing computing = longest_computing(activity, idle);
+  Finding finding = 2 * computing.idle_ns > idle_ns
+                        ? bound_by_operators(activity, computing, idle_ns)
+                        : bound_by_launches(activity, in_steps, idle_ns);
+  finding.headline =
+      fmt::format("Host-bound: the GPU waits {}{}", format_ns(part.per_step_ns), activity.a_step());
+  return finding;
+}
+
 std::optional<Finding> synchronizing_calls(const Activity& activity) {
   if (activity.analysis().gpus.empty()) return std::nullopt;
   const std::vector<SliceId> calls = waiting_calls(activity);
@@ -205,12 +267,16 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
                                  activity.a_step());
   finding.events = longest(activity.trace(), calls);
   const std::string reasons = reasons_of(activity, calls);
-  const std::string_view place = place_of(activity.trace(), finding.events.front().slice);
+  const SliceId longest_call = finding.events.front().slice;
+  const std::string_view place =
+      place_of(activity.trace(), track_of(activity.trace(), longest_call),
+               interval_of(activity.trace(), longest_call));
+  const size_t count = count_of_waits(activity, calls);
   finding.detail =
-      fmt::format("{}, most in {}{}{}: {}", how_often(activity, calls.size(), "call"), reasons,
+      fmt::format("{}, most in {}{}{}: {}", how_often(activity, count, "call"), reasons,
                   place.empty() ? "" : ", the longest in ", place, cure_of_waiting(reasons));
   finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
-  finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
+  finding.evidence.emplace_back("calls", static_cast<double>(count));
   return finding;
 }
 
@@ -227,9 +293,11 @@ std::optional<Finding> tiny_operators(const Activity& activity) {
     if (!activity.around(slice, WorkKind::kDataLoader)) tiny.push_back(slice);
   });
   const int64_t time_ns = total_ns(activity.time_of(tiny));
-  const int64_t count = static_cast<int64_t>(tiny.size()) / activity.step_count();
+  const auto all = static_cast<int64_t>(tiny.size());
+  const int64_t steps = training_steps(activity).value_or(activity.step_count());
   const StepShare part(activity, time_ns);
-  if (count < kManyTinyOperators || part.share <= kTinyOperatorShare) return std::nullopt;
+  if (all / steps < kManyTinyOperators || part.share <= kTinyOperatorShare) return std::nullopt;
+  const int64_t count = all / activity.step_count();
   Finding finding = finding_on("tiny_operators", activity, time_ns);
   finding.headline = fmt::format("Small work: {} operators under {}{}", format_count(count),
                                  format_ns(kTinyOperatorNs), activity.a_step());
@@ -268,68 +336,6 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   finding.evidence.emplace_back("launches", static_cast<double>(count));
   finding.events = longest(trace, stalled);
   if (has_workers) finding.knob = workers_knob(activity);
-  return finding;
-}
-
-// For time in which nothing went on that the profiler saw, so that no other rule can name the
-// cause.
-std::optional<Finding> low_gpu_utilization(const Activity& activity) {
-  const Analysis& analysis = activity.analysis();
-  const std::vector<int32_t> working = working_devices(analysis.device_work);
-  const GpuUse* lowest = nullptr;
-  for (const GpuUse& gpu : analysis.gpus) {
-    if (!std::ranges::binary_search(working, gpu.device)) continue;
-    if (lowest == nullptr || gpu.utilization < lowest->utilization) lowest = &gpu;
-  }
-  if (lowest == nullptr || lowest->utilization >= kLowUtilization) return std::nullopt;
-  const int64_t unknown_ns = analysis.breakdown.of(BreakdownPart::kOther) * activity.step_count();
-  const StepShare part(activity, unknown_ns);
-  if (part.share < kUnknownShare) return std::nullopt;
-  Finding finding = finding_on("low_gpu_utilization", activity, unknown_ns);
-  finding.headline = fmt::format("GPU {} runs kernels {} of the time", lowest->device,
-                                 format_percent(lowest->utilization));
-  finding.detail = fmt::format(
-      "in {}{} nothing recorded went on: {}", format_ns(part.per_step_ns), activity.a_step(),
-      activity.lacks_pytorch() ? "code on the host, or files (NVTX ranges would show which)"
-                               : "Python between operators, or files (record --stacks shows it)");
-  finding.evidence.emplace_back("utilization_share", lowest->utilization);
-  finding.evidence.emplace_back("device", static_cast<double>(lowest->device));
-  finding.events = longest_idle_gaps(activity);
-  finding.knob = larger_batch_knob(activity);
-  return finding;
-}
-
-// Neither the DataLoader's nor an operator's: a reader of the program's own, or a sleep.
-std::optional<Finding> range_without_operators(const Activity& activity) {
-  const Analysis& analysis = activity.analysis();
-  const auto is_long = [&](int64_t ns) {
-    return static_cast<double>(ns) > kRangeShare * static_cast<double>(activity.steps_ns());
-  };
-  const bool may_be = std::ranges::any_of(analysis.operators, [&](const OperatorRow& row) {
-    return is_long(row.self_ns) && is_of_the_program(row.name);
-  });
-  if (!activity.has_operators() || !may_be) return std::nullopt;
-  auto times = own_times_by_name(activity);
-  std::erase_if(times, [&](const auto& range) {
-    const auto whole_ns = static_cast<double>(total_ns(activity.time_of(range.second.calls)));
-    return !is_long(range.second.on_path_ns) ||
-           static_cast<double>(range.second.on_path_ns) < kMostOfRange * whole_ns;
-  });
-  if (times.empty()) return std::nullopt;
-  auto& [name, own] = *std::ranges::max_element(
-      times, {}, [](const auto& range) { return range.second.on_path_ns; });
-  std::ranges::sort(own.calls);
-  own.calls.erase(std::unique(own.calls.begin(), own.calls.end()), own.calls.end());
-  const StepShare part(activity, own.on_path_ns);
-  Finding finding = finding_on("range_without_operators", activity, own.on_path_ns);
-  finding.headline = fmt::format("A range without operators: {}{}", format_ns(part.per_step_ns),
-                                 activity.a_step());
-  finding.detail = fmt::format(
-      "{} of {} in \"{}\", whose code waits or computes without operators: {} show which",
-      format_percent(part.share), activity.the_step(), elide(name, kRangeColumns),
-      activity.lacks_python() ? "narrower ranges in it" : "narrower ranges, or record --stacks,");
-  finding.evidence.emplace_back("calls", static_cast<double>(own.calls.size()));
-  finding.events = longest(activity.trace(), own.calls);
   return finding;
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kFullMemory = 0.9;  // the TensorBoard plugin's
 constexpr double kUnusedMemory = 0.5;
+constexpr double kMostlyInUse = 0.8;  // of what the allocator holds
 constexpr double kWorthALargerBatch = 1.1;
 constexpr double kAllocationShare = 0.01;
 constexpr const char* kAnyBatch = "batch_size=1..4096";  // autotune's default range
@@ -23,7 +24,7 @@ constexpr double kGrowthOfUnknownMemory = 16;
 
 struct MemoryUse {
   int32_t device;
-  int64_t reserved_bytes, device_bytes;
+  int64_t reserved_bytes, allocated_bytes, device_bytes;
 
   [[nodiscard]] double share() const {
     return static_cast<double>(reserved_bytes) / static_cast<double>(device_bytes);
@@ -38,7 +39,8 @@ std::optional<MemoryUse> fullest_device(const Analysis& analysis) {
     const DeviceProperties* device = properties_of(analysis, peak.device);
     if (!peak.is_gpu || device == nullptr || device->memory_bytes == 0) continue;
     if (peak.reserved_bytes == 0) continue;
-    const MemoryUse use{peak.device, peak.reserved_bytes, device->memory_bytes};
+    const MemoryUse use{peak.device, peak.reserved_bytes, peak.allocated_bytes,
+                        device->memory_bytes};
     if (!fullest || use.share() > fullest->share()) fullest = use;
   }
   return fullest;
@@ -181,6 +183,22 @@ std::optional<Finding> device_memory_full(const Activity& activity) {
   if (!use || use->share() <= kFullMemory) return std::nullopt;
   Finding finding;
   finding.rule = "device_memory_full";
+  finding.evidence = {{"reserved_bytes", static_cast<double>(use->reserved_bytes)},
+                      {"memory_share", use->share()},
+                      {"allocated_bytes", static_cast<double>(use->allocated_bytes)}};
+  finding.events = peak_event(activity.trace(), *use);
+  const double in_use = share_of(use->allocated_bytes, use->reserved_bytes);
+  if (in_use < kMostlyInUse) {
+    finding.headline =
+        fmt::format("GPU {} memory: {} held, {} in use", use->device, format_percent(use->share()),
+                    format_percent(share_of(use->allocated_bytes, use->device_bytes)));
+    finding.detail = fmt::format(
+        "{} of {} held at the peak, of which at most {} were in use: the rest is cached, or in "
+        "fragments, which PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids",
+        format_bytes(use->reserved_bytes), format_bytes(use->device_bytes),
+        format_bytes(use->allocated_bytes));
+    return finding;
+  }
   finding.headline =
       fmt::format("GPU {} memory is {} full", use->device, format_percent(use->share()));
   const bool has_amp = uses_16_bits(activity), has_checkpoints = recomputes(activity);
@@ -190,9 +208,6 @@ std::optional<Finding> device_memory_full(const Activity& activity) {
   if (has_amp && has_checkpoints) cure = "only sharding (FSDP) or a smaller batch makes room";
   finding.detail = fmt::format("{} of {} at the peak: {}", format_bytes(use->reserved_bytes),
                                format_bytes(use->device_bytes), cure);
-  finding.evidence = {{"reserved_bytes", static_cast<double>(use->reserved_bytes)},
-                      {"memory_share", use->share()}};
-  finding.events = peak_event(activity.trace(), *use);
   if (!has_amp) finding.knob = "amp=off,bf16,fp16";
   if (has_amp && !has_checkpoints) finding.knob = "checkpointing=off,on";
   return finding;

@@ -86,8 +86,8 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
       subtract(activity.time_of(annotations), activity.analysis().host_tree.closures);
   if (StepShare(activity, total_ns(host)).share < kOptimizerShare) return std::nullopt;
   const OptimizerCalls calls = calls_of(activity);
-  const int64_t operators = calls.operators / activity.step_count();
-  if (operators < kManyOperators || calls.many_tensors_at_once) return std::nullopt;
+  const int64_t steps = training_steps(activity).value_or(activity.step_count());
+  if (calls.operators / steps < kManyOperators || calls.many_tensors_at_once) return std::nullopt;
   const auto cure =
       cure_of(name_of(activity.trace(), annotations.front()), !activity.analysis().gpus.empty());
   if (!cure) return std::nullopt;
@@ -96,6 +96,7 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
       subtract(unite(host, activity.time_of(own)), activity.time_of(others)));
   const StepShare part(activity, exposed_ns);
   if (part.share <= kOptimizerShare) return std::nullopt;
+  const int64_t operators = calls.operators / activity.step_count();
   Finding finding = finding_on("optimizer_per_parameter", activity, exposed_ns);
   finding.headline = fmt::format("Optimizer: {}{}, one tensor at a time",
                                  format_ns(part.per_step_ns), activity.a_step());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/text_search.h"
@@ -94,6 +95,38 @@ double share_of_kernels(const Activity& activity, std::span<const SliceId> slice
   return share_of(part_ns, whole_ns);
 }
 
+// cuDNN's convolutions and recurrent layers have a switch of their own for TF32.
+bool is_of_cudnn(const Activity& activity, SliceId kernel) {
+  constexpr auto kOfCudnn = std::to_array<std::string_view>({"conv", "cudnn"});
+  const Analysis& analysis = activity.analysis();
+  const SliceId launch = activity.launcher(kernel);
+  const SliceId around =
+      launch ? operator_around(*analysis.trace, analysis.host_tree, launch) : SliceId::none();
+  return contains_any(name_of(*analysis.trace, kernel), kOfCudnn) ||
+         (around && contains_any(name_of(*analysis.trace, around), kOfCudnn));
+}
+
+/// Kernels in FP32 whose switch for TF32 may be off. Where it is on, the library chose FP32.
+struct WithoutTf32 {
+  std::vector<SliceId> kernels;
+  bool has_products = false, has_cudnn = false;
+};
+
+WithoutTf32 without_tf32(const Activity& activity) {
+  const auto is_on = [&](const char* key) {
+    return activity.recorded().value("torch", key) == true;
+  };
+  const bool products_on = is_on("matmul_allow_tf32"), cudnn_on = is_on("cudnn_allow_tf32");
+  WithoutTf32 found;
+  for (const SliceId kernel : activity.of(WorkKind::kFloat32Kernel)) {
+    const bool is_cudnns = is_of_cudnn(activity, kernel);
+    if (is_cudnns ? cudnn_on : products_on) continue;
+    found.kernels.push_back(kernel);
+    (is_cudnns ? found.has_cudnn : found.has_products) = true;
+  }
+  return found;
+}
+
 // The trace has the types of what the operators are given, and no product is of 32 bits.
 bool has_no_float32_products(const Analysis& analysis) {
   bool has_others = false;
@@ -124,11 +157,14 @@ std::optional<Finding> tensor_cores_unused(const Activity& activity) {
   Finding finding = finding_on("tensor_cores_unused", activity, won_ns);
   finding.headline = tf32.empty() ? "FP32 matrix work while Tensor Cores are idle"
                                   : "Matrix work in FP32 and TF32, none in 16 bits";
-  finding.detail =
-      fmt::format("{} of kernel time could use AMP; {}'s units are {:.0f} x as fast in {}",
-                  format_percent(float32_share + tf32_share), device->name,
-                  rates.half / (float32_share >= tf32_share ? rates.float32 : rates.tf32),
-                  bfloat16 ? "bf16" : "fp16");
+  // It halves the bytes of what lies between the products, too, but not of embeddings, losses and
+  // the optimizer.
+  finding.detail = fmt::format(
+      "{} of kernel time could use AMP; {}'s units are {:.0f} x as fast in {}; what "
+      "other kernels gain by it is not counted",
+      format_percent(float32_share + tf32_share), device->name,
+      rates.half / (float32_share >= tf32_share ? rates.float32 : rates.tf32),
+      bfloat16 ? "bf16" : "fp16");
   finding.evidence.emplace_back("eligible_kernel_share", float32_share + tf32_share);
   finding.evidence.emplace_back("tf32_kernel_share", tf32_share);
   finding.events = longest(activity.trace(), float32_share >= tf32_share ? float32 : tf32);
@@ -140,19 +176,27 @@ std::optional<Finding> tf32_off(const Activity& activity) {
   const DeviceProperties* device = tensor_core_device(activity);
   if (device == nullptr || device->compute_major < kFirstBfloat16) return std::nullopt;
   const Rates rates = rates_of(*device);
-  const auto kernels = activity.of(WorkKind::kFloat32Kernel);
-  const int64_t won_ns =
-      saved_ns(exposed_ns(activity, WorkKind::kFloat32Kernel), rates.float32, rates.tf32);
+  const WithoutTf32 found = without_tf32(activity);
+  constexpr std::array kFloat32 = {WorkKind::kFloat32Kernel};
+  const int64_t alone_ns = activity.alone_ns(activity.time_of(found.kernels), kFloat32);
+  const int64_t won_ns = saved_ns(alone_ns, rates.float32, rates.tf32);
   const StepShare part(activity, won_ns);
   if (part.share < kKernelShare) return std::nullopt;
   Finding finding = finding_on("tf32_off", activity, won_ns);
-  const double kernel_share = share_of_kernels(activity, kernels);
-  finding.headline = "FP32 products that TF32 would run on Tensor Cores";
-  finding.detail = fmt::format(
-      "{} of kernel time: torch.set_float32_matmul_precision(\"high\") keeps the types as they are",
-      format_percent(kernel_share));
+  const double kernel_share = share_of_kernels(activity, found.kernels);
+  finding.headline = found.has_products ? "FP32 products that TF32 would run on Tensor Cores"
+                                        : "FP32 convolutions that could run in TF32";
+  const char* cure = "torch.set_float32_matmul_precision(\"high\") keeps";
+  if (found.has_cudnn) cure = "torch.backends.cudnn.allow_tf32=True (PyTorch's default) keeps";
+  if (found.has_cudnn && found.has_products) {
+    cure =
+        "torch.set_float32_matmul_precision(\"high\") for products and "
+        "torch.backends.cudnn.allow_tf32=True (PyTorch's default) for convolutions keep";
+  }
+  finding.detail = fmt::format("{} of kernel time: {} the types as they are",
+                               format_percent(kernel_share), cure);
   finding.evidence.emplace_back("eligible_kernel_share", kernel_share);
-  finding.events = longest(activity.trace(), kernels);
+  finding.events = longest(activity.trace(), found.kernels);
   finding.knob = "tf32=off,on";
   return finding;
 }

@@ -53,8 +53,16 @@ bool sends_and_receives(const RankSummary& rank) {
   return 2 * between_two_ns > all_ns;
 }
 
-bool makes_small_calls(int64_t calls_a_step, int64_t mean_ns) {
-  return calls_a_step >= kManyCalls && mean_ns < kShortCallNs;
+// `calls` as Activity::step_count() counts steps. In a trace without marked steps that is one.
+bool makes_small_calls(const Activity& activity, int64_t calls, int64_t mean_ns) {
+  const auto steps = training_steps(activity);
+  return steps && calls * activity.step_count() / *steps >= kManyCalls && mean_ns < kShortCallNs;
+}
+
+// Whether the collective may be of gradients, which a larger batch and accumulation make rarer.
+bool may_reduce_gradients(CollectiveKind kind) {
+  return kind != CollectiveKind::kBarrier && kind != CollectiveKind::kBroadcast &&
+         kind != CollectiveKind::kGather && kind != CollectiveKind::kScatter;
 }
 
 // When the process asked for the collective.
@@ -82,11 +90,12 @@ int64_t exchanges_a_step(const Activity& activity) {
 
 // Most in exchanges, so many that they are of what the step itself computes, layer after layer.
 bool exchanges_activations(const Activity& activity) {
-  return is_exchange(activity.analysis().communication.table.front().kind) &&
-         exchanges_a_step(activity) > kFewExchanges;
+  const auto steps = training_steps(activity);
+  return steps && is_exchange(activity.analysis().communication.table.front().kind) &&
+         exchanges_a_step(activity) * activity.step_count() / *steps > kFewExchanges;
 }
 
-/// When a product of a model began. Steps begin with none of forward.
+/// When a product of a model began. Steps and updates begin with none of forward.
 struct Product {
   int64_t begin_ns;
   bool is_forward;
@@ -96,6 +105,9 @@ std::vector<Product> products_of(const Activity& activity) {
   std::vector<Product> products;
   for (const Step& step : activity.analysis().steps) {
     products.push_back({step.host.begin_ns, false});
+  }
+  for (const SliceId update : activity.of(WorkKind::kOptimizer)) {
+    products.push_back({interval_of(activity.trace(), update).begin_ns, false});
   }
   for (const WorkKind kind : {WorkKind::kMatrixOperator, WorkKind::kConvolution}) {
     for (const SliceId slice : activity.of(kind)) {
@@ -163,6 +175,10 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
         "experts, another microbatch), or spread the experts over fewer ranks",
         exchanges_a_step(activity), activity.a_step());
   }
+  if (is_exchange(longest.kind) && !training_steps(activity)) {
+    return "no steps are marked, so it may be of embeddings (exchange the next batch's while this "
+           "one is computed) or of experts' tokens (compute something else beside it)";
+  }
   if (is_exchange(longest.kind)) return "exchange the next batch's data while this one is computed";
   const bool gathers = longest.kind == CollectiveKind::kAllGather;
   if ((gathers || longest.kind == CollectiveKind::kReduceScatter) &&
@@ -182,7 +198,18 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
     return "most in all_gather, of no sharded model: gather metrics and counts less often than "
            "each step, or keep ranks equally busy (who comes first waits here)";
   }
-  if (makes_small_calls(calls_a_step, mean_ns)) {
+  if (longest.kind == CollectiveKind::kBarrier) {
+    return "most in barriers, where who comes first waits: keep ranks equally busy, or leave out "
+           "those that the step does not need";
+  }
+  if (!may_reduce_gradients(longest.kind)) {
+    return fmt::format("most in {}: send less, or less often than each step{}",
+                       kind_name(longest.kind),
+                       longest.kind == CollectiveKind::kBroadcast
+                           ? " (DDP's broadcast_buffers=False sends no buffers)"
+                           : "");
+  }
+  if (makes_small_calls(activity, calls_a_step, mean_ns)) {
     return fmt::format(
         "{} small calls{}: gather gradients in buckets (DDP's "
         "bucket_cap_mb), or a larger batch",
@@ -291,18 +318,21 @@ std::optional<Finding> communication(const Activity& activity) {
   const int64_t mean_ns = count == 0 ? 0 : time_ns / count;
   const SplitLayers split = split_layers(activity);
   finding.detail = cure_of(activity, calls_a_step, mean_ns, split);
+  if (analysis.facts.world_size.value_or(1) > 1) finding.detail += kMayWait;
   const int64_t step_part_ns = time_ns / activity.step_count();
   finding.evidence.emplace_back("communication_ns", static_cast<double>(step_part_ns));
   finding.evidence.emplace_back("calls", static_cast<double>(count));
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
   // A larger batch makes what they send, and bubbles, as much larger.
-  if (sends_and_receives(analysis) || exchanges_activations(activity) || split.calls > 0) {
+  if (sends_and_receives(analysis) || exchanges_activations(activity) || split.calls > 0 ||
+      !may_reduce_gradients(analysis.communication.table.front().kind)) {
     return finding;
   }
   const bool has_ddp = bool{activity.trace().find_string(kDdpForward)};
-  finding.knob = has_ddp && makes_small_calls(calls_a_step, mean_ns) ? "bucket_cap_mb=5,25,100"
-                                                                     : larger_batch_knob(activity);
+  finding.knob = has_ddp && makes_small_calls(activity, calls_a_step, mean_ns)
+                     ? "bucket_cap_mb=5,25,100"
+                     : larger_batch_knob(activity);
   return finding;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <vector>
 
 #include "base/format.h"
@@ -11,7 +12,9 @@
 #include "trace/advice/advice_rules.h"
 #include "trace/analysis/operator_inputs.h"
 #include "trace/analysis/roofline.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
+#include "trace/read/args.h"
 
 namespace redline::trace {
 namespace {
@@ -43,8 +46,6 @@ class CuredWork {
       if (at) scale(each, 0);
     }
   }
-  /// But for one piece of work, which stays as it was.
-  void keep(SliceId work) { change_.factor[work.value] = 1; }
   [[nodiscard]] const Calls& work() const { return work_; }
   [[nodiscard]] int64_t work_ns() const { return work_ns_; }  ///< before the change
 
@@ -64,18 +65,13 @@ class CuredWork {
   int64_t work_ns_ = 0;
 };
 
-constexpr auto kFusible =
-    std::to_array<std::string_view>({"elementwise_kernel", "CatArrayBatchedCopy"});
-
-// Of the time of all kernels but collectives.
-double share_of_fusible(const Analysis& analysis) {
-  int64_t fusible_ns = 0, all_ns = 0;
-  for (const KernelRow& row : analysis.kernels) {
-    if (row.is_communication()) continue;
-    all_ns += row.total_ns;
-    if (contains_any(row.name, kFusible)) fusible_ns += row.total_ns;
-  }
-  return share_of(fusible_ns, all_ns);
+// An optimizer's kernels update one parameter each, outside of what torch.compile is given.
+bool is_fusible(const Analysis& analysis, const DeviceWork& work) {
+  constexpr auto kFusible =
+      std::to_array<std::string_view>({"elementwise_kernel", "CatArrayBatchedCopy"});
+  const uint8_t around = work.launch ? analysis.host_tree.kinds_around[work.launch.value] : 0;
+  return work.is_kernel() && (around & kOptimizerName) == 0 &&
+         contains_any(analysis.trace->string(work.name), kFusible);
 }
 
 // Scales the GPU work of operators of each row of shapes whose factor is below 1; nullopt if none
@@ -108,19 +104,47 @@ bool is_short_type(ElementType type) {
 // Tensor Cores take operands in pieces of 16 bytes: so many elements. Only of types that they take.
 int64_t piece_of(const OperatorShape& row) { return 16 / bytes_of(row.work.type); }
 
-// The sizes of a matrix product's two operands that are no multiple of a piece.
-std::vector<int64_t> odd_sizes(const OperatorShape& row) {
-  const auto inputs = OperatorInputs::parse(row.input_dims, row.input_types, "", "");
-  const int64_t pack = piece_of(row);
-  std::vector<int64_t> odd;
-  for (size_t i = 0; i < inputs.size(); ++i) {
+// The sizes along which the elements of a product's operands and of its result follow each other in
+// memory, and which are no multiple of a piece. Others, such as the rows of a layer's input, may be
+// of any size. Which ones these are, only strides tell of operands; a result lies by rows.
+std::vector<int64_t> odd_sizes(const Trace& trace, const OperatorShape& row, SliceId call) {
+  const std::string strides(Args(trace, call).raw("Input Strides"));
+  const auto inputs = OperatorInputs::parse(row.input_dims, row.input_types, strides, "");
+  const size_t left = contains(trace.string(row.name), "add") ? 1 : 0;
+  std::vector<int64_t> sizes;
+  for (const size_t i : {left, left + 1}) {
     const TensorInput* tensor = inputs.tensor(i);
-    if (!tensor || tensor->sizes.size() < 2) continue;
-    for (const int64_t size : std::span(tensor->sizes).last(2)) {
-      if (size > pack && size % pack != 0) odd.push_back(size);
+    if (!tensor || tensor->sizes.size() < 2) return {};
+    if (tensor->strides.empty()) continue;
+    for (const size_t from_end : {2, 1}) {
+      const size_t at = tensor->sizes.size() - from_end;
+      if (tensor->strides[at] == 1) sizes.push_back(tensor->sizes[at]);
     }
   }
+  sizes.push_back(inputs.tensor(left + 1)->sizes.back());
+  const int64_t pack = piece_of(row);
+  std::vector<int64_t> odd;
+  for (const int64_t size : sizes) {
+    if (size > pack && size % pack != 0) odd.push_back(size);
+  }
   return odd;
+}
+
+// How many elements the row's kernels take at once, the least where they differ; nullopt if their
+// names do not say: "cutlass_80_tensorop_s16816gemm_bf16_256x128_64x3_tn_align8".
+std::optional<int64_t> alignment_of(const Trace& trace, const OperatorShape& row) {
+  constexpr std::string_view kWord = "align";
+  std::optional<int64_t> least;
+  for (const ShapeKernel& kernel : row.kernels) {
+    std::string_view name = trace.string(kernel.name);
+    for (size_t at = 0; (at = name.find(kWord)) != std::string_view::npos;) {
+      name.remove_prefix(at + kWord.size());
+      int64_t number = 0;
+      const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+      if (read.ec == std::errc()) least = std::min(number, least.value_or(number));
+    }
+  }
+  return least;
 }
 
 bool is_matrix_product(std::string_view name) {
@@ -145,43 +169,38 @@ std::string joined_numbers(const std::vector<int64_t>& numbers) {
 }  // namespace
 
 // Each kernel of these reads and writes memory for an operation or two. A compiler makes one of
-// several that follow each other; what stays of such a row, at the least, is its longest one.
+// several that follow each other. What that one takes, nobody knows: between two casts it moves
+// fewer bytes than any of them.
 std::optional<Finding> fusible_kernels(const Activity& activity) {
-  const double share = share_of_fusible(activity.analysis());
-  if (share < kManyFusible) return std::nullopt;
-  const DeviceWorkTable& table = activity.analysis().device_work;
+  const Analysis& analysis = activity.analysis();
   CuredWork cure(activity);
-  int64_t rows = 0;
-  for (const DeviceStream& stream : table.streams) {
-    const DeviceWork* longest_one = nullptr;
-    size_t in_row = 0;
-    const auto end_row = [&] {
-      if (longest_one && in_row > 1) ++rows;
-      if (longest_one) cure.keep(longest_one->slice);
-      longest_one = nullptr;
-      in_row = 0;
-    };
-    for (const DeviceWork& work : table.of(stream)) {
-      if (!work.is_kernel() || !contains_any(activity.trace().string(work.name), kFusible)) {
-        end_row();
-        continue;
-      }
-      cure.scale(work, 0);
-      ++in_row;
-      if (!longest_one || work.interval.length_ns() > longest_one->interval.length_ns()) {
-        longest_one = &work;
-      }
+  int64_t rows = 0, kernels_ns = 0;
+  for (const DeviceStream& stream : analysis.device_work.streams) {
+    std::span<const DeviceWork> left = analysis.device_work.of(stream);
+    for (const DeviceWork& work : left) {
+      if (work.is_kernel() && !work.is_communication) kernels_ns += work.interval.length_ns();
     }
-    end_row();
+    while (!left.empty()) {
+      const auto other = std::ranges::find_if(
+          left, [&](const DeviceWork& work) { return !is_fusible(analysis, work); });
+      const auto in_row = static_cast<size_t>(other - left.begin());
+      if (in_row > 1) {
+        ++rows;
+        for (const DeviceWork& work : left.first(in_row)) cure.scale(work, 0);
+      }
+      left = left.subspan(std::min(in_row + 1, left.size()));
+    }
   }
+  const double share = share_of(cure.work_ns(), kernels_ns);
+  if (share < kManyFusible) return std::nullopt;
   auto finding = cure.finding("fusible_kernels");
   if (!finding) return std::nullopt;
   finding->headline = fmt::format("Kernels that a compiler would fuse: {}", format_percent(share));
   const bool compiles = is_compiled(activity);
   finding->detail = fmt::format(
-      "{} of the kernels' time in {} element-wise and concatenating kernels, of which many follow "
-      "each other: {}",
-      format_percent(share), format_count(cure.work().size()),
+      "{} of the kernels' time in {} element-wise and concatenating kernels that follow each "
+      "other in {}: {}",
+      format_percent(share), format_count(cure.work().size()), format_plural(rows, "row"),
       compiles ? "torch.compile left them, outside of its regions or between two of them "
                  "(TORCH_LOGS=graph_breaks)"
                : "torch.compile makes one of such a row");
@@ -241,19 +260,20 @@ std::optional<Finding> unfused_attention(const Activity& activity) {
 std::optional<Finding> misaligned_products(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
   const auto& rows = analysis.shapes.rows;
+  std::vector<SliceId> call_of(rows.size());
+  for (const ShapeCall& call : analysis.shapes.calls) call_of[call.row] = call.slice;
   std::vector<double> factor(rows.size(), 1);
   std::vector<int64_t> odd;
   int64_t piece = 1;
   for (size_t i = 0; i < rows.size(); ++i) {
     const OperatorShape& row = rows[i];
-    const bool has_align1 = std::ranges::any_of(row.kernels, [&](const ShapeKernel& kernel) {
-      const std::string_view name = activity.trace().string(kernel.name);
-      return name.ends_with("align1") || contains(name, "align1>");
-    });
+    if (!is_matrix_product(activity.trace().string(row.name))) continue;
+    const std::optional<int64_t> alignment = alignment_of(activity.trace(), row);
+    const bool has_align1 = alignment == 1;
     const bool on_tensor_cores =
         is_short_type(row.work.type) || (has_align1 && on_tf32(activity, row));
-    if (!is_matrix_product(activity.trace().string(row.name)) || !on_tensor_cores) continue;
-    const auto sizes = odd_sizes(row);
+    if (!on_tensor_cores || alignment >= piece_of(row)) continue;
+    const auto sizes = odd_sizes(activity.trace(), row, call_of[i]);
     if (sizes.empty() && !has_align1) continue;
     factor[i] = roof_share(activity, row);
     piece = std::max(piece, piece_of(row));

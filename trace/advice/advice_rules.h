@@ -35,6 +35,8 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> synchronizing_calls(const Activity& activity);
 [[nodiscard]] std::optional<Finding> tiny_operators(const Activity& activity);
 [[nodiscard]] std::optional<Finding> cpu_oversubscribed(const Activity& activity);
+
+// advice_host_unrecorded.cc
 [[nodiscard]] std::optional<Finding> low_gpu_utilization(const Activity& activity);
 [[nodiscard]] std::optional<Finding> range_without_operators(const Activity& activity);
 
@@ -65,6 +67,9 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::string smaller_batch_knob(const Activity& activity);
 
 // advice_ranks.cc
+/// The end of what `communication` says of one rank. Where all ranks are loaded, it is taken away.
+constexpr std::string_view kMayWait =
+    "; or this rank waits for a later one: report on the traces of all ranks";
 [[nodiscard]] std::optional<Finding> communication(const Activity& activity);
 [[nodiscard]] std::optional<Finding> accumulation_reduces(const Activity& activity);
 [[nodiscard]] std::optional<Finding> straggler(const RankComparison& comparison,
@@ -100,6 +105,10 @@ struct StepShare {
 /// Work of a device by the time that the step has there, everything else by the step's annotation:
 /// a host may be steps ahead of its devices.
 [[nodiscard]] bool begins_in_steps(const Activity& activity, SliceId slice);
+
+/// How many steps "a step" is of: those that are marked or, where none are, those of the optimizer;
+/// nullopt without either.
+[[nodiscard]] std::optional<int64_t> training_steps(const Activity& activity);
 
 /// "2 calls a step" or, where that would be none, "1 call in 4 steps".
 [[nodiscard]] std::string how_often(const Activity& activity, size_t count, const char* what);

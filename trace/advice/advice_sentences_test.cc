@@ -116,6 +116,30 @@ std::string short_waits(int first_ms) {
   return text;
 }
 
+// An operator of 50 ms, then 100 kernels of 490 us, one behind the other.
+TraceText computing() {
+  TraceText text = gpu_step(0).cpu_op("aten::unique_dim", kUs, 50 * kMs);
+  for (int i = 0; i < 100; ++i) {
+    const auto id = static_cast<uint32_t>(i + 1);
+    const int64_t at_ns = 50 * kMs + i * 490 * kUs;
+    text.cpu_op("aten::relu", at_ns, at_ns + 10 * kUs);
+    text.runtime("cudaLaunchKernel", at_ns, at_ns + 5 * kUs, id);
+    text.kernel("k", at_ns + 10 * kUs, at_ns + 500 * kUs, on_stream(7, id));
+  }
+  return text;
+}
+
+// Without marked steps; the last operator ends at 100 ms.
+TraceText unmarked(int updates) {
+  TraceText text = TraceText().top(gpu("A100", 8, 0)).rank(0, 2);
+  for (int i = 0; i < updates; ++i) {
+    // As accelerate's optimizer calls torch's.
+    text.annotation("Optimizer.step#Adam.step", i * kMs + kUs, i * kMs + 800 * kUs);
+    text.annotation("Optimizer.step#Adam.step", i * kMs + kUs, i * kMs + 700 * kUs);
+  }
+  return text.cpu_op("aten::relu", 0, kUs).cpu_op("aten::relu", 99 * kMs, 100 * kMs);
+}
+
 struct Sentence {
   const char* rule;
   TraceText trace;
@@ -241,6 +265,13 @@ GPU idle 560..1010 us
 GPU idle 1060..1510 us
 GPU idle 1560..2010 us
 GPU idle 2060..2510 us
+)"},
+      {"launch_bound", computing(), R"(launch_bound high x 1.99996 []
+Host-bound: the GPU waits 50.0 ms a step
+50.0 ms of it in aten::unique_dim, in which no launch was recorded:
+  run it less often, on the GPU or on another thread
+removable_ns 4.9999e+07, step_share 0.49999
+aten::unique_dim 1..50000 us
 )"},
       {"synchronizing_calls", item_and_copies(), R"(synchronizing_calls high x 1.63961 []
 The host waits for the GPU 41.0 ms a step
@@ -370,7 +401,15 @@ GPU 3 throttled: a brake 0..0 us
 GPU 0 memory is 95.0 % full
 950 B of 1000 B at the peak:
   AMP or checkpointing makes room for a larger batch
-reserved_bytes 950, memory_share 0.95
+reserved_bytes 950, memory_share 0.95, allocated_bytes 950
+[memory] 7..7 us
+)"},
+      {"device_memory_full", gpu_step(60 * kMs).event(holding(950, 300)),
+       R"(device_memory_full medium x ? []
+GPU 0 memory: 95.0 % held, 30.0 % in use
+950 B of 1000 B held at the peak, of which at most 300 B were in use:
+  the rest is cached, or in fragments, which PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids
+reserved_bytes 950, memory_share 0.95, allocated_bytes 300
 [memory] 7..7 us
 )"},
       {"memory_unused", memory(300).top(R"("redline": {"samples_per_step": 5})"),
@@ -520,6 +559,26 @@ prefetch the next shard (backward_prefetch, forward_prefetch), or shard less
 removable_ns 4e+07, step_share 0.4, communication_ns 4e+07, calls 4
 ncclDevKernel_AllGather_RING_LL 20000..35000 us
 )"},
+      {"communication", collectives({{"ncclDevKernel_Broadcast_RING_LL", 12 * kMs}}).rank(0, 8),
+       R"(communication medium x 1.13636 []
+Exposed communication: 12.0 ms a step
+most in broadcast:
+  send less, or less often than each step (DDP's broadcast_buffers=False sends no buffers);
+  or this rank waits for a later one:
+  report on the traces of all ranks
+removable_ns 1.2e+07, step_share 0.12, communication_ns 1.2e+07, calls 1
+ncclDevKernel_Broadcast_RING_LL 20000..32000 us
+)"},
+      {"communication",
+       gpu_step(10 * kMs).kernel(kReduce, 20 * kMs, 70 * kMs,
+                                 on_stream(20, 0, R"("Collective name": "barrier")")),
+       R"(communication high x 2 []
+Exposed communication: 50.0 ms a step
+most in barriers, where who comes first waits:
+  keep ranks equally busy, or leave out those that the step does not need
+removable_ns 5e+07, step_share 0.5, communication_ns 5e+07, calls 1
+ncclDevKernel_AllReduce_Sum_f32_RING_LL 20000..70000 us
+)"},
       {"accumulation_reduces", accumulating(8 * kMs, 4), R"(accumulation_reduces high x 1.31579 []
 Gradients are reduced 4 times a step
 24.0 % of the step;
@@ -549,7 +608,8 @@ ProfilerStep#0 0..40000 us
        R"(tensor_cores_unused high x 1.50901 [amp=off,bf16,fp16]
 Matrix work in FP32 and TF32, none in 16 bits
 51.0 % of kernel time could use AMP;
-  A100's units are 2 x as fast in bf16
+  A100's units are 2 x as fast in bf16;
+  what other kernels gain by it is not counted
 removable_ns 3.37312e+07, step_share 0.337313, eligible_kernel_share 0.510104, tf32_kernel_share 0.306185
 cutlass_80_tensorop_s1688gemm_128x64 20000..50000 us
 cutlass_80_tensorop_s1688gemm_128x64 120000..150000 us
@@ -561,6 +621,35 @@ FP32 products that TF32 would run on Tensor Cores
 removable_ns 1.74825e+07, step_share 0.174825, eligible_kernel_share 0.203919
 ampere_sgemm_128x64_tn 20..20000 us
 ampere_sgemm_128x64_tn 100020..120000 us
+)"},
+      {"tf32_off", two_steps([](TraceText& text, int64_t at_ns, int) {
+         text.cpu_op("aten::cudnn_convolution", at_ns, at_ns + kMs);
+         add_launched(text, at_ns + kUs, "ampere_sgemm_128x64_nn", at_ns + 20 * kMs,
+                      at_ns + 60 * kMs);
+       }),
+       R"(tf32_off high x 1.53846 [tf32=off,on]
+FP32 convolutions that could run in TF32
+100.0 % of kernel time:
+  torch.backends.cudnn.allow_tf32=True (PyTorch's default) keeps the types as they are
+removable_ns 3.5e+07, step_share 0.35, eligible_kernel_share 1
+ampere_sgemm_128x64_nn 20000..60000 us
+ampere_sgemm_128x64_nn 120000..160000 us
+)"},
+      {"tf32_off", two_steps([](TraceText& text, int64_t at_ns, int) {
+         add_launched(text, at_ns + kUs, "cudnn_ampere_scudnn_128x64", at_ns + 20 * kMs,
+                      at_ns + 40 * kMs);
+         add_launched(text, at_ns + kMs, "ampere_sgemm_128x64_nn", at_ns + 40 * kMs,
+                      at_ns + 60 * kMs);
+       }),
+       R"(tf32_off high x 1.53846 [tf32=off,on]
+FP32 products that TF32 would run on Tensor Cores
+100.0 % of kernel time:
+  torch.set_float32_matmul_precision("high") for products and torch.backends.cudnn.allow_tf32=True (PyTorch's default) for convolutions keep the types as they are
+removable_ns 3.5e+07, step_share 0.35, eligible_kernel_share 1
+cudnn_ampere_scudnn_128x64 20000..40000 us
+ampere_sgemm_128x64_nn 40000..60000 us
+cudnn_ampere_scudnn_128x64 120000..140000 us
+ampere_sgemm_128x64_nn 140000..160000 us
 )"},
       {"float32_matrix_work",
        one_step().cpu_op("aten::mm", 0, 30 * kMs).cpu_op("aten::conv2d", 40 * kMs, 50 * kMs),
@@ -656,6 +745,83 @@ TEST(AdviceSentences, ShardsAreKnownByTheFirstNameOfTheTrace) {
               ::testing::HasSubstr("of no sharded model"));
 }
 
+TEST(AdviceSentences, ARangeIsToldOfTheStacksOnlyWhereNoneWereRecorded) {
+  const auto detail = [](const char* function) {
+    TraceText text = one_step()
+                         .annotation("load batch", 0, 70 * kMs)
+                         .cpu_op("aten::relu", 70 * kMs, 100 * kMs)
+                         .slice("python_function", function, kMs, 69 * kMs);
+    return only(redline::testing::advice_on(text), "range_without_operators").detail;
+  };
+  const std::string range =
+      "70.0 % of the step in \"load batch\", whose code waits or computes without operators";
+  EXPECT_EQ(detail("data.py(7): decode"), range + ", the longest in data.py(7): decode");
+  EXPECT_EQ(detail("torch/storage.py(3): read"), range + ": narrower ranges show which");
+}
+
+// Where no steps are marked, the optimizer's tell how many there were.
+TEST(AdviceSentences, LimitsAStepHoldForStepsThatAreNotMarked) {
+  const auto optimizer = [](int updates, int operators) {
+    TraceText text = unmarked(updates);
+    for (int i = 0; i < updates * operators; ++i) {
+      const int64_t at_ns = (i / operators) * kMs + (i % operators) * 10 * kUs;
+      text.cpu_op("aten::add_", at_ns + 2 * kUs, at_ns + 9 * kUs);
+    }
+    return said(text, "optimizer_per_parameter");
+  };
+  EXPECT_THAT(optimizer(5, 50), ::testing::HasSubstr("\n250 operators, "));
+  EXPECT_EQ(optimizer(5, 49), "");
+
+  const auto launch_bound = [](int updates) {
+    TraceText text = unmarked(updates).cpu_op("aten::mm", 0, 99 * kMs);
+    for (int i = 0; i < 100; ++i)
+      add_launched(text, i * 900 * kUs, "k", (i * 900 + 20) * kUs, (i * 900 + 70) * kUs);
+    return said(text, "launch_bound");
+  };
+  EXPECT_THAT(launch_bound(1), ::testing::HasSubstr("for 100 launches of 50.0 us each"));
+  EXPECT_EQ(launch_bound(2), "");
+  EXPECT_EQ(launch_bound(0), launch_bound(1)) << "as of JAX: the limit is of the whole trace";
+
+  const auto tiny = [](int updates) {
+    TraceText text = unmarked(updates);
+    for (int i = 0; i < 1000; ++i) text.cpu_op("b", i * 90 * kUs, i * 90 * kUs + 15 * kUs);
+    return said(text, "tiny_operators");
+  };
+  EXPECT_THAT(tiny(5), ::testing::HasSubstr("Small work: 1,000 operators under 20.0 us\n"));
+  EXPECT_EQ(tiny(6), "");
+
+  const auto communication = [](int updates, const char* kernel, int calls) {
+    TraceText text = unmarked(updates);
+    for (int i = 0; i < calls; ++i) {
+      text.kernel(kernel, (10 * kMs) + i * 400 * kUs, 10 * kMs + (i + 1) * 400 * kUs,
+                  on_stream(20));
+    }
+    return only(redline::testing::advice_on(text), "communication").detail.substr(0, 40);
+  };
+  const char* exchange = "ncclDevKernel_SendRecv";
+  EXPECT_EQ(communication(4, exchange, 36), "36 exchanges, as of tokens between exper");
+  EXPECT_EQ(communication(4, exchange, 35), "exchange the next batch's data while thi");
+  EXPECT_EQ(communication(0, exchange, 36), "no steps are marked, so it may be of emb");
+  EXPECT_EQ(communication(2, kReduce, 200), "200 small calls: gather gradients in buc");
+  EXPECT_EQ(communication(2, kReduce, 199), "larger batches, or accumulation under no");
+  EXPECT_EQ(communication(0, kReduce, 200), "larger batches, or accumulation under no");
+}
+
+// Gradients are reduced before an update, and forward of the next step follows it.
+TEST(AdviceSentences, AnUpdateEndsAForwardPassWhereNoStepsAreMarked) {
+  const auto detail = [](const char* between) {
+    TraceText text = unmarked(0);
+    for (const int64_t at_ns : {int64_t{0}, 40 * kMs}) {
+      text.cpu_op("aten::linear", at_ns + kMs, at_ns + 2 * kMs);
+      add_launched(text, at_ns + 5 * kMs, kReduce, at_ns + 6 * kMs, at_ns + 16 * kMs, 20);
+      text.annotation(between, at_ns + 20 * kMs, at_ns + 21 * kMs);
+    }
+    return only(redline::testing::advice_on(text), "communication").detail.substr(0, 40);
+  };
+  EXPECT_EQ(detail("Optimizer.step#SGD.step"), "larger batches, or accumulation under no");
+  EXPECT_EQ(detail("mine"), "1 all-reduces within forward, as of tens");
+}
+
 // As a last step that the recording cut off.
 TEST(AdviceSentences, CollectivesAfterTheStepsAreNotCounted) {
   TraceText text = reductions(60, 500 * kUs);
@@ -735,7 +901,7 @@ TEST(AdviceSentences, WhatTensorCoresSaveFollowsFromTheGpu) {
     EXPECT_NEAR(by_half, speedup(each.half_by_float32), 1e-7);
     EXPECT_EQ(detail,
               fmt::format("100.0 % of kernel time could use AMP; {}'s units are {:.0f} x as fast "
-                          "in {}",
+                          "in {}; what other kernels gain by it is not counted",
                           each.name, each.half_by_float32, each.major >= 8 ? "bf16" : "fp16"));
     EXPECT_NEAR(on("ampere_sgemm", "tf32_off").first,
                 each.tf32_by_float32 > 0 ? speedup(each.tf32_by_float32) : 0, 1e-7);

@@ -243,6 +243,25 @@ TEST(Advice, Communication) {
   EXPECT_THAT(advice_on(gloo(30 * kMs)), HasRule("communication"));
 }
 
+TEST(Advice, WhetherARankWaitsForOthersIsAskedWhereOthersLack) {
+  const auto detail = [](int world_size, int loaded) {
+    std::vector<std::shared_ptr<const Trace>> traces;
+    for (int rank = 0; rank < loaded; ++rank) {
+      TraceText text = one_step().rank(rank, world_size);
+      text.slice("user_annotation", "gloo:all_reduce", 0, 30 * kMs, {.tid = "2"});
+      traces.push_back(*parse_trace("test", text.str()));
+    }
+    return only(make_report(traces).findings, "communication").detail;
+  };
+  const std::string cure = "larger batches, or accumulation under no_sync(), make it rarer";
+  const std::string doubt =
+      "; or this rank waits for a later one: report on the traces of all ranks";
+  EXPECT_EQ(detail(1, 1), cure);
+  EXPECT_EQ(detail(2, 1), cure + doubt);
+  EXPECT_EQ(detail(2, 2), cure);
+  EXPECT_EQ(detail(8, 2), cure + doubt);
+}
+
 TEST(Advice, OnlyExposedCommunicationCanBeWon) {
   const auto findings =
       advice_on(one_step()

@@ -258,6 +258,16 @@ TEST(Steps, TimesHaveTheirSpread) {
   EXPECT_EQ(times.max_ns, 600);
 }
 
+TEST(Steps, WithoutMarksAndOperatorsTheProfilersOwnRowsAreNone) {
+  TraceText text = TraceText()
+                       .slice("Trace", "PyTorch Profiler (0)", 0, 1000, {.pid = "\"Spans\""})
+                       .slice("overhead", "Buffer Flush", 900, 950, {.pid = "-1"});
+  EXPECT_TRUE(analysis_of(text).steps.empty());
+  const auto steps = analysis_of(text.kernel("k", 300, 500)).steps;
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].window, (Interval{300, 500}));
+}
+
 TEST(Analysis, CancelledSaysSo) {
   auto trace = parse_trace("test", TraceText().kernel("a", 0, 10).str());
   const std::atomic<bool> cancel = true;

@@ -62,9 +62,9 @@ TEST(Many, StepsThatAllocateAndConvolve) {
     text.cpu_op("aten::cudnn_convolution", at_ns + kUs, at_ns + 20 * kUs,
                 {.args = R"("Input Dims": [[1, 2]], "Concrete Inputs": )"
                          R"(["", "", "", "", "", "", "False"])"});
-    text.runtime("cudaMalloc", at_ns + 30 * kUs, at_ns + 35 * kUs);
-    text.runtime("cudaLaunchKernel", at_ns + 40 * kUs, at_ns + 45 * kUs,
+    text.runtime("cudaLaunchKernel", at_ns + 10 * kUs, at_ns + 15 * kUs,
                  static_cast<uint32_t>(i + 1));
+    text.runtime("cudaMalloc", at_ns + 30 * kUs, at_ns + 35 * kUs);
     text.kernel("k", at_ns + 50 * kUs, at_ns + 60 * kUs,
                 on_stream(7, static_cast<uint32_t>(i + 1)));
   }

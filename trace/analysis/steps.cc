@@ -26,11 +26,16 @@ std::optional<int64_t> number_of(std::string_view name) {
   return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
+// Its own rows span the whole recording, whatever the program did.
+bool is_of_the_profiler(Category category) {
+  return category == Category::kSpan || category == Category::kOverhead;
+}
+
 std::vector<Step> one_pseudo_step(const Trace& trace) {
   Interval all{INT64_MAX, INT64_MIN};
   const auto extend = [&](bool operators_only) {
     for_each_slice(trace, [&](SliceId slice, Category category) {
-      if (operators_only && category != Category::kCpuOp) return;
+      if (operators_only ? category != Category::kCpuOp : is_of_the_profiler(category)) return;
       const Interval interval = interval_of(trace, slice);
       all.begin_ns = std::min(all.begin_ns, interval.begin_ns);
       all.end_ns = std::max(all.end_ns, interval.end_ns);

@@ -24,7 +24,8 @@ struct Step {
 
 /// Steps in order of time. A last step whose GPU work was clearly cut off by the end of the
 /// recording (less than 80 % of the kernels and copies of the step before) is left out, as the
-/// plugin does. A trace without annotations is one step, from its first to its last operator.
+/// plugin does. A trace without annotations is one step, from its first to its last operator or, if
+/// it has none, of whatever is not the profiler's own.
 [[nodiscard]] std::vector<Step> find_steps(const Trace& trace, const DeviceWorkTable& device);
 
 /// All annotations of steps, in order of time; `window` is not widened to GPU work.

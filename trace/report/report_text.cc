@@ -36,8 +36,13 @@ std::string file_name(const std::string& path) {
 }
 
 void TextPage::write_title(const std::string& title, size_t rows, size_t width) {
-  const std::string count = rows <= scope.top ? fmt::format(" ({})", rows)
-                                              : fmt::format(" (top {} of {})", shown(rows), rows);
+  write_title(title,
+              rows <= scope.top ? fmt::format(" ({})", rows)
+                                : fmt::format(" (top {} of {})", shown(rows), rows),
+              width);
+}
+
+void TextPage::write_title(const std::string& title, const std::string& count, size_t width) {
   canvas.left(title, 0, Hue::kBold);
   const size_t taken = columns(title);
   if (taken + columns(count) <= width) {

@@ -22,6 +22,8 @@ struct TextPage {
 
   /// Writes "KERNELS (top 5 of 94)" in `width` columns, without ending the line.
   void write_title(const std::string& title, size_t rows, size_t width);
+  /// The same where nobody knows of how many: " (top 5)".
+  void write_title(const std::string& title, const std::string& count, size_t width);
   /// Writes the title above the four columns of write_row().
   void write_table_head(const std::string& title, size_t rows, const char* last);
   /// `name` is cut to kNameColumns by the caller or here.

@@ -36,13 +36,14 @@ void write_critical_path(TextPage& page) {
   const CriticalPath& path = *summary.critical_path;
   const int64_t step_ns = path.step_ns();
   if (step_ns == 0 || path.names.empty()) return;
-  page.write_title("CRITICAL PATH" + of_rank(page.report, summary), path.names.size(), 52);
+  const size_t rows = page.shown(path.names.size());  // its analysis keeps the first names only
+  page.write_title("CRITICAL PATH" + of_rank(page.report, summary), fmt::format(" (top {})", rows),
+                   52);
   page.canvas.right("parts", 8, Hue::kDim)
       .right(summary.has_marked_steps() ? "a step" : "time", 10, Hue::kDim)
       .right("share", 10, Hue::kDim)
       .end_line();
   page.canvas.dim_line("  " + path_classes(path, 78));
-  const size_t rows = page.shown(path.names.size());
   const auto names = path_names(summary, std::span(path.names).first(rows), kPathColumns);
   for (size_t i = 0; i < rows; ++i) {
     const PathName& part = path.names[i];

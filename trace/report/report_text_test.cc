@@ -101,13 +101,13 @@ TEST(TextReport, NoAdviceIsOnTheWaitOfAJobThatHungOrFailed) {
             "Nothing that the rules know of., straggler, communication, out_of_memory, died")
       << "nobody waits";
   tables[0].collectives.push_back({"0", 2, "all_reduce", "[[8]]", "Float", false, 0});
-  EXPECT_EQ(rules_of(tables), "The hang above, which no advice cures.");
+  EXPECT_EQ(rules_of(tables), "The hang, which no advice cures.");
   tables[1].error = "ValueError: no such file";
   for (HangTable& table : tables) table.state = ThreadState::kGone;
   EXPECT_EQ(rules_of(tables), "Nothing that the rules know of., out_of_memory, died");
 }
 
-TEST(TextReport, DroppedEventsAreTheirRanks) {
+TEST(TextReport, DroppedEventsAreCountedAndTheirRanksNamed) {
   const auto losing = [](int events) {
     return TraceText()
         .cpu_op("aten::mm", 0, 1000)
@@ -121,10 +121,36 @@ TEST(TextReport, DroppedEventsAreTheirRanks) {
           .top(R"("redline": {"dropped": 1, "gpu": {"dropped": 2, "buffers_refused": 3, )"
                R"("truncated": 4, "other_clock": 5, "unknown": 60, "incomplete": 70}})")
           .str();
-  const std::string text = text_of({rank(0, "k"), losing(7), losing(8), of_gpu});
-  EXPECT_THAT(text, HasSubstr("! dropped  15 events while recording rank 3"));
-  EXPECT_THAT(text, HasSubstr("! dropped  7 events while recording rank 1"));
-  EXPECT_THAT(text, HasSubstr("! dropped  8 events while recording rank 2"));
+  const auto notes_on = [](const std::vector<std::string>& texts) {
+    std::vector<std::shared_ptr<const Trace>> traces;
+    for (const std::string& text : texts) traces.push_back(*parse_trace("a.json", text));
+    return trace_notes(make_report(traces));
+  };
+  using ::testing::Contains;
+  EXPECT_THAT(notes_on({of_gpu}),
+              Contains("dropped 15 events while recording rank 0: all figures lack them"));
+  EXPECT_THAT(notes_on({rank(0, "k"), losing(1)}),
+              Contains("dropped 1 event while recording rank 1: all figures lack them"));
+  const std::vector<std::string> all = {rank(0, "k"), losing(7), losing(8), of_gpu};
+  EXPECT_THAT(notes_on(all), Contains("dropped 30 events while recording ranks 1, 2, 3: all "
+                                      "figures lack them"));
+  EXPECT_THAT(text_of(all),
+              HasSubstr("! note     dropped 30 events while recording ranks 1, 2, 3: all"));
+  EXPECT_THAT(notes_on({rank(0, "k"), rank(1, "k")}), ::testing::IsEmpty());
+}
+
+TEST(Reports, OfSeveralRanksInOneFileSayOnceThatTheyAreMixed) {
+  Report report = make_report({*parse_trace("all.json", rank(0, "k"))});
+  report.traces[0].facts.merged_ranks = 1;
+  EXPECT_THAT(trace_notes(report), ::testing::IsEmpty());
+  report.traces[0].facts.merged_ranks = 2;
+  EXPECT_THAT(trace_notes(report),
+              ::testing::ElementsAre("2 ranks in one file: steps and sums mix them; give their "
+                                     "folder instead"));
+  EXPECT_THAT(report_text(report, {}), HasSubstr("! note     2 ranks in one file: steps and sums"));
+  const std::string page = report_html(report);
+  EXPECT_EQ(page.find(" in one file"), page.rfind(" in one file"));
+  EXPECT_THAT(page, HasSubstr("2 ranks in one file: steps and sums mix them"));
 }
 
 // PIDs that gain a digit: by name, the older run of rank 1 came last, and that of rank 0 did not.
@@ -557,6 +583,18 @@ TEST(TextReport, TopAndAllChooseHowMuch) {
   EXPECT_THAT(all, Not(HasSubstr("--all")));
 }
 
+// The analysis keeps the ten longest names, so that nobody knows how many there were.
+TEST(TextReport, TheCriticalPathSaysHowManyNamesItShows) {
+  TraceText text;
+  text.step(0, 0, 1'000'000);
+  for (uint32_t i = 1; i <= 12; ++i) {
+    text.runtime("cudaLaunchKernel", i * 1000, i * 1000 + 500, i);
+    text.kernel("k" + std::to_string(i), i * 100'000, (i + 1) * 100'000, on_stream(7, i));
+  }
+  EXPECT_THAT(text_of({text.str()}), HasSubstr("CRITICAL PATH (top 5)    "));
+  EXPECT_THAT(text_of({text.str()}, {TextScope::kAll}), HasSubstr("CRITICAL PATH (top 10)   "));
+}
+
 TEST(TextReport, SaysWhatTheLengthOfAStepIsMadeOf) {
   const std::string text = text_of({TraceText()
                                         .step(0, 0, 1'000'000)
@@ -564,7 +602,7 @@ TEST(TextReport, SaysWhatTheLengthOfAStepIsMadeOf) {
                                         .runtime("cudaLaunchKernel", 90'000, 100'000, 1)
                                         .kernel("long_kernel", 100'000, 2'000'000, on_stream(7, 1))
                                         .str()});
-  EXPECT_THAT(text, HasSubstr("CRITICAL PATH ("));
+  EXPECT_THAT(text, HasSubstr("CRITICAL PATH (top "));
   EXPECT_THAT(text, ::testing::ContainsRegex("kernel +long_kernel +1 +1.9 ms +95.0 %"));
 }
 

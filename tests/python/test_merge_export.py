@@ -128,7 +128,7 @@ def test_a_merge_that_finds_no_room_leaves_nothing(program, run, big, tmp_path):
 def test_a_report_on_a_merged_file_says_that_it_mixes_ranks(program, run, ranks, tmp_path):
     target = tmp_path / "all.json"
     run([program("redline"), "merge", ranks, "-o", target])
-    assert "! merged   2 ranks in one file" in run([program("redline"), "report", target]).stdout
+    assert "! note     2 ranks in one file" in run([program("redline"), "report", target]).stdout
     assert "2 ranks in one file" in run([program("redline"), "report", "--format", "html", target]).stdout
     report = json.loads(run([program("redline"), "report", "--format", "json", target]).stdout)
     assert report["traces"][0]["merged_ranks"] == 2

@@ -79,7 +79,7 @@ void add_tree(Sums& sums, const CallTree& tree) {
     }
   }
   for (size_t pass = 0; pass < kModulePassCount; ++pass) {
-    const CallWork taken = tree.taken(0, static_cast<ModulePass>(pass));
+    const CallWork taken = tree.taken(0, static_cast<ModulePass>(pass), tree.has_gpu);
     sums.add("call_tree.taken", taken.ns + taken.count);
   }
 }

@@ -80,7 +80,7 @@ std::string straggler_mark(const RankComparison& comparison, size_t index) {
   if (comparison.straggler != index) return "";
   const auto part = comparison.late_in;
   if (!part) return "longest own work";
-  return "longest own work (" + std::string(kWorkPartNames[static_cast<size_t>(*part)]) + ")";
+  return "longest own work (" + std::string(place_of(*part)) + ")";
 }
 
 int64_t RankWaits::awaited_ns(size_t rank) const {

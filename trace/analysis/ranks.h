@@ -71,7 +71,7 @@ struct RankComparison {
 [[nodiscard]] std::optional<RankComparison> compare_ranks(std::span<const RankSummary* const> ranks,
                                                           std::span<const int> numbers);
 
-/// For a table: "longest own work (forward)" of the straggler; "" of others.
+/// For a table: "longest own work (in backward)" of the straggler; "" of others.
 [[nodiscard]] std::string straggler_mark(const RankComparison& comparison, size_t index);
 
 /// Where a rank takes longer than another.

@@ -182,6 +182,14 @@ size_t begin_of_difference(const std::set<std::string>& names) {
   return before != string_view::npos && begin - before <= kLongestWord ? before + 1 : begin;
 }
 
+/// `text` and behind it, if there is some room, what `name` has from `begin` on.
+std::string show_behind(const std::string& text, const std::string& name, size_t begin,
+                        size_t width) {
+  constexpr size_t kLeast = 10;
+  const size_t left = columns(text) < width ? width - columns(text) - 1 : 0;
+  return left < kLeast ? text : text + " " + elide(string_view(name).substr(begin), left);
+}
+
 /// `name` with what is before `begin` cut to a third of `width`, or to what the rest leaves free.
 std::string show_from(const std::string& name, size_t begin, size_t width) {
   const string_view rest = string_view(name).substr(begin);
@@ -252,13 +260,17 @@ std::vector<std::string> short_kernel_names(std::span<const string_view> names, 
   }
   std::map<std::string, std::string> apart;  // what is shown by plain name
   for (const auto& [text, group] : alike) {
-    // An operation, as in "vectorized_…<MulFunctor>", tells more than what differs.
-    if (group.size() < 2 || text.ends_with('>')) continue;
+    if (group.size() < 2) continue;
     const size_t begin = begin_of_difference(group);
+    // An operation, as in "vectorized_…<MulFunctor>", tells more than what differs, so it stays.
+    const std::string operation = "<" + std::string(operation_of(*group.begin())) + ">";
+    const auto shown_apart = [&, show = text.ends_with(operation)](const std::string& name) {
+      return show ? show_behind(text, name, begin, width) : show_from(name, begin, width);
+    };
     std::set<std::string> texts;
-    for (const std::string& name : group) texts.insert(show_from(name, begin, width));
+    for (const std::string& name : group) texts.insert(shown_apart(name));
     if (texts.size() < group.size()) continue;
-    for (const std::string& name : group) apart[name] = show_from(name, begin, width);
+    for (const std::string& name : group) apart[name] = shown_apart(name);
   }
   for (size_t i = 0; i < names.size(); ++i) {
     const auto found = apart.find(plain[i]);

@@ -18,8 +18,9 @@ namespace redline::trace {
 [[nodiscard]] std::string short_kernel_name(std::string_view name, size_t width);
 
 /// The same for the rows of a table. Different names that would look the same show where they
-/// differ, in their order: "sm80_xmma_g…tn_n_tilesize128x128x8_st…". If that does not help, either,
-/// or `names` are the same, they look the same.
+/// differ, in their order: "sm80_xmma_g…tn_n_tilesize128x128x8_st…", or behind their operation:
+/// "vectorized_elementwise_kernel<MulFunctor> BinaryFun…". If that does not help, either, or
+/// `names` are the same, they look the same.
 [[nodiscard]] std::vector<std::string> short_kernel_names(std::span<const std::string_view> names,
                                                           size_t width);
 

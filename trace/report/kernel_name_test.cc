@@ -28,6 +28,13 @@ TEST(KernelName, ShowsWhereTheRowsOfATableDiffer) {
                 "sm80_xmma_g…nn_n_tilesize128x128x8_st…", "sm80_xmma_g…nn_n_tilesize64x64x8_stag…",
                 "sm80_xmma_g…tn_n_tilesize128x128x8_st…", "vectorized_elementwise_ke…<MulFunctor>",
                 "vectorized_elementwise_ke…<MulFunctor>", ""}));
+  const std::vector<std::string_view> both = {multiply, by_scalar};
+  EXPECT_EQ(short_kernel_names(both, 52),
+            (std::vector<std::string>{"vectorized_elementwise_kernel<MulFunctor> BinaryFun…",
+                                      "vectorized_elementwise_kernel<MulFunctor> AUnaryFun…"}));
+  EXPECT_EQ(short_kernel_names(both, 51),
+            std::vector<std::string>(2, "vectorized_elementwise_kernel<MulFunctor>"))
+      << "ten columns are too few";
   EXPECT_EQ(short_kernel_names(std::vector<std::string_view>{a, "gemm", a}, 38)[0],
             short_kernel_name(a, 38))
       << "nothing looks alike";

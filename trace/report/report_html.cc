@@ -20,13 +20,10 @@ constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 std::string subtitle_of(const Report& report) {
-  const RankSummary& first = report.traces.front();
   std::string text = counts_text(report);
   if (const auto names = gpu_names(report); !names.empty()) {
     text = fmt::format("{} · {}", fmt::join(names, ", "), text);
   }
-  const int64_t merged = first.facts.merged_ranks;
-  if (merged > 1) text = fmt::format("{} ranks in one file, mixed · {}", merged, text);
   return text;
 }
 

@@ -303,9 +303,22 @@ TEST(PageTimeline, DrawsTheLongestSlicesOfALargeStep) {
   const Report report = report_of({text.str()});
   const PageTimeline timeline = page_timeline(report, loaded_traces(report));
   EXPECT_EQ(timeline.slice_count, 20'001);
-  EXPECT_LE(timeline.drawn_count, kMostDrawnSlices);
-  EXPECT_GE(timeline.drawn_count, 1);
-  EXPECT_THAT(report_html(report), HasSubstr("of 20,001 slices"));
+  EXPECT_EQ(timeline.drawn_count, kMostDrawnSlices);
+  EXPECT_THAT(report_html(report), HasSubstr("the longest 12,000 of 20,001 slices"));
+  // There is room for 1,999 of the 10,000 that last 500 ns: every fifth or sixth.
+  ASSERT_EQ(timeline.lanes.size(), 2);
+  EXPECT_EQ(timeline.lanes[0].slices.size(), 1) << "the step";
+  std::vector<int64_t> begins;
+  for (const DrawnSlice& slice : timeline.lanes[1].slices) {
+    if (slice.interval.length_ns() == 500) begins.push_back(slice.interval.begin_ns);
+  }
+  EXPECT_EQ(timeline.lanes[1].slices.size() - begins.size(), 10'000) << "of 1,000 ns";
+  ASSERT_EQ(begins.size(), 1'999);
+  EXPECT_EQ(begins.front(), 22'000) << "the sixth";
+  EXPECT_EQ(begins.back(), 39'998'000) << "the last";
+  for (size_t i = 1; i < begins.size(); ++i) {
+    EXPECT_THAT(begins[i] - begins[i - 1], ::testing::AnyOf(20'000, 24'000)) << i;
+  }
 }
 
 TEST(PageTimeline, PythonFunctionsHideNoOperators) {

@@ -134,28 +134,12 @@ void write_issues(TextPage& page) {
     page.canvas.dim_line(
         fmt::format("! {} more kinds of skips and repairs: --all", issues.size() - most));
   }
-  const std::vector<int> numbers = rank_numbers(pointers_to(page.report.traces));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const int64_t dropped = page.report.traces[i].facts.dropped;
-    if (dropped == 0) continue;
-    page.canvas.left("! dropped  ", 0, Hue::kYellow)
-        .left(fmt::format("{} events while recording rank {}", format_count(dropped), numbers[i]))
-        .end_line();
-  }
   for (const std::string& note : trace_notes(page.report)) {
     const char* title = "! note     ";
     for (const std::string& line : wrapped(note, 69)) {
       page.canvas.left(title, 0, Hue::kYellow).left(line).end_line();
       title = "           ";
     }
-  }
-  for (const RankSummary& summary : page.report.traces) {
-    const int64_t merged = summary.facts.merged_ranks;
-    if (merged < 2) continue;
-    page.canvas.left("! merged   ", 0, Hue::kYellow)
-        .left(fmt::format("{} ranks in one file: steps and sums mix them; report on their folder",
-                          format_count(merged)))
-        .end_line();
   }
 }
 

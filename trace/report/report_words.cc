@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/statistics.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/report/hang_words.h"
 #include "trace/report/report.h"
@@ -92,6 +93,30 @@ std::optional<double> mean_count(const Report& report, std::optional<double> Tra
 
 namespace {
 
+std::string text_of(const std::set<int>& ranks) {
+  return format_ranks({ranks.begin(), ranks.end()});
+}
+
+// Says what is missing in the traces, and what is in them that does not belong together.
+std::vector<std::string> notes_of_files(const Report& report, const std::vector<int>& numbers) {
+  std::vector<std::string> notes;
+  std::set<int> losing;
+  int64_t dropped = 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const TraceFacts& facts = report.traces[i].facts;
+    if (facts.dropped > 0) losing.insert(numbers[i]);
+    dropped = saturating_sum(dropped, facts.dropped);
+    if (facts.merged_ranks < 2) continue;
+    notes.push_back(
+        fmt::format("{} ranks in one file: steps and sums mix them; give their folder instead",
+                    format_count(facts.merged_ranks)));
+  }
+  if (losing.empty()) return notes;
+  notes.push_back(fmt::format("dropped {} while recording {}: all figures lack them",
+                              format_plural(dropped, "event"), text_of(losing)));
+  return notes;
+}
+
 // Says which ranks the means leave out because they lack steps or marks, and which traces name no
 // rank.
 std::vector<std::string> notes_of_left_out(const Report& report, const std::vector<int>& numbers) {
@@ -106,9 +131,6 @@ std::vector<std::string> notes_of_left_out(const Report& report, const std::vect
     if (counted.contains(numbers[i]) || counted.empty() || trace.lacks_gpu_work()) continue;
     (trace.steps.empty() ? empty : unmarked).insert(numbers[i]);
   }
-  const auto text_of = [](const std::set<int>& ranks) {
-    return format_ranks({ranks.begin(), ranks.end()});
-  };
   std::vector<std::string> notes;
   if (!empty.empty()) {
     notes.push_back("nothing was recorded of " + text_of(empty) + ": means are of the other ranks");
@@ -127,9 +149,9 @@ std::vector<std::string> notes_of_left_out(const Report& report, const std::vect
 }  // namespace
 
 std::vector<std::string> trace_notes(const Report& report) {
-  std::vector<std::string> notes;
   std::map<std::string, std::set<int>> lacking, partial;
   const std::vector<int> numbers = rank_numbers(pointers_to(report.traces));
+  std::vector<std::string> notes = notes_of_files(report, numbers);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const auto& reason = report.traces[i].unrecorded_gpu;
     if (reason) lacking[*reason].insert(numbers[i]);
@@ -139,11 +161,10 @@ std::vector<std::string> trace_notes(const Report& report) {
   const auto add = [&](const char* recorded, const auto& of_reasons, bool others_count,
                        const char* alone) {
     for (const auto& [reason, ranks] : of_reasons) {
-      notes.push_back(fmt::format(
-          "GPU work was {}{}{}: {}", recorded,
-          numbers.size() == 1 ? "" : " of " + format_ranks({ranks.begin(), ranks.end()}),
-          reason.empty() ? "" : " (" + reason + ")",
-          others_count ? "means are of the other ranks" : alone));
+      notes.push_back(fmt::format("GPU work was {}{}{}: {}", recorded,
+                                  numbers.size() == 1 ? "" : " of " + text_of(ranks),
+                                  reason.empty() ? "" : " (" + reason + ")",
+                                  others_count ? "means are of the other ranks" : alone));
     }
   };
   add("not recorded", lacking, first_with_gpus(report.traces) != nullptr,
@@ -228,7 +249,7 @@ size_t advised_trace(const Report& report) {
 }
 
 std::string_view without_findings(const Report& report) {
-  if (report.hang && !report.hang->has_failed) return "The hang above, which no advice cures.";
+  if (report.hang && !report.hang->has_failed) return "The hang, which no advice cures.";
   const bool is_unseen =
       !report.traces.empty() && std::ranges::all_of(report.traces, &RankSummary::lacks_gpu_work);
   return is_unseen ? "Most rules need to know what the GPU did."

@@ -32,11 +32,12 @@ void find_hang(trace::Report& report) {
 trace::Report report_between(const Session& session, size_t first, size_t end,
                              const std::atomic<bool>* cancel) {
   trace::Traces traces;
+  bool has_slices = false;
   for (size_t t = first; t < end; ++t) {
-    const auto& trace = session.traces()[t].trace;
-    if (trace->slice_count() > 0) traces.push_back(trace);
+    traces.push_back(session.traces()[t].trace);
+    has_slices |= traces.back()->slice_count() > 0;
   }
-  if (traces.empty()) return {};
+  if (!has_slices) return {};
   trace::Report report = trace::make_report(traces, cancel);
   find_hang(report);
   return report;

@@ -143,7 +143,7 @@ AreaSummary summarize_area(const Session& session, const Area& area,
                            const std::atomic<bool>* cancel) {
   AreaSummary summary;
   summary.table = {"Selection",
-                   {{"Name", Unit::kKernel},
+                   {{"Name", Unit::kName},
                     {"Count", Unit::kCount},
                     {"Sum", Unit::kDuration},
                     {"In the area", Unit::kDuration},
@@ -161,12 +161,13 @@ AreaSummary summarize_area(const Session& session, const Area& area,
     const Quantiles spread = quantiles_of(sums.durations_ns);
     summary.slices += sums.durations_ns.size();
     summary.table.rows.push_back(
-        {{std::string(sums.name), static_cast<int64_t>(sums.durations_ns.size()), spread.sum,
-          sums.inside_ns, sums.self_ns, spread.mean(), spread.min, spread.p50, spread.p99,
-          spread.max},
+        {{name_value(session, sums.longest), static_cast<int64_t>(sums.durations_ns.size()),
+          spread.sum, sums.inside_ns, sums.self_ns, spread.mean(), spread.min, spread.p50,
+          spread.p99, spread.max},
          sums.longest,
          std::string(sums.name)});
   }
+  tell_kernels_apart(summary.table);
   return summary;
 }
 

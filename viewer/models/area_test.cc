@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "viewer/models/find_results.h"
 #include "viewer/models/testing_trace.h"
 
@@ -70,6 +72,32 @@ TEST_F(Areas, PartsInsideAreToldFromWholeDurations) {
   EXPECT_EQ(cell(summary, "gemm", "Sum"), "25.0 µs");
   EXPECT_EQ(cell(summary, "gemm", "In the area"), "10.0 µs");
   EXPECT_EQ(summary.table.rows[0].slice, gemm);
+}
+
+TEST_F(Areas, OnlyKernelsHaveShortNamesAndAlikeOnesAreToldApart) {
+  const std::string gemm = "Cijk_" + std::string(35, 'x') + "_MT16x16x";
+  const std::string tail = "_" + std::string(40, 'y');
+  TestTrace trace(0);
+  trace.slice("user_annotation", "FSDP::pre_forward (layers.0)", 1, 1, 0, 10)
+      .slice("user_annotation", "FSDP::pre_forward (layers.1)", 1, 1, 10, 10)
+      .slice("gpu_user_annotation", "FSDP::pre_forward (layers.0)", 0, 7, 0, 3)
+      .slice("cpu_op", "", 1, 1, 30, 5)
+      .kernel("void at::native::copy_kernel<float, 4>(float*, int)", 7, 40, 5)
+      .kernel(gemm + "128" + tail, 7, 50, 5)
+      .kernel(gemm + "256" + tail, 7, 60, 5);
+  const Session session({trace.read()});
+  std::vector<std::string> names;
+  const AreaSummary summary = summarize_area(session, {session.range(), all_lanes(session)});
+  for (size_t row = 0; row < summary.table.rows.size(); ++row) {
+    names.push_back(cell_text(summary.table, row, "Name"));
+  }
+  std::ranges::sort(names);
+  const std::string head = "Cijk_" + std::string(14, 'x') + "…MT16x16x";
+  const std::string end = "_" + std::string(27, 'y') + "…";
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"(no name)", head + "128" + end, head + "256" + end,
+                                      "FSDP::pre_forward (layers.0)",
+                                      "FSDP::pre_forward (layers.1)", "copy_kernel<float,4>"}));
 }
 
 TEST_F(Areas, NothingInAnEmptyArea) {

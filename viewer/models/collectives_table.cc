@@ -99,7 +99,7 @@ void add_sums(Table& table, const Analysis& analysis, const std::string& rank) {
 
 Table collective_rows(const Session& session, const trace::Report& report) {
   Table table{"Collectives",
-              {{"Collective", Unit::kKernel},
+              {{"Collective", Unit::kName},
                {"Kind", Unit::kText},
                {"Rank", Unit::kText},
                {"Group", Unit::kText},
@@ -120,7 +120,7 @@ Table collective_rows(const Session& session, const trace::Report& report) {
     for (const trace::Collective& row : analysis.communication.table) {
       const std::string algorithm =
           fmt::format("{}{}{}", row.algorithm(), row.protocol().empty() ? "" : " ", row.protocol());
-      table.rows.push_back({{row.name, std::string(trace::kind_name(row.kind)),
+      table.rows.push_back({{TableValue::kernel(row.name), std::string(trace::kind_name(row.kind)),
                              rank_name(session, analysis), row.group, algorithm, row.count,
                              row.bytes, row.total_ns, mean_of(row.total_ns, row.count),
                              row.exposed_ns, row.bus_bandwidth, share_of_link(row, link_gb_per_s)},

@@ -175,7 +175,7 @@ void add_runtime(std::vector<TrackGroup>& groups, const Session& session, const 
     item.kind = TrackItem::Kind::kRuntime;
     item.index = index;
     item.title = trace::is_amd(trace) ? "HIP runtime" : "CUDA runtime";
-    item.note = format_plural(lane.size(), "call");
+    item.note = format_plural(lane.call_count(), "call");
     group.tracks.push_back(item);
   }
 }

@@ -100,6 +100,7 @@ TEST(RuntimeLane, HasTheCallsOfAllThreadsAboveTheGpu) {
       .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 10)
       .slice("cuda_runtime", "cudaMalloc", 1, 1, 12, 2)
       .slice("cuda_runtime", "cudaStreamSynchronize", 1, 2, 15, 20)
+      .slice("cuda_runtime", "cudaGetLastError", 1, 2, 36, 0)
       .slice("cuda_driver", "cuLaunchKernel", 1, 2, 40, 5)
       .slice("cuda_runtime", "cudaLaunchKernel", 9, 9, 40, 5)
       .kernel("gemm", 7, 20, 20);
@@ -111,7 +112,7 @@ TEST(RuntimeLane, HasTheCallsOfAllThreadsAboveTheGpu) {
     const SliceRef call = lanes[0].call_at(origin + us * 1000, 0);
     return call ? std::string(session.name_of(call)) : std::string("none");
   };
-  EXPECT_EQ(lanes[0].size(), 3U) << "not the call inside of another";
+  EXPECT_EQ(lanes[0].size(), 3U) << "not the call inside of another, nor that of no length";
   EXPECT_EQ(call_at(13), "cudaLaunchKernel");
   EXPECT_EQ(call_at(21), "cudaStreamSynchronize") << "where the call before has ended";
   EXPECT_EQ(call_at(37), "none");
@@ -120,7 +121,7 @@ TEST(RuntimeLane, HasTheCallsOfAllThreadsAboveTheGpu) {
   add_derived(groups, session, *analyse_session(session).derived);
   ASSERT_EQ(groups.size(), 3U);
   EXPECT_EQ(groups[0].tracks.back().title, "CUDA runtime");
-  EXPECT_EQ(groups[0].tracks.back().note, "3 calls");
+  EXPECT_EQ(groups[0].tracks.back().note, "5 calls") << "also those that are not drawn";
   EXPECT_EQ(groups[1].tracks.back().note, "1 call");
 }
 

@@ -92,7 +92,7 @@ SliceDetails slice_details(const Session& session, SliceRef ref) {
   const trace::Track& track = trace.tracks()[session.lane_of(ref).track.value];
 
   SliceDetails details;
-  details.name = printable(session.name_of(ref));
+  details.name = whole_text(name_value(session, ref), Unit::kName);
   details.fields = {
       {"Category", std::string(trace::category_name(slices.category[ref.slice.value]))},
       {"Start", format_time_exact(range.begin_ns)},
@@ -263,12 +263,11 @@ std::vector<Around> found_around(const trace::Trace& trace, trace::SliceId slice
 
 Table link_rows(const Session& session, const std::vector<Link>& links, SliceRef of) {
   Table table{
-      "Links", {{"Slice", Unit::kKernel}, {"Link", Unit::kText}, {"After", Unit::kChange}}, {}};
+      "Links", {{"Slice", Unit::kName}, {"Link", Unit::kText}, {"After", Unit::kChange}}, {}};
   const auto add = [&](SliceRef other, std::string kind) {
     const int64_t after =
         saturating_sub(session.range_of(other).begin_ns, session.range_of(of).begin_ns);
-    table.rows.push_back(
-        {{std::string(session.name_of(other)), std::move(kind), after}, other, {}});
+    table.rows.push_back({{name_value(session, other), std::move(kind), after}, other, {}});
   };
   if (!of) return table;
   const auto launch = std::ranges::find_if(

@@ -133,6 +133,24 @@ TEST_F(Links, AnOperatorLeadsToWhatItLaunchedAndToItsBackward) {
   EXPECT_EQ(links_of(session_, {}, slice_named(session_, 0, "aten::linear"), 1).size(), 1U);
 }
 
+TEST(LinkRows, NameOperatorsInFullAndThoseWithoutAName) {
+  TestTrace trace(0);
+  trace.slice("user_annotation", "FSDP::pre_forward (layers.0)", 1, 1, 0, 50)
+      .slice("cpu_op", "", 1, 1, 5, 20)
+      .launch("void at::native::copy_kernel<float, 4>(float*, int)", 10, 60, 5);
+  const Session session({trace.read()});
+  const SliceRef launch = slice_named(session, 0, "cudaLaunchKernel");
+  const Table table = link_rows(session, links_of(session, {}, launch), launch);
+  std::string rows;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    rows += cell_text(table, row, "Link") + " " + cell_text(table, row, "Slice") + "; ";
+  }
+  EXPECT_EQ(rows,
+            "in operator (no name); in annotation FSDP::pre_forward (layers.0); "
+            "launches copy_kernel<float,4>; ");
+  EXPECT_EQ(slice_details(session, table.rows[0].slice).name, "(no name)");
+}
+
 TEST(CollectiveLinks, LeadToTheSameCallOnOtherRanks) {
   const Session session = two_ranks();
   const AnalysedSession analysed = analyse_session(session);

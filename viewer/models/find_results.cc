@@ -106,7 +106,7 @@ SliceRef longest_of(const Session& session, const std::vector<SliceRef>& hits,
 }
 
 const std::vector<TableColumn>& hit_columns() {
-  static const std::vector<TableColumn> columns = {{"Name", Unit::kKernel},
+  static const std::vector<TableColumn> columns = {{"Name", Unit::kName},
                                                    {"Duration", Unit::kDuration},
                                                    {"Begins at", Unit::kTime},
                                                    {"Track", Unit::kText}};
@@ -116,7 +116,7 @@ const std::vector<TableColumn>& hit_columns() {
 TableValue hit_value(const Session& session, SliceRef ref, size_t column) {
   switch (column) {
     case kName:
-      return std::string(session.name_of(ref));
+      return name_value(session, ref);
     case kDuration:
       return session.range_of(ref).span_ns();
     case kBegin:

@@ -33,6 +33,19 @@ TEST(FindResults, HaveTheLongestFirstAndEachInABin) {
   EXPECT_FALSE(longest_of(session, *results.hits, {1, 2, 1, 1})) << "none is so short";
 }
 
+TEST(FindResults, OnlyKernelsHaveShortNames) {
+  TestTrace trace(0);
+  trace.slice("user_annotation", "validation::load (eval)", 1, 1, 0, 10)
+      .kernel("void at::native::load_kernel<float, 4>(float*, int)", 7, 20, 5);
+  const Session session({trace.read()});
+  const FindResults found = find_results(session, Search(session, "load"));
+  std::vector<std::string> names;
+  for (const SliceRef hit : *found.hits) {
+    names.push_back(value_text(hit_value(session, hit, 0), hit_columns()[0].unit));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"validation::load (eval)", "load_kernel<float,4>"}));
+}
+
 TEST(FindResults, EqualDurationsAndNoHits) {
   const Session session = two_ranks();
   const FindResults same = find_results(session, Search(session, "gemm"));

@@ -99,7 +99,7 @@ TableRow row_of(const Session& session, const Analysis& analysis, const DeviceLa
                 host.slice ? TableValue(host.inside_ns) : TableValue(),
                 session.range_of(time).begin_ns,
                 std::string(reason(trace, launch, gap)),
-                work ? std::string(trace.string(work->name)) : std::string(),
+                work ? TableValue::kernel(std::string(trace.string(work->name))) : TableValue(),
                 name(from),
                 step && step->number ? std::to_string(*step->number) : std::string(),
                 gpu_title(session, lane.trace(), lane.device())};
@@ -118,7 +118,7 @@ Table gap_rows(const Session& session, const trace::Report& report, const Derive
                {"Ended by work", Unit::kText,
                 "launched late: after the gap began, so the host was slow; launched before: it was "
                 "already waiting, for another stream or for the GPU"},
-               {"Work", Unit::kKernel},
+               {"Work", Unit::kName},
                {"Launched by", Unit::kText},
                {"Step", Unit::kText},
                {"GPU", Unit::kText}},

@@ -258,16 +258,20 @@ void Layout::show_all() {
 }
 
 void Layout::move(RowId row, int by) {
-  const auto target = [by](size_t index, size_t size) {
-    const auto wanted = static_cast<int64_t>(index) + by;
-    return static_cast<size_t>(std::clamp<int64_t>(wanted, 0, static_cast<int64_t>(size) - 1));
-  };
+  std::vector<RowId> beside{row};
+  for (const Row& each : rows_) {
+    if (each.id == row || each.pinned || each.is_header() != (row.track < 0)) continue;
+    if (each.is_header() || each.id.group == row.group) beside.push_back(each.id);
+  }
+  std::ranges::sort(beside);
+  const auto at = std::ranges::find(beside, row) - beside.begin();
+  const RowId other =
+      beside[static_cast<size_t>(std::clamp<std::ptrdiff_t>(at + by, 0, std::ssize(beside) - 1))];
   if (row.track < 0) {
-    std::swap(groups_[row.group], groups_[target(row.group, groups_.size())]);
+    std::swap(groups_[row.group], groups_[other.group]);
   } else {
     auto& tracks = groups_[row.group].tracks;
-    const auto index = static_cast<size_t>(row.track);
-    std::swap(tracks[index], tracks[target(index, tracks.size())]);
+    std::swap(tracks[static_cast<size_t>(row.track)], tracks[static_cast<size_t>(other.track)]);
   }
   remember_order();
   place();

@@ -75,8 +75,8 @@ class Layout {
   void hide(RowId row);
   void hide_others(RowId row);
   void show_all();
-  /// Swaps the row with the one `by` places away: a track within its group, or a whole group. At
-  /// the ends nothing moves.
+  /// Swaps the row with the one `by` places away among those that are shown and not pinned: a track
+  /// within its group, or a whole group. At the ends nothing moves.
   void move(RowId row, int by);
   /// Shows only the tracks whose title or note, or whose group's, contains the text.
   void set_filter(const std::string& text);

@@ -400,6 +400,33 @@ TEST_F(ArrangedLayout, OneThatTakesOverKeepsWhatWasChosen) {
   EXPECT_EQ(rows_text(both), "0.-1+ 0.0+ 0.1+ 1.-1+ 1.0 1.1 2.-1+ 2.0+ 2.1-+ 3.-1+ 3.0 3.1 ");
 }
 
+TEST_F(ArrangedLayout, MovedRowsPassThoseThatAreNotShown) {
+  DerivedTracks derived;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    derived.graphs.push_back({1, 0, name, "", Graph({{0, 1}}, "B")});
+  }
+  layout_.add(session_, derived);
+  const auto id = [this](const char* track) { return row_named(layout_, gpu_, track); };
+  const auto tracks = [this] {
+    std::string titles;
+    for (const TrackItem& item : layout_.groups()[3].tracks) titles += item.title + " ";
+    return titles;
+  };
+  layout_.set_pinned(id("a"), true);
+  layout_.hide(id("b"));
+  layout_.move(id("c"), -1);
+  EXPECT_EQ(tracks(), "stream 7 c a b stream 20 d ");
+  layout_.set_filter("stream");
+  layout_.move(id("stream 7"), 1);
+  EXPECT_EQ(tracks(), "stream 20 c a b stream 7 d ");
+  layout_.move(id("stream 7"), 1);
+  EXPECT_EQ(tracks(), "stream 20 c a b stream 7 d ") << "it is the last that is shown";
+  layout_.set_filter({});
+  layout_.hide({2, -1});
+  layout_.move({3, -1}, -1);
+  EXPECT_EQ(layout_.groups()[1].title, gpu_) << "before the other GPU, past the hidden threads";
+}
+
 TEST_F(ArrangedLayout, HeadersAndEndsAreNoTracks) {
   layout_.set_pinned({0, -1}, true);
   EXPECT_EQ(layout_.pinned_height(), 0);

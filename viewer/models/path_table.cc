@@ -42,7 +42,8 @@ class Rows {
       const int64_t ns = part.total_ns / path_.steps;
       left[static_cast<size_t>(part.kind)] -= ns;
       const std::string name(trace_.string(part.name));
-      TableRow row = row_of(name, part.kind, ns, part.count);
+      TableRow row = row_of(is_on_device(part.kind) ? TableValue::kernel(name) : TableValue(name),
+                            part.kind, ns, part.count);
       if (!lead_to(row, [&](const PathPart& each) {
             return each.kind == part.kind && each.slice &&
                    trace_.slices().name[each.slice.value] == part.name;
@@ -66,9 +67,9 @@ class Rows {
   }
 
  private:
-  [[nodiscard]] TableRow row_of(const std::string& name, BreakdownPart kind, int64_t ns,
+  [[nodiscard]] TableRow row_of(TableValue name, BreakdownPart kind, int64_t ns,
                                 TableValue count) const {
-    return {{name, rank_, std::string(trace::part_name(kind)), std::move(count), ns,
+    return {{std::move(name), rank_, std::string(trace::part_name(kind)), std::move(count), ns,
              share_of(ns, step_ns_)},
             {},
             {}};
@@ -93,7 +94,7 @@ class Rows {
 
 Table critical_path_rows(const Session& session, const trace::Report& report) {
   Table table{"Critical path",
-              {{"On the critical path", Unit::kKernel},
+              {{"On the critical path", Unit::kName},
                {"Rank", Unit::kText},
                {"Part", Unit::kText, "What the time is spent on"},
                {"Parts", Unit::kCount, "Pieces of the path in all steps"},
@@ -110,6 +111,7 @@ Table critical_path_rows(const Session& session, const trace::Report& report) {
     const bool is_alone = report.analyses.size() < 2 || !index;
     Rows(analysis, is_alone ? "" : session.traces()[*index].title, index).add_to(table);
   }
+  tell_kernels_apart(table);
   return table;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "tests/training_run.h"
 #include "viewer/models/analyse.h"
@@ -43,6 +44,20 @@ TEST(CriticalPathRows, SumToTheStepAndLeadToTheirParts) {
   const Table of_one = critical_path_rows(alone, *analyse_session(alone).report);
   EXPECT_FALSE(has_values(of_one, 1)) << "no ranks to tell apart";
   EXPECT_TRUE(critical_path_rows(session, {}).rows.empty());
+}
+
+TEST(CriticalPathRows, OnlyKernelsHaveShortNames) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "FSDP::pre_forward (layers.0)", 1, 1, 0, 30)
+      .launch("void at::native::copy_kernel<float, 4>(float*, int)", 20, 40, 50);
+  const Session session({trace.read()});
+  const Table table = critical_path_rows(session, *analyse_session(session).report);
+  std::set<std::string> names;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    names.insert(cell_text(table, row, "On the critical path"));
+  }
+  EXPECT_TRUE(names.contains("FSDP::pre_forward (layers.0)"));
+  EXPECT_TRUE(names.contains("copy_kernel<float,4>"));
 }
 
 TEST(CriticalPathRows, WithoutMarkedStepsNoneIsNamed) {

@@ -62,7 +62,7 @@ bool has_marked_steps(const trace::Report& report) {
 Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
   const bool is_partial = report.analyses.size() < report.traces.size();
   Table table{"Kernels",
-              {{"Name", Unit::kKernel},
+              {{"Name", Unit::kName},
                {"Calls", Unit::kCount},
                {"Total", Unit::kDuration},
                {"Mean", Unit::kDuration},
@@ -79,19 +79,21 @@ Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
   for (const auto& row : rows) whole = saturating_sum(whole, row.total_ns);
   for (const trace::KernelRow& row : rows) {
     const auto origin = origins.find(row.name);
-    table.rows.push_back({{row.name, row.count, row.total_ns, mean_ns(row.total_ns, row.count),
-                           row.max_ns, share_of(row.total_ns, whole),
-                           origin == origins.end() ? TableValue() : TableValue(origin->second),
-                           tensor_cores(row), row.occupancy},
-                          {},
-                          row.name});
+    table.rows.push_back(
+        {{TableValue::kernel(row.name), row.count, row.total_ns, mean_ns(row.total_ns, row.count),
+          row.max_ns, share_of(row.total_ns, whole),
+          origin == origins.end() ? TableValue() : TableValue(origin->second), tensor_cores(row),
+          row.occupancy},
+         {},
+         row.name});
   }
+  tell_kernels_apart(table);
   return table;
 }
 
 Table operator_rows(const trace::Report& report) {
   Table table{"Operators",
-              {{"Name", Unit::kText},
+              {{"Name", Unit::kName},
                {"Calls", Unit::kCount},
                {"Self", Unit::kDuration},
                {"Total", Unit::kDuration},

@@ -47,6 +47,27 @@ TEST_F(TablesOfReport, KernelsAreSummedOverRanks) {
   EXPECT_EQ(cell(table, "gemm", "Share"), "62.5 %");
 }
 
+TEST(KernelRows, ThatLookTheSameShowWhereTheyDiffer) {
+  const std::string gemm = "Cijk_" + std::string(35, 'x') + "_MT16x16x";
+  const std::string tail = "_" + std::string(40, 'y');
+  TestTrace trace(0);
+  trace.kernel(gemm + "128" + tail, 7, 0, 20).kernel(gemm + "256" + tail, 7, 30, 10);
+  const Table table = kernel_rows(*analyse_session(Session({trace.read()})).report);
+  ASSERT_EQ(table.rows.size(), 2U);
+  const std::string head = "Cijk_" + std::string(14, 'x') + "…MT16x16x";
+  const std::string end = "_" + std::string(27, 'y') + "…";
+  EXPECT_EQ(cell_text(table, 0, "Name"), head + "128" + end);
+  EXPECT_EQ(cell_text(table, 1, "Name"), head + "256" + end);
+}
+
+TEST(OperatorRows, WithoutANameSaySo) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "", 1, 1, 0, 10);
+  const Table table = operator_rows(*analyse_session(Session({trace.read()})).report);
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(cell_text(table, 0, "Name"), "(no name)");
+}
+
 TEST(KernelRows, OccupancyIsTheMeanOverTheTimeOfAllRanks) {
   std::vector<std::shared_ptr<const trace::Trace>> traces;
   for (const int rank : {0, 1}) {
@@ -150,7 +171,8 @@ TEST(RankRows, AllTimesAreThoseOfAnAverageStepAndZerosAreFoldedAway) {
   EXPECT_EQ(value(0, "Waits for 1"), 40'000);
   EXPECT_EQ(value(1, "Waits for 0"), -1) << "nobody waits for rank 0: no such column";
   EXPECT_EQ(table.rows[0].values[0].text(), "rank 0");
-  EXPECT_EQ(table.rows[1].values[0].text(), "rank 1 · longest own work (forward), waited for most");
+  EXPECT_EQ(table.rows[1].values[0].text(),
+            "rank 1 · longest own work (in forward or the script around it), waited for most");
 }
 
 TEST_F(TablesOfReport, MemoryIsOfThePeak) {
@@ -206,6 +228,18 @@ TEST(MemoryRows, SayWhoHoldsHowMuchTheLargestFirst) {
   peak.is_gpu = false;
   report.analyses[0].memory = {peak};
   EXPECT_EQ(cell_text(memory_rows(session, report), 0, "Device"), "rank 0 · host");
+}
+
+TEST(RankRows, ARankOfWhichNothingWasRecordedHasOne) {
+  const Session session(
+      {TestTrace(0).read(), rank_that_joins(1, 30).read(), rank_that_joins(2, 70).read()});
+  const auto report = analyse_session(session).report;
+  EXPECT_EQ(report->rank_count, 3);
+  const Table table = rank_rows(session, *report);
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(cell_text(table, 0, "Rank (times a step)"), "rank 0");
+  EXPECT_EQ(cell_text(table, 0, "Own work"), "-");
+  EXPECT_EQ(cell_text(table, 1, "Own work"), "40.0 µs");
 }
 
 TEST(RankRows, OfMoreThanSixteenRanksTheMatrixIsLeftOut) {

@@ -34,7 +34,9 @@ RuntimeLane::RuntimeLane(const Session& session, uint32_t trace, trace::StringId
     : trace_(trace), pid_(pid) {
   const SessionTrace& source = session.traces()[trace];
   const trace::Slices& slices = source.trace->slices();
-  for (const trace::SliceId call : calls_of(source, pid)) {
+  const std::vector<trace::SliceId> calls = calls_of(source, pid);
+  call_count_ = calls.size();
+  for (const trace::SliceId call : calls) {
     const int64_t end_ns = slices.end_ns[call.value];
     int64_t begin_ns = slices.begin_ns[call.value];
     if (!end_ns_.empty()) begin_ns = std::max(begin_ns, end_ns_.back());

@@ -391,7 +391,7 @@ bool shares_recordings(const Session& before, const Session& after) {
 TimeRange first_view(const Session& session, int width) {
   constexpr size_t kEnoughNames = 4;
   constexpr int kNamePixels = 50;
-  constexpr int kMaxHalvings = 2;
+  constexpr int kMostParts = 4;
   constexpr size_t kShownSteps = 2;
   TimeRange range = session.range();
   if (range.span_ns() <= 0) return {0, 1'000'000};
@@ -404,11 +404,18 @@ TimeRange first_view(const Session& session, int width) {
       first == session.traces().end() ? std::vector<Step>() : first->steps;
   if (steps.size() <= kShownSteps && legible(range) >= kEnoughNames) return range;
   range = first_whole_step(steps).value_or(range);
-  for (int i = 0; i < kMaxHalvings && legible(range) < kEnoughNames; ++i) {
-    const int64_t middle = range.begin_ns + range.span_ns() / 2;
-    const TimeRange left{range.begin_ns, middle};
-    const TimeRange right{middle, range.end_ns};
-    range = legible(right) > legible(left) ? right : left;
+  const TimeRange all = range;
+  size_t most = legible(all);
+  for (int parts = 2; parts <= kMostParts && most < kEnoughNames; parts *= 2) {
+    const int64_t span_ns = all.span_ns() / parts;
+    for (int i = 0; i < parts; ++i) {
+      const int64_t begin_ns = saturating_sum(all.begin_ns, i * span_ns);
+      const TimeRange part{begin_ns, saturating_sum(begin_ns, span_ns)};
+      const size_t names = legible(part);
+      if (names <= most) continue;
+      most = names;
+      range = part;
+    }
   }
   return range;
 }

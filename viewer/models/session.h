@@ -150,8 +150,8 @@ class Session {
 [[nodiscard]] bool shares_recordings(const Session& before, const Session& after);
 
 /// The time that the window shows first: all of a recording of one or two steps if names can be
-/// read then, else the first complete step, or as much of it as leaves a few slices wide enough for
-/// their names.
+/// read then, else the first complete step, or that half or quarter of it in which more slices are
+/// wide enough for their names.
 [[nodiscard]] TimeRange first_view(const Session& session, int width);
 
 /// The session's trace that was analysed; nullopt if the analysis is of another session.

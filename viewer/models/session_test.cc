@@ -65,7 +65,8 @@ TEST(Session, FindsTheStepsOfAllWindowsOfTheFirstRank) {
   const auto begins = [](const std::vector<std::shared_ptr<const trace::Trace>>& traces,
                          size_t before = 0) {
     std::vector<int64_t> found;
-    for (const Step& step : Session(traces, before).steps()) found.push_back(step.range.begin_ns);
+    const Session session(traces, before);
+    for (const Step& step : session.steps()) found.push_back(step.range.begin_ns);
     return found;
   };
   const auto window = [](int rank, int64_t start_us) {
@@ -116,6 +117,17 @@ TEST(FirstView, ShowsEverythingWhereNamesCanBeRead) {
   EXPECT_EQ(first_view(session, 1000), session.range());
 }
 
+TEST(FirstView, OfAFewSlicesShowsAll) {
+  TestTrace one(0);
+  EXPECT_EQ(first_view(Session({one.slice("cpu_op", "aten::mm", 1, 1, 0, 7).read()}), 1000),
+            (TimeRange{0, 7'000}));
+  TestTrace three(0);
+  for (const double at : {0, 250, 500}) three.slice("cpu_op", "aten::mm", 1, 1, at, 240);
+  EXPECT_EQ(first_view(Session({three.kernel("gemm", 7, 900, 20).read()}), 1000),
+            (TimeRange{0, 920'000}))
+      << "with the only kernel";
+}
+
 TEST(FirstView, ElseTheFirstCompleteStep) {
   TestTrace trace(0);
   for (int step = 0; step < 200; ++step) {
@@ -146,10 +158,11 @@ TEST(FirstView, IsThatHalfInWhichMoreNamesCanBeRead) {
   EXPECT_EQ(first_view(with_slices(right, 50, 0), 1000), all);
   EXPECT_EQ(first_view(with_slices(right, 49.999, 0), 1000), (TimeRange{500'000, 1'000'000}));
   EXPECT_EQ(first_view(with_slices(left, 49.999, 0), 1000), (TimeRange{0, 500'000}));
-  EXPECT_EQ(first_view(with_slices({10, 80, 150}, 50, 0), 1000), (TimeRange{0, 250'000}))
-      << "three names are not enough";
-  EXPECT_EQ(first_view(with_slices(right, 24, 0), 1000), (TimeRange{0, 250'000}))
-      << "no half is better than the other, so it is the first, twice";
+  EXPECT_EQ(first_view(with_slices(right, 24, 0), 1000), (TimeRange{500'000, 750'000}))
+      << "no half has a name, and a quarter has four";
+  EXPECT_EQ(first_view(with_slices({10, 80, 150}, 50, 0), 1000), all)
+      << "three names are few, but no part has more";
+  EXPECT_EQ(first_view(with_slices(right, 12, 0), 1000), all) << "no part has any";
   EXPECT_EQ(first_view(with_slices(right, 50, 2), 1000), all) << "two steps are shown whole";
   EXPECT_EQ(first_view(with_slices(right, 50, 3), 1000).begin_ns, 200'000) << "of three the second";
 }

@@ -115,6 +115,8 @@ TableRow row_of(const Analysis& analysis, size_t index, const StepFigures& figur
   const auto of_host = [&](trace::Phase phase) {
     return analysis.phases ? TableValue(figures.host.of(phase)) : TableValue();
   };
+  const TableValue kernel_name =
+      kernel ? TableValue::kernel(std::string(analysis.trace->string(kernel->name))) : TableValue();
   TableRow row;
   row.values = {name_of(prefix, step),
                 length_ns,
@@ -122,7 +124,7 @@ TableRow row_of(const Analysis& analysis, size_t index, const StepFigures& figur
                 index > 0 ? TableValue(step.host.begin_ns - analysis.steps[index - 1].host.end_ns)
                           : TableValue(),
                 kernel ? TableValue(kernel->interval.length_ns()) : TableValue(),
-                kernel ? std::string(analysis.trace->string(kernel->name)) : std::string(),
+                kernel_name,
                 figures.host.dataloader_ns,
                 of_host(trace::Phase::kForward),
                 of_host(trace::Phase::kBackward),
@@ -147,7 +149,7 @@ Table step_rows(const Session& session, const trace::Report& report, const Deriv
        {"Note", Unit::kText, "Against the median of the trace's steps"},
        {"Gap before", Unit::kDuration, "On the host, between the marks of two steps"},
        {"Longest kernel", Unit::kDuration},
-       {"Its name", Unit::kKernel},
+       {"Its name", Unit::kName},
        {"Data wait", Unit::kDuration, "On the host, in the DataLoader"},
        {"Forward", Unit::kDuration, "On the host, in operators of the forward pass"},
        {"Backward", Unit::kDuration, "On the host, in the backward pass"},

@@ -109,6 +109,9 @@ std::string straggler_of(const trace::RankComparison& ranks, bool is_marked) {
 
 Summary summarize(const trace::Report& report) {
   Summary summary;
+  for (const std::string& note : trace::trace_notes(report)) {
+    summary.notes.push_back(typeset(capitalized(note)));
+  }
   const int64_t count = trace::recorded_steps(report);
   if (count == 0) return summary;
   const trace::MeanStep step = trace::mean_step(report);
@@ -126,6 +129,7 @@ Summary summarize(const trace::Report& report) {
   for (const trace::Finding& finding : report.findings) {
     summary.cards.push_back(card_of(finding, report));
   }
+  if (summary.cards.empty()) summary.without_cards = trace::without_findings(report);
   return summary;
 }
 

@@ -40,9 +40,11 @@ struct Summary {
   std::string step;                    ///< "177.6 ms"
   std::string spread;                  ///< "± 3.1 ms · 6 steps"
   std::string ranks;                   ///< which rank is the straggler; empty for one rank
+  std::vector<std::string> notes;      ///< what to know of the traces before any figure
   std::vector<SummaryPart> parts;      ///< in the order of the bar; parts under 0.05 % left out
   std::vector<SummaryFigure> figures;  ///< none without a GPU
   std::vector<SummaryCard> cards;
+  std::string without_cards;  ///< what is said in their place; empty if there are any
 };
 
 /// The class whose colour a part of a step has.

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/paths.h"
+#include "trace/report/diff.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -23,6 +24,34 @@ TEST(Summary, PartsFillTheStep) {
   EXPECT_NE(summary.spread.find("2 steps"), std::string::npos) << summary.spread;
   EXPECT_FALSE(summary.step.empty());
   EXPECT_EQ(summary.figures.front().label, "GPU busy");
+}
+
+TEST(Summary, SaysFirstWhatAReaderMustKnowOfTheTraces) {
+  const auto of = [](int rank, const char* top, bool has_kernel) {
+    testing::TraceText text;
+    text.rank(rank, 3, "nccl").top(top).step(0, 0, 1'000'000).cpu_op("aten::mm", 0, 600'000);
+    text.runtime("cudaLaunchKernel", 100, 200, 1);
+    if (has_kernel) text.kernel("gemm", 300, 900'000, testing::on_stream(7, 1));
+    return *trace::parse_trace("rank.json", text.str());
+  };
+  Summary summary = summarize(trace::make_report({of(0, R"("x": 1)", false)}));
+  EXPECT_EQ(summary.notes, (std::vector<std::string>{
+                               "GPU work was not recorded: times are those of the host, which does "
+                               "not wait for the GPU"}));
+  EXPECT_TRUE(summary.cards.empty());
+  EXPECT_EQ(summary.without_cards, "Most rules need to know what the GPU did.");
+  const char* lossy = R"("redline": {"dropped": 5000, "gpu": {"off_after": "Nsight"}})";
+  EXPECT_EQ(summarize(trace::make_report({of(0, lossy, true)})).notes,
+            (std::vector<std::string>{
+                "Dropped 5,000 events while recording rank 0: all figures lack them",
+                "GPU work was recorded in part (Nsight): GPU times and shares are too small"}));
+  const auto torn = *trace::parse_trace("rank2.json", testing::TraceText().rank(2, 3).str());
+  summary =
+      summarize(trace::make_report({of(0, R"("x": 1)", true), of(1, R"("x": 1)", true), torn}));
+  EXPECT_EQ(summary.notes, (std::vector<std::string>{"Nothing was recorded of rank 2: means are of "
+                                                     "the other ranks"}));
+  EXPECT_EQ(summarize(trace::make_report({torn, of(1, lossy, false)})).notes.size(), 3U);
+  EXPECT_TRUE(summarize(trace::make_report({training_trace(0).read()})).notes.empty());
 }
 
 TEST(Summary, StepsAreThoseOfAllWindowsOfARank) {

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "trace/report/diff_words.h"
 #include "trace/report/kernel_name.h"
@@ -37,7 +38,7 @@ std::string number_text(double value, Unit unit) {
       return format_number(value);
     case Unit::kCount:
     case Unit::kText:
-    case Unit::kKernel:
+    case Unit::kName:
       break;
   }
   return trace::mean_count_text(value);
@@ -57,7 +58,7 @@ const char* unit_key(Unit unit) {
     case Unit::kChangeShare:
       return "_share";
     case Unit::kText:
-    case Unit::kKernel:
+    case Unit::kName:
     case Unit::kCount:
     case Unit::kRate:
       break;
@@ -127,13 +128,42 @@ nlohmann::ordered_json json_of(const TableValue& value) {
 
 }  // namespace
 
-std::string value_text(const TableValue& value, Unit unit) {
+std::string whole_text(const TableValue& value, Unit unit) {
   if (value.kind() == TableValue::Kind::kNone) return "-";
-  if (value.kind() == TableValue::Kind::kText) {
-    return printable(unit == Unit::kKernel ? trace::short_kernel_name(value.text(), kNameColumns)
-                                           : value.text());
+  if (value.kind() != TableValue::Kind::kText) return number_text(value.number(), unit);
+  return unit == Unit::kName && value.text().empty() ? "(no name)" : printable(value.text());
+}
+
+std::string value_text(const TableValue& value, Unit unit) {
+  if (unit != Unit::kName || value.text().empty()) return whole_text(value, unit);
+  if (!value.label().empty()) return printable(value.label());
+  return printable(value.is_kernel() ? trace::short_kernel_name(value.text(), kNameColumns)
+                                     : trace::short_operator_name(value.text(), kNameColumns));
+}
+
+TableValue name_value(const Session& session, SliceRef ref) {
+  std::string name(session.name_of(ref));
+  const auto& categories = session.traces()[ref.trace].trace->slices().category;
+  return categories[ref.slice.value] == trace::Category::kKernel
+             ? TableValue::kernel(std::move(name))
+             : TableValue(std::move(name));
+}
+
+void tell_kernels_apart(Table& table) {
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    std::set<std::string_view> kernels;
+    for (const TableRow& row : table.rows) {
+      if (row.values[c].is_kernel()) kernels.insert(row.values[c].text());
+    }
+    const std::vector<std::string_view> names(kernels.begin(), kernels.end());
+    const std::vector<std::string> labels = trace::short_kernel_names(names, kNameColumns);
+    for (TableRow& row : table.rows) {
+      TableValue& value = row.values[c];
+      if (!value.is_kernel()) continue;
+      const auto at = std::ranges::lower_bound(names, value.text()) - names.begin();
+      value.set_label(labels[static_cast<size_t>(at)]);
+    }
   }
-  return number_text(value.number(), unit);
 }
 
 namespace {
@@ -205,9 +235,7 @@ Table rows_with(const Table& table, const std::string& text) {
   const bool is_whole = text.size() > 2 && text.front() == '"' && text.back() == '"';
   for (const TableRow& row : table.rows) {
     for (size_t c = 0; c < row.values.size(); ++c) {
-      const Unit unit = table.columns[c].unit;
-      const std::string value =
-          value_text(row.values[c], unit == Unit::kKernel ? Unit::kText : unit);
+      const std::string value = whole_text(row.values[c], table.columns[c].unit);
       if (is_whole ? '"' + value + '"' != text : !contains_text(value, text)) continue;
       result.rows.push_back(row);
       break;

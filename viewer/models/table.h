@@ -14,7 +14,7 @@ namespace redline::viewer {
 
 enum class Unit : uint8_t {
   kText,
-  kKernel,  ///< text: a kernel's name, shown short; tooltip, filter and export have it whole
+  kName,  ///< text: a slice's name, shown short; tooltip, filter and export have it whole
   kCount,
   kDuration,
   kBytes,
@@ -41,6 +41,12 @@ class TableValue {
   TableValue(std::string text) : kind_(Kind::kText), text_(std::move(text)) {}
   TableValue(int64_t whole) : kind_(Kind::kWhole), whole_(whole) {}
   TableValue(double real) : kind_(Kind::kReal), real_(real) {}
+  /// A C++ function: shown without its arguments and namespaces.
+  [[nodiscard]] static TableValue kernel(std::string name) {
+    TableValue value(std::move(name));
+    value.is_kernel_ = true;
+    return value;
+  }
   TableValue(const std::optional<int64_t>& whole)
       : TableValue(whole ? TableValue(*whole) : TableValue()) {}
   TableValue(const std::optional<double>& real)
@@ -48,6 +54,10 @@ class TableValue {
 
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] bool is_kernel() const { return is_kernel_; }
+  /// What of a kernel's name is shown, if not what short_kernel_name() makes of it.
+  [[nodiscard]] const std::string& label() const { return label_; }
+  void set_label(std::string label) { label_ = std::move(label); }
   [[nodiscard]] int64_t whole() const { return whole_; }
   [[nodiscard]] double number() const {
     return kind_ == Kind::kWhole ? static_cast<double>(whole_) : real_;
@@ -55,7 +65,9 @@ class TableValue {
 
  private:
   Kind kind_ = Kind::kNone;
+  bool is_kernel_ = false;
   std::string text_;
+  std::string label_;
   int64_t whole_ = 0;
   double real_ = 0;
 };
@@ -73,8 +85,16 @@ struct Table {
   std::vector<TableRow> rows;
 };
 
-/// The value with its unit, as people read it; "-" if not applicable.
+/// The value with its unit, as people read it; "-" if not applicable, "(no name)" of a slice
+/// without one.
 [[nodiscard]] std::string value_text(const TableValue& value, Unit unit);
+/// The same with the whole name.
+[[nodiscard]] std::string whole_text(const TableValue& value, Unit unit);
+
+[[nodiscard]] TableValue name_value(const Session& session, SliceRef ref);
+/// Kernels whose short names are the same show where they differ.
+void tell_kernels_apart(Table& table);
+
 /// Numbers by size, text by letters and by the size of numbers in it ("rank 9" before "rank 10"),
 /// "not applicable" before all.
 [[nodiscard]] bool value_less(const TableValue& left, const TableValue& right);

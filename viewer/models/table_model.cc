@@ -10,7 +10,7 @@ namespace {
 
 constexpr qsizetype kLongestTip = 1000;
 
-bool is_text(Unit unit) { return unit == Unit::kText || unit == Unit::kKernel; }
+bool is_text(Unit unit) { return unit == Unit::kText || unit == Unit::kName; }
 
 // Words are aligned to the left, figures to the right.
 int alignment(Unit unit) {
@@ -35,9 +35,9 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::TextAlignmentRole) return alignment(unit);
   const bool is_tip = role == Qt::ToolTipRole && is_text(unit);
   if (role != Qt::DisplayRole && !is_tip) return {};
-  const auto words =
-      value_text(value(static_cast<size_t>(index.row()), column), is_tip ? Unit::kText : unit);
-  const QString shown = QString::fromStdString(words);
+  const TableValue shown_value = value(static_cast<size_t>(index.row()), column);
+  const QString shown = QString::fromStdString(is_tip ? whole_text(shown_value, unit)
+                                                      : value_text(shown_value, unit));
   return is_tip ? shown.left(kLongestTip) : shown;
 }
 

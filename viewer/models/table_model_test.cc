@@ -52,9 +52,10 @@ TEST(TableModel, TipsSayTheWholeNameAndWhatAColumnMeans) {
   const std::string name = "void at::native::copy_kernel<float, 4>(float*, int)";
   const std::string tail(2'000, 'x');
   TableModel model;
-  model.set_table({"t",
-                   {{"Name", Unit::kKernel}, {"Total", Unit::kDuration, "Of all calls"}},
-                   {{{name, int64_t{5}}, {}, {}}, {{tail, int64_t{6}}, {}, {}}}});
+  model.set_table(
+      {"t",
+       {{"Name", Unit::kName}, {"Total", Unit::kDuration, "Of all calls"}},
+       {{{TableValue::kernel(name), int64_t{5}}, {}, {}}, {{tail, int64_t{6}}, {}, {}}}});
   const auto text = [&](int row, int column, int role) {
     return model.data(model.index(row, column), role).toString().toStdString();
   };

@@ -71,19 +71,69 @@ TEST(TableExport, ForTheClipboardACellIsBetweenTabs) {
 
 TEST(TableText, AKernelsNameIsShortAndStaysWhole) {
   const std::string name = "void at::native::copy_kernel<float, 4>(float*, int)";
-  const Table table{"Kernels", {{"Name", Unit::kKernel}}, {{{name}, {}, name}}};
-  EXPECT_EQ(value_text(table.rows[0].values[0], Unit::kKernel), "copy_kernel<float,4>");
+  const Table table{"Kernels", {{"Name", Unit::kName}}, {{{TableValue::kernel(name)}, {}, name}}};
+  EXPECT_EQ(value_text(table.rows[0].values[0], Unit::kName), "copy_kernel<float,4>");
   EXPECT_EQ(rows_with(table, "at::native").rows.size(), 1U) << "the whole name is searched";
   EXPECT_NE(table_csv(table).find(name), std::string::npos);
 }
 
 TEST(TableText, AKernelsNameHasAtMostSixtyColumns) {
   for (const size_t length : {59U, 60U, 61U, 80U}) {
-    const std::string text = value_text(std::string(length, 'k'), Unit::kKernel);
-    size_t columns = 0;
-    for (const char c : text) columns += (static_cast<uint8_t>(c) & 0xC0) != 0x80 ? 1 : 0;
-    EXPECT_EQ(columns, std::min<size_t>(length, 60)) << text;
+    const std::string name(length, 'k');
+    for (const TableValue& value : {TableValue::kernel(name), TableValue(name)}) {
+      const std::string text = value_text(value, Unit::kName);
+      size_t columns = 0;
+      for (const char c : text) columns += (static_cast<uint8_t>(c) & 0xC0) != 0x80 ? 1 : 0;
+      EXPECT_EQ(columns, std::min<size_t>(length, 60)) << text;
+    }
   }
+}
+
+TEST(TableText, OnlyKernelsAreCutAsFunctionsOfCxx) {
+  for (const std::string name : {"FSDP::pre_forward (layers.0)", "validation::load (eval)",
+                                 "epoch (3) train", "step<1> of a::b"}) {
+    EXPECT_EQ(value_text(name, Unit::kName), name);
+    EXPECT_NE(value_text(TableValue::kernel(name), Unit::kName), name);
+  }
+  const std::string loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next";
+  EXPECT_EQ(value_text(loader + "__", Unit::kName), loader + "…") << "as in reports";
+}
+
+TEST(TableText, ASliceWithoutANameSaysSo) {
+  for (const TableValue& value : {TableValue::kernel(""), TableValue(std::string())}) {
+    Table table{"Kernels", {{"Name", Unit::kName}}, {{{value}, {}, {}}}};
+    EXPECT_EQ(value_text(value, Unit::kName), "(no name)");
+    EXPECT_EQ(value_text(value, Unit::kText), "");
+    EXPECT_EQ(rows_with(table, "no name").rows.size(), 1U);
+    EXPECT_EQ(table_csv(table), "name\r\n\r\n") << "of which the export has none";
+    tell_kernels_apart(table);
+    EXPECT_EQ(value_text(table.rows[0].values[0], Unit::kName), "(no name)");
+  }
+}
+
+TEST(TableText, KernelsThatLookTheSameShowWhereTheyDiffer) {
+  const auto tile = [](const char* size) {
+    return std::string(40, 'x') + "_MT16x16x" + size + "_" + std::string(40, 'y');
+  };
+  const auto row = [](TableValue name) { return TableRow{{int64_t{1}, std::move(name)}, {}, {}}; };
+  Table table{
+      "Kernels",
+      {{"Calls", Unit::kCount}, {"Name", Unit::kName}},
+      {row(TableValue::kernel(tile("256"))), row(TableValue::kernel("void a::gemm<8>(int)")),
+       row(tile("128")), row(TableValue::kernel(tile("128")))}};
+  const auto texts = [&table] {
+    std::vector<std::string> all;
+    for (const TableRow& each : table.rows) all.push_back(value_text(each.values[1], Unit::kName));
+    return all;
+  };
+  const std::string elided = texts()[0];
+  EXPECT_EQ(texts(), (std::vector<std::string>{elided, "gemm<8>", elided, elided}));
+  tell_kernels_apart(table);
+  const std::string head = std::string(19, 'x') + "…", tail = std::string(27, 'y') + "…";
+  EXPECT_EQ(texts(), (std::vector<std::string>{head + "MT16x16x256_" + tail, "gemm<8>", elided,
+                                               head + "MT16x16x128_" + tail}))
+      << "an operator is none of them";
+  EXPECT_EQ(whole_text(table.rows[0].values[1], Unit::kName), tile("256"));
 }
 
 TEST(Table, RowsAreFoundByWhatTheirCellsSay) {

@@ -130,7 +130,7 @@ TEST_F(TuningOf, OneFigureHasNoInterval) {
   EXPECT_EQ(load_tuning(path())->verdict, "the default itself");
   study.trial({{"batch_size", "64"}}, 2000, "batch", {}, "", 0);
   EXPECT_EQ(load_tuning(path())->spread, "one run");
-  EXPECT_EQ(load_tuning(path())->verdict, "not proven faster: 2.00 × the default");
+  EXPECT_EQ(load_tuning(path())->verdict, "2.00 × the default, not confirmed: it ran once");
 }
 
 TEST_F(TuningOf, EveryTrialIsARow) {

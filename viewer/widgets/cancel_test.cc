@@ -1,5 +1,5 @@
-// The user cancels a load by its button or by Esc, early or late; then the window shows again what
-// was open before.
+// The user cancels a load by its button or by Esc, early or late, or it fails; then the window
+// shows again what was open before.
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/tuning_page.h"
@@ -88,6 +88,35 @@ TEST_F(Cancel, EscBringsBackTheTraceThatWasOpen) {
   EXPECT_EQ(slices(), 10U);
   EXPECT_EQ(state().axis().range(), range);
   EXPECT_TRUE(window_.windowTitle().startsWith("short"));
+  ASSERT_TRUE(read_again());
+  EXPECT_EQ(slices(), 10U) << "read again is what is open";
+}
+
+TEST_F(Cancel, AFailedLoadLeadsBackToTheTraceThatWasOpen) {
+  const auto fail = [this] {
+    EXPECT_FALSE(Window::open({path("nothing.json")}));
+    EXPECT_TRUE(some_label_says("nothing.json: No such file"));
+    EXPECT_FALSE(lanes().isVisible());
+    EXPECT_EQ(window_.windowTitle(), "Redline");
+    QCoreApplication::processEvents();  // shows the links
+  };
+  fail();
+  EXPECT_EQ(button("Back to"), nullptr) << "nothing was open";
+  QTest::keyClick(&window_, Qt::Key_Escape);
+  EXPECT_TRUE(some_label_says("nothing.json: No such file"));
+  ASSERT_TRUE(open(write("short.pt.trace.json", 10)));
+  state().set_mark(5, "here");
+  fail();
+  QTest::keyClick(QApplication::focusWidget() ? QApplication::focusWidget() : &window_,
+                  Qt::Key_Escape);
+  EXPECT_TRUE(lanes().isVisible());
+  EXPECT_TRUE(lanes().hasFocus());
+  EXPECT_EQ(window_.windowTitle(), "short · Redline");
+  EXPECT_EQ(state().marks().size(), 1U);
+  fail();
+  ASSERT_NE(button("Back to what was open before (Esc)"), nullptr);
+  QTest::mouseClick(button("Back to"), Qt::LeftButton);
+  EXPECT_TRUE(lanes().isVisible());
   ASSERT_TRUE(read_again());
   EXPECT_EQ(slices(), 10U) << "read again is what is open";
 }

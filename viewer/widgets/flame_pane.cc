@@ -118,12 +118,7 @@ int FlameView::item_after(int item, int key) const {
 
 bool FlameView::is_found(const FlameNode& node) const {
   const std::string& wanted = state_.search().text();
-  return !wanted.empty() && contains_text(node.name, wanted);
-}
-
-// While a name is searched, only what has it keeps its colour.
-bool FlameView::is_plain(const FlameNode& node) const {
-  return node.depth <= flame_->plain_depth || (!state_.search().text().empty() && !is_found(node));
+  return node.depth > flame_->plain_depth && !wanted.empty() && contains_text(node.name, wanted);
 }
 
 void FlameView::paintEvent(QPaintEvent*) {
@@ -131,9 +126,12 @@ void FlameView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme.lanes);
   painter.setFont(ui_font(11));
+  // A search for a category, for arguments or for a kernel's name finds no box: all keep theirs.
+  const bool is_searched = std::ranges::any_of(
+      boxes_, [this](const FlameBox& box) { return is_found(flame_->node(box.node)); });
   for (int i = 0; i < item_count(); ++i) {
     const FlameNode& node = node_of(i);
-    const bool plain = is_plain(node);
+    const bool plain = node.depth <= flame_->plain_depth || (is_searched && !is_found(node));
     const QRectF box = item_rect(i).adjusted(0, 1, item_rect(i).width() > 3 ? -1 : 0, 0);
     painter.fillRect(box, plain ? theme.idle : theme.slice[node.slice_class]);
     if (box.width() < kLeastLabel) continue;
@@ -187,6 +185,7 @@ FlamePane::FlamePane(ViewState& state)
   setFocusProxy(view_);
   connect(&state, &ViewState::session_changed, this, &FlamePane::clear);
   connect(&state, &ViewState::area_changed, this, &FlamePane::forget);
+  connect(&state, &ViewState::step_changed, this, &FlamePane::forget);
   connect(&state, &ViewState::ranks_changed, this, &FlamePane::forget);
   connect(&state, &ViewState::flame_wanted, this, &Pane::wanted);
 }
@@ -214,15 +213,19 @@ void FlamePane::forget() {
 
 void FlamePane::sum_up() {
   is_stale_ = false;
-  Area area = state_.area();
-  QString of_what = tr("the whole recording");
-  if (area.empty()) {
-    area = {state_.session().range(), all_lanes(state_.session())};
-  } else {
-    of_what = tr("%1 from %2")
-                  .arg(text(format_duration(area.range.span_ns())),
-                       text(format_time(area.range.begin_ns)));
+  const Session& session = state_.session();
+  const bool is_selected = !state_.area().empty();
+  const Area area = state_.in_chosen_step(is_selected ? state_.area()
+                                                      : Area{session.range(), all_lanes(session)});
+  const bool is_part = is_selected || state_.chosen_step();
+  if (is_part && area.empty()) {
+    view_->show_flame(std::make_shared<const Flame>());
+    return figures_->setText(tr("Nothing of the area is in the step."));
   }
+  const QString of_what = is_part ? tr("%1 from %2")
+                                        .arg(text(format_duration(area.range.span_ns())),
+                                             text(format_time(area.range.begin_ns)))
+                                  : tr("the whole recording");
   is_summing_ = true;
   figures_->setText(tr("Summing up …"));
   task_.start(

@@ -1,5 +1,5 @@
-// The flame graph of the selected area or, without one, of the whole recording. Its view also shows
-// the tree of modules.
+// The flame graph of the selected area or, without one, of the whole recording; while a step is
+// chosen, of that step alone. Its view also shows the tree of modules.
 #pragma once
 
 #include <QLabel>
@@ -25,7 +25,6 @@ class FlameView : public ItemsView {
 
   [[nodiscard]] const Flame& flame() const { return *flame_; }
   [[nodiscard]] uint32_t zoomed() const { return zooms_.back(); }
-  [[nodiscard]] bool is_found(const FlameNode& node) const;
 
   [[nodiscard]] int item_count() const override { return static_cast<int>(boxes_.size()); }
   [[nodiscard]] QString item_text(int item) const override;
@@ -43,8 +42,8 @@ class FlameView : public ItemsView {
 
  private:
   [[nodiscard]] const FlameNode& node_of(int item) const;
-  [[nodiscard]] bool is_plain(const FlameNode& node) const;
-  bool go_back();  ///< false: nothing was zoomed
+  [[nodiscard]] bool is_found(const FlameNode& node) const;  ///< by its name
+  bool go_back();                                            ///< false: nothing was zoomed
   void place();
 
   ViewState& state_;

@@ -73,6 +73,25 @@ TEST_F(FlameGraph, AStepThatIsChosenIsSummedUpAlone) {
   EXPECT_TRUE(view().item_text(item_named("aten::mul")).endsWith("1 call"));
 }
 
+TEST_F(FlameGraph, AChosenStepIsThatOfItsRankAlone) {
+  show_tab("Steps");
+  click_row(*tables().current_view(), 1);
+  ASSERT_EQ(state().chosen_step()->name, "rank 0 · step 6");
+  shown_after([&] { ASSERT_TRUE(window_.show_tab("flame")); });
+  EXPECT_EQ(view().item_text(0), "all threads\n109.0 µs in 2 threads") << "99 µs and 10 µs";
+  EXPECT_TRUE(some_label_says("Host time of 99.0 µs"));
+  shown_after([&] { state().drop_area(); });
+  EXPECT_EQ(view().item_text(0), "all threads\n109.0 µs in 2 threads") << "it is still chosen";
+  state().select_time({0, 50'000});
+  EXPECT_EQ(view().item_count(), 0);
+  EXPECT_TRUE(some_label_says("Nothing of the area is in the step."));
+  shown_after([&] { state().choose_step(std::nullopt); });
+  EXPECT_TRUE(some_label_says("Host time of 50.0 µs"));
+  shown_after([&] { state().drop_area(); });
+  EXPECT_EQ(view().item_text(0), "all threads\n436.0 µs in 4 threads")
+      << "both steps of both ranks";
+}
+
 TEST_F(FlameGraph, AClickZoomsAndEscAndADoubleClickGoBack) {
   shown_after([&] { ASSERT_TRUE(window_.show_tab("flame")); });
   QTest::mouseClick(&view(), Qt::LeftButton, {}, place_of("ProfilerStep"));
@@ -121,6 +140,10 @@ TEST_F(FlameGraph, ASearchKeepsTheColourOfWhatItFinds) {
   state().find("addmm");
   EXPECT_EQ(colour_of("aten::linear"), theme.idle);
   EXPECT_EQ(colour_of("aten::addmm"), operators);
+  for (const char* of_no_box : {"cpu_op", "args:[4,8]", "gemm", "thread"}) {
+    state().find(of_no_box);
+    EXPECT_EQ(colour_of("aten::linear"), operators) << of_no_box;
+  }
 }
 
 TEST_F(FlameGraph, ExportWritesItsStacks) {

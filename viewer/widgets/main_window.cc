@@ -384,6 +384,10 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   }
   if (pages_->currentIndex() == kTimelinePage && timeline_->handle_key(*event)) return;
   if (event->key() == Qt::Key_Escape && is_loading()) return cancel_load();
+  if (event->key() == Qt::Key_Escape && pages_->currentIndex() == kMessagePage &&
+      opened_.page != kMessagePage) {
+    return show_opened();
+  }
   QMainWindow::keyPressEvent(event);
 }
 

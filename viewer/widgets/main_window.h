@@ -168,6 +168,7 @@ class MainWindow : public QMainWindow {
   void begin_load(const QString& message);
   void put_session(const LoadedSession& loaded, const Files& files);
   void bring_back_opened();
+  void show_opened();
   /// Takes up what a load that ended without a trace has cut off or replaced.
   void resume();
   void sum_up_rest();
@@ -194,7 +195,8 @@ class MainWindow : public QMainWindow {
     QString name;
     QString status;
   };
-  /// The trace that was last read completely. It is shown again when a later load is cancelled.
+  /// The trace that was last read completely. It is shown again when a later load is cancelled
+  /// and, if the user wants it, when one fails.
   struct Opened {
     Files files;
     int page = kMessagePage;  ///< where the user was; kMessagePage: nothing was opened yet

@@ -100,11 +100,17 @@ void MainWindow::fill_recent_links() {
     delete item;
   }
   if (!progress_->isHidden()) return;
-  for (const QStringList& files : recent_files()) {
-    auto* link = make_link(recent_title(files));
-    link->setToolTip(files.first());
-    connect(link, &QPushButton::clicked, this, [this, files] { open(paths_of(files)); });
+  const auto add = [this](const QString& words, const auto& act) {
+    auto* link = make_link(words);
+    connect(link, &QPushButton::clicked, this, act);
     recent_links_->addWidget(link, 0, Qt::AlignCenter);
+    return link;
+  };
+  if (opened_.page != kMessagePage) {
+    add(tr("Back to what was open before (Esc)"), [this] { show_opened(); });
+  }
+  for (const QStringList& files : recent_files()) {
+    add(recent_title(files), [this, files] { open(paths_of(files)); })->setToolTip(files.first());
   }
 }
 

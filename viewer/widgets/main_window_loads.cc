@@ -46,8 +46,13 @@ void MainWindow::cancel_load() {
     show_message(tr("Cancelled. Open a trace, or drop files or a folder of ranks here."), false);
     return show_names();
   }
-  show_page(opened_.page);
+  show_opened();
   say(tr("cancelled: what was open before is shown again"));
+}
+
+void MainWindow::show_opened() {
+  show_page(opened_.page);
+  if (opened_.page == kTimelinePage) timeline_->lanes().setFocus();
 }
 
 void MainWindow::resume() {
@@ -91,9 +96,8 @@ void MainWindow::show_progress(quint64 done, quint64 total) {
 
 void MainWindow::show_error(const QString& sentence) {
   resume();
-  name_->clear();
-  loaded_text_->setText({});
   show_message(sentence, false);
+  show_names();
   emit failed(sentence);
 }
 

@@ -43,6 +43,12 @@ QWidget* make_swatch(const Theme& theme, SliceClass slice_class) {
   return swatch;
 }
 
+QLabel* make_words(const QString& words, bool muted = false) {
+  QLabel* label = make_label(words, ui_font(12), muted);
+  label->setWordWrap(true);
+  return label;
+}
+
 SliceClass colour_of(trace::Severity severity) {
   switch (severity) {
     case trace::Severity::kHigh:
@@ -77,9 +83,7 @@ QVBoxLayout* OverviewPane::start_content() {
 
 void OverviewPane::show_note(const QString& note) {
   QVBoxLayout* column = start_content();
-  auto* label = make_label(note, ui_font(12), true);
-  label->setWordWrap(true);
-  column->addWidget(label);
+  column->addWidget(make_words(note, true));
   column->addStretch(1);
 }
 
@@ -87,17 +91,20 @@ void OverviewPane::show_report(const std::shared_ptr<const trace::Report>& repor
   report_ = report;
   const Summary summary = summarize(*report);
   if (summary.step.empty()) {
-    show_note(tr("No steps and no operators in this trace: nothing to sum up."));
-    return;
+    QStringList words{tr("No steps and no operators in this trace: nothing to sum up.")};
+    for (const std::string& note : summary.notes) words << printable_text(note);
+    return show_note(words.join(QStringLiteral("\n\n")));
   }
   QVBoxLayout* column = start_content();
   add_step(*column, summary);
+  for (const std::string& note : summary.notes) {
+    column->addWidget(make_words(printable_text(note)));
+  }
   add_parts(*column, summary.parts);
   if (!summary.figures.empty()) add_figures(*column, summary.figures);
   column->addSpacing(6);
-  column->addWidget(make_label(
-      summary.cards.empty() ? tr("Nothing found that holds it back") : tr("What holds it back"),
-      ui_font(13, QFont::DemiBold)));
+  column->addWidget(make_label(tr("What holds it back"), ui_font(13, QFont::DemiBold)));
+  if (summary.cards.empty()) column->addWidget(make_words(text(summary.without_cards), true));
   for (const SummaryCard& card : summary.cards) add_card(*column, card);
   column->addStretch(1);
 }
@@ -109,10 +116,7 @@ void OverviewPane::add_step(QVBoxLayout& column, const Summary& summary) {
   row->addWidget(make_label(text(summary.step), ui_font(24, QFont::Bold)));
   row->addWidget(make_label(text(summary.spread), ui_font(12), true), 1, Qt::AlignBottom);
   column.addLayout(row);
-  if (summary.ranks.empty()) return;
-  auto* ranks = make_label(text(summary.ranks), ui_font(12));
-  ranks->setWordWrap(true);
-  column.addWidget(ranks);
+  if (!summary.ranks.empty()) column.addWidget(make_words(text(summary.ranks)));
 }
 
 void OverviewPane::add_parts(QVBoxLayout& column, const std::vector<SummaryPart>& parts) {

@@ -147,6 +147,8 @@ void OverviewStrip::wheelEvent(QWheelEvent* event) {
 namespace {
 
 constexpr int kLabelPixels = 90;
+constexpr int kLabelLeft = 4;  // from its mark
+constexpr int kLabelGap = 4;   // to the next mark
 
 QFont flag_font() { return ui_font(11, QFont::DemiBold); }
 
@@ -166,20 +168,30 @@ RulerView::RulerView(ViewState& state) : state_(state) {
   connect(&state, &ViewState::marks_changed, this, qOverload<>(&QWidget::update));
 }
 
+std::vector<Tick> RulerView::ticks() const {
+  const QFontMetrics metrics(ui_font(11));
+  std::vector<Tick> ticks = ruler_ticks(state_.axis(), 0, kLabelPixels);
+  int widest = 0;
+  for (const Tick& tick : ticks) {
+    widest = std::max(widest, kLabelLeft + metrics.horizontalAdvance(text(tick.label)) + kLabelGap);
+  }
+  return widest <= kLabelPixels ? ticks : ruler_ticks(state_.axis(), 0, widest);
+}
+
 void RulerView::paintEvent(QPaintEvent*) {
   const Theme& theme = state_.theme();
   QPainter painter(this);
   painter.fillRect(rect(), theme.lanes);
   painter.setFont(ui_font(11));
-  for (const Tick& tick : ruler_ticks(state_.axis(), 0, kLabelPixels)) {
+  for (const Tick& tick : ticks()) {
     const int x = static_cast<int>(std::floor(state_.axis().x_of(tick.time_ns)));
     const bool labelled = !tick.label.empty();
     painter.fillRect(x, labelled ? 4 : 15, 1, height() - (labelled ? 4 : 15), theme.separator);
     if (!labelled) continue;
     const QString label = text(tick.label);
-    if (x + 4 + painter.fontMetrics().horizontalAdvance(label) > width()) continue;
+    if (x + kLabelLeft + painter.fontMetrics().horizontalAdvance(label) > width()) continue;
     painter.setPen(theme.muted);
-    painter.drawText(x + 4, 15, label);
+    painter.drawText(x + kLabelLeft, 15, label);
   }
   painter.fillRect(0, height() - 1, width(), 1, theme.separator);
   paint_marks(painter);

@@ -49,6 +49,9 @@ class RulerView : public QWidget {
 
   explicit RulerView(ViewState& state);
 
+  /// So far apart that the labels, which are long late in a long trace, do not touch.
+  [[nodiscard]] std::vector<Tick> ticks() const;
+
  protected:
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;

@@ -75,8 +75,6 @@ class SelectionPane : public Pane {
   void shown();  ///< the sums of the area that the state has
 
  private:
-  /// The selected area or, while a step is chosen, what of it lies in the step.
-  [[nodiscard]] Area shown_area() const;
   void summarize();
   void show_summary(const AreaSummary& summary);
 

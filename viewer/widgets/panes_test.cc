@@ -191,6 +191,22 @@ TEST_F(Panes, AdviceShowsItsEvidence) {
             std::string_view::npos);
 }
 
+TEST_F(Panes, OverviewSaysWhatTheFiguresLackAndThatRulesCouldNotSee) {
+  TestTrace trace(0);
+  trace.slice("user_annotation", "ProfilerStep#0", 1, 1, 0, 1000)
+      .slice("cpu_op", "aten::mm", 1, 1, 0, 600)
+      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 2);
+  show_analysed(window_, loaded({trace.read()}));
+  EXPECT_TRUE(some_label_says("Average step"));
+  EXPECT_TRUE(some_label_says("GPU work was not recorded: times are those of the host"));
+  EXPECT_TRUE(some_label_says("Most rules need to know what the GPU did."));
+  testing::TraceText lossy;
+  lossy.top(R"("redline": {"dropped": 7})").slice("overhead", "CUPTI", 0, 1000);
+  show_analysed(window_, loaded({*trace::parse_trace("rank0.json", lossy.str())}));
+  EXPECT_TRUE(some_label_says("No steps and no operators in this trace"));
+  EXPECT_TRUE(some_label_says("Dropped 7 events while recording rank 0: all figures lack them"));
+}
+
 TEST_F(Panes, EvidenceThatIsNoSliceIsATimeInAllLanes) {
   open_two_ranks();
   state().select(slice(0, "gemm"));

@@ -61,10 +61,13 @@ TEST_F(Question, WhyWasTheGpuIdleAtItsLongestGap) {
 
 TEST_F(Question, WhichRankIsTheStraggler) {
   show_fast_and_slow_rank();
-  EXPECT_TRUE(some_label_says("Rank 1: longest own work (forward), 900.0 µs a step more"))
+  EXPECT_TRUE(
+      some_label_says("Rank 1: longest own work (in forward or the script around it), "
+                      "900.0 µs a step more"))
       << "without any action";
   click_tab("Ranks");
-  EXPECT_EQ(cell(1, "Rank (times a step)"), "rank 1 · longest own work (forward), waited for most");
+  EXPECT_EQ(cell(1, "Rank (times a step)"),
+            "rank 1 · longest own work (in forward or the script around it), waited for most");
 }
 
 TEST_F(Question, WhichOperatorLaunchedAKernel) {

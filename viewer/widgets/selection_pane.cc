@@ -1,7 +1,6 @@
 #include "viewer/widgets/panes.h"
 
 #include <QVBoxLayout>
-#include <algorithm>
 
 #include "viewer/models/format.h"
 #include "viewer/widgets/controls.h"
@@ -48,19 +47,8 @@ SelectionPane::SelectionPane(ViewState& state)
   summarize();
 }
 
-Area SelectionPane::shown_area() const {
-  Area area = state_.area();
-  const auto& step = state_.chosen_step();
-  if (!step) return area;
-  const TimeRange range = state_.session().range_of(step->time);
-  area.range = {std::max(area.range.begin_ns, range.begin_ns),
-                std::min(area.range.end_ns, range.end_ns)};
-  std::erase_if(area.lanes, [&](const LaneHit& lane) { return lane.trace != step->time.trace; });
-  return area;
-}
-
 void SelectionPane::summarize() {
-  const Area area = shown_area();
+  const Area area = state_.in_chosen_step(state_.area());
   length_->setVisible(!area.empty());
   flame_->setVisible(!area.empty());
   table_->setVisible(!area.empty());
@@ -83,7 +71,7 @@ void SelectionPane::summarize() {
 }
 
 void SelectionPane::show_summary(const AreaSummary& summary) {
-  const Area area = shown_area();
+  const Area area = state_.in_chosen_step(state_.area());
   figures_->setText(tr("from %1 · %2 of %3 in %4")
                         .arg(text(format_time(area.range.begin_ns)),
                              text(format_plural(summary.slices, "slice")),

@@ -10,8 +10,8 @@ StepScopeButton::StepScopeButton(ViewState& state) {
   setCursor(Qt::PointingHandCursor);
   setAccessibleName(tr("Show all steps again"));
   setToolTip(
-      tr("Kernels, Operators, Collectives, Memory and Selection show this step alone. A click "
-         "shows all again."));
+      tr("Kernels, Operators, Collectives, Memory, Flame and Selection show this step alone. A "
+         "click shows all again."));
   hide();
   connect(this, &QPushButton::clicked, &state, [&state] { state.choose_step(std::nullopt); });
   connect(&state, &ViewState::step_changed, this, [this, &state] {

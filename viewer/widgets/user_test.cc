@@ -332,6 +332,25 @@ TEST_F(User, ZoomsFromANanosecondToAYear) {
   EXPECT_FALSE(window_.grab().isNull());
 }
 
+TEST_F(User, LabelsOfTheRulerDoNotTouchLateInALongTrace) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 5).slice("cpu_op", "aten::mm", 1, 1, 2.7e11, 5);
+  show_analysed(window_, loaded({trace.read()}));
+  const auto& ruler = *window_.findChild<RulerView*>();
+  const QFontMetrics metrics(ui_font(11));
+  const int64_t begin_ns = 260'000'000'000'000;                   // three days
+  state().set_range({begin_ns, begin_ns + lanes().width() / 9});  // 90 pixels are 10 ns
+  std::vector<int64_t> times;
+  for (const Tick& tick : ruler.ticks()) {
+    if (tick.label.empty()) continue;
+    times.push_back(tick.time_ns - begin_ns);
+    const double room = 20 / state().axis().ns_per_pixel();
+    EXPECT_LT(metrics.horizontalAdvance(QString::fromStdString(tick.label)), room) << tick.label;
+  }
+  ASSERT_GE(times.size(), 3U);
+  EXPECT_EQ(times[2] - times[1], 20) << "every 10 ns there is no room for their digits";
+}
+
 TEST_F(User, WhatTheCommandLineAsksForIsDoneToTheFirstTraceOnly) {
   apply_to_first(window_,
                  {.at_ns = 10'000, .span_ns = 30'000, .select = {}, .find = {}, .tab = {}});

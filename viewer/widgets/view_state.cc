@@ -283,6 +283,15 @@ void ViewState::choose_step(const std::optional<ChosenStep>& step) {
   emit step_changed();
 }
 
+Area ViewState::in_chosen_step(Area area) const {
+  if (!step_) return area;
+  const TimeRange range = session_->range_of(step_->time);
+  area.range = {std::max(area.range.begin_ns, range.begin_ns),
+                std::min(area.range.end_ns, range.end_ns)};
+  std::erase_if(area.lanes, [&](const LaneHit& lane) { return lane.trace != step_->time.trace; });
+  return area;
+}
+
 void ViewState::remove_mark(int64_t time_ns) {
   std::erase_if(marks_, [&](const Mark& mark) { return mark.time_ns == time_ns; });
   emit marks_changed();

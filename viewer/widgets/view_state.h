@@ -54,6 +54,8 @@ class ViewState : public QObject {
   /// The moment that go_to_time() went to.
   [[nodiscard]] std::optional<int64_t> moment() const { return moment_; }
   [[nodiscard]] const std::optional<ChosenStep>& chosen_step() const { return step_; }
+  /// What of the area lies in the chosen step of its rank; all of it if no step is chosen.
+  [[nodiscard]] Area in_chosen_step(Area area) const;
   [[nodiscard]] SliceRef hover() const { return hover_; }
   [[nodiscard]] const Search& search() const { return search_; }
   [[nodiscard]] int scroll() const { return scroll_; }  ///< pixels of the layout above the view

@@ -21,6 +21,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of the predicted change: how far runs were from predictions in bench/what_if (bench/README.md).
 constexpr double kModelError = 0.15;
 constexpr double kTail = 0.10;  // outside of the interval
+// std::regex needs stack for every character that it matches. Of a longer name the beginning is
+// read.
+constexpr size_t kLongestMatchedName = 4096;
 
 using Error = tl::unexpected<std::string>;
 
@@ -96,7 +99,7 @@ tl::expected<void, std::string> change_kernels(const Analysis& analysis, const W
   std::vector<bool> matches(trace.string_count());
   const std::regex pattern(knob.pattern);
   for (uint32_t i = 0; i < matches.size(); ++i) {
-    const std::string_view name = trace.string(StringId{i});
+    const std::string_view name = trace.string(StringId{i}).substr(0, kLongestMatchedName);
     matches[i] = std::regex_search(name.begin(), name.end(), pattern);
   }
   size_t found = 0;

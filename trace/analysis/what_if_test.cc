@@ -229,5 +229,14 @@ TEST(WhatIf, KernelsOfAKindAreFaster) {
   EXPECT_EQ(predicted(with_collectives(1), {"kernels:gemm=free"})->new_ns, 4'024e3);
 }
 
+TEST(WhatIf, OfALongNameTheBeginningIsMatched) {
+  TraceText text;
+  text.step(0, 0, 10 * kMs);
+  text.cpu_op("aten::mm" + std::string(40'000, 'x') + "y", 0, 10 * kMs);
+  EXPECT_EQ(predicted(text, {"kernels:mm.*x=2x"})->new_ns, 5e6);
+  EXPECT_EQ(predicted(text, {"kernels:mm.*y=2x"}).error(),
+            "kernels:mm.*y=2x: no operator's name matches mm.*y");
+}
+
 }  // namespace
 }  // namespace redline::trace

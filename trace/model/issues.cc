@@ -46,7 +46,7 @@ constexpr auto kIssues = std::to_array<IssueInfo>({
     {Issue::kTextBehindEnd, "text_behind_end", kLost, "Other text follows the end of the trace.",
      kWriter},
     {Issue::kBaseTimeOutOfRange, "base_time_out_of_range", kRepaired,
-     "baseTimeNanoseconds is over 73 years from 0, so 0 is taken.", kWriter},
+     "baseTimeNanoseconds is no number within 73 years of 0: 0 is taken.", kWriter},
     {Issue::kEventCut, "event_cut", kLost, "The text ends within an event.", kCopyAgain},
     {Issue::kEventMalformed, "event_malformed", kLost,
      "It cannot be told where an event's members begin and end.", kWriter},

@@ -1,5 +1,6 @@
 #include "trace/read/document.h"
 
+#include <climits>
 #include <utility>
 
 #include "base/json_values.h"
@@ -156,16 +157,18 @@ class DocumentReader {
 
 using Json = nlohmann::json;
 
-std::optional<int> integer(const Json& object, const char* key) {
+// A number from 0 on that fits; one above INT64_MAX reads as a negative one.
+std::optional<int> count_in(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<int>();
+  const auto number = found->get<int64_t>();
+  return number >= 0 && number <= INT_MAX ? std::optional(static_cast<int>(number)) : std::nullopt;
 }
 
 void read_distributed_info(const Json& info, Metadata& metadata) {
   if (!info.is_object()) return;
-  metadata.rank = integer(info, "rank");
-  metadata.world_size = integer(info, "world_size");
+  metadata.rank = count_in(info, "rank");
+  metadata.world_size = count_in(info, "world_size");
   metadata.backend = text_in(info, "backend");
 }
 
@@ -179,7 +182,7 @@ Document read_document(const Text& text, CollectedEvents& events, IssueLog& issu
 int64_t base_time_ns(std::span<const TopLevelValue> values) {
   for (const TopLevelValue& value : values) {
     if (value.key == "baseTimeNanoseconds") {
-      return parse_scaled(unquote(value.json), 0).value_or(0);
+      return parse_scaled(unquote(value.json), 0).value_or(INT64_MAX);
     }
   }
   return 0;

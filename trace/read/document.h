@@ -53,7 +53,8 @@ constexpr size_t kMostValueBytes = 64 << 20;
                                              const ReadOptions& options, CollectedEvents& events,
                                              IssueLog& issues);
 
-/// Nanoseconds to add to each time stamp ("baseTimeNanoseconds"), 0 where absent.
+/// Nanoseconds to add to each time stamp ("baseTimeNanoseconds"), 0 where absent, and INT64_MAX,
+/// which is out of range, where it is no number that fits.
 [[nodiscard]] int64_t base_time_ns(std::span<const TopLevelValue> values);
 
 /// Reads rank, world size, backend and host, and keeps the rest as JSON text. A value that is no

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/parsed_trace.h"
 
 namespace redline::trace {
@@ -39,7 +41,12 @@ TEST(Limits, ATimeIsLessThan74YearsFrom0) {
     };
     const int64_t begin_ns = *sign == '-' ? -(INT64_MAX / 4) : INT64_MAX / 4;
     EXPECT_EQ(based("2305843009213693951"), fmt::format("{} {}", begin_ns, begin_ns + 1000));
-    EXPECT_EQ(based("2305843009213693952"), "0 1000 base_time_out_of_range");
+    for (const char* larger : {"2305843009213693952", "9223372036854775808", "1e300"}) {
+      EXPECT_EQ(based(larger), "0 1000 base_time_out_of_range") << larger;
+    }
+  }
+  for (const char* no_number : {"null", R"("soon")", "[1]"}) {
+    EXPECT_EQ(times_of(slice(R"("ts": 0, "dur": 1)", no_number)), "0 1000 base_time_out_of_range");
   }
   EXPECT_EQ(times_of(slice(R"("ts": 1, "dur": 2305843009213693.951)")),
             fmt::format("1000 {}", INT64_MAX / 4 + 1000));
@@ -60,6 +67,26 @@ TEST(Limits, ACorrelationNumberHas32Bits) {
   for (const auto& [member, number] : rows) {
     const auto trace = parsed(slice(fmt::format(R"("ts": 1, "dur": 1, "args": {{{}}})", member)));
     EXPECT_EQ(trace->slices().correlation[0], number) << member;
+  }
+}
+
+TEST(Limits, ARankIsANumberFrom0OnThatFits) {
+  const std::pair<const char*, std::optional<int>> rows[] = {{"0", 0},
+                                                             {"2147483647", INT32_MAX},
+                                                             {"2147483648", std::nullopt},
+                                                             {"4294967299", std::nullopt},
+                                                             {"18446744069414584323", std::nullopt},
+                                                             {"18446744073709551616", std::nullopt},
+                                                             {"-1", std::nullopt},
+                                                             {"-4294967293", std::nullopt},
+                                                             {"3.0", std::nullopt},
+                                                             {R"("3")", std::nullopt}};
+  for (const auto& [number, rank] : rows) {
+    const auto trace = parsed(fmt::format(
+        R"({{"distributedInfo": {{"rank": {0}, "world_size": {0}}}, "traceEvents": []}})", number));
+    ASSERT_TRUE(trace) << number;
+    EXPECT_EQ(trace->metadata().rank, rank) << number;
+    EXPECT_EQ(trace->metadata().world_size, rank) << number;
   }
 }
 

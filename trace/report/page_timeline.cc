@@ -139,21 +139,27 @@ void add_lanes(const Trace& trace, bool on_device, PageTimeline& timeline) {
   }
 }
 
-// Leaves out the shortest slices if there are more than the page draws.
+// Leaves out the shortest slices if there are more than the page draws. Of those that are just as
+// long as the longest left out, some stay, evenly over lanes and time.
 void thin_out(PageTimeline& timeline) {
   std::vector<int64_t> lengths;
   for (const DrawnLane& lane : timeline.lanes) {
     for (const DrawnSlice& slice : lane.slices) lengths.push_back(slice.interval.length_ns());
   }
-  timeline.drawn_count = lengths.size();
+  timeline.drawn_count = std::min(lengths.size(), kMostDrawnSlices);
   if (lengths.size() <= kMostDrawnSlices) return;
   const auto limit = lengths.begin() + static_cast<std::ptrdiff_t>(kMostDrawnSlices);
   std::nth_element(lengths.begin(), limit, lengths.end(), std::greater<>());
-  timeline.drawn_count = 0;
+  const int64_t limit_ns = *limit;
+  const auto ties = static_cast<size_t>(std::ranges::count(lengths, limit_ns));
+  const auto kept = static_cast<size_t>(std::count(lengths.begin(), limit, limit_ns));
+  size_t tie = 0;
   for (DrawnLane& lane : timeline.lanes) {
-    std::erase_if(lane.slices,
-                  [&](const DrawnSlice& slice) { return slice.interval.length_ns() <= *limit; });
-    timeline.drawn_count += lane.slices.size();
+    std::erase_if(lane.slices, [&](const DrawnSlice& slice) {
+      if (slice.interval.length_ns() != limit_ns) return slice.interval.length_ns() < limit_ns;
+      ++tie;
+      return tie * kept / ties == (tie - 1) * kept / ties;
+    });
   }
   std::erase_if(timeline.lanes, [](const DrawnLane& lane) { return lane.slices.empty(); });
 }

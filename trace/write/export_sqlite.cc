@@ -17,6 +17,7 @@
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/text_cursor.h"
+#include "trace/write/json_repair.h"
 #include "trace/write/sqlite_file.h"
 
 namespace redline::trace {
@@ -90,17 +91,6 @@ std::string_view flow_kind_name(FlowKind kind) {
 
 std::string_view args_of(TextCursor& text, uint64_t text_offset) {
   return find_value(text.event_text(text_offset), "args");
-}
-
-// What is no UTF-8 becomes U+FFFD, since Python's sqlite3 refuses to read other text.
-std::string with_replacements(std::string_view text) {
-  std::string whole;
-  while (!text.empty()) {
-    const size_t length = utf8_length(text);
-    whole += length > 0 ? text.substr(0, length) : kReplacementCharacter;
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return whole;
 }
 
 uint64_t rows_of(const Trace& trace) {
@@ -178,16 +168,16 @@ class Export {
     return name ? std::optional(string_ids_[name.value]) : std::nullopt;
   }
 
-  // Until the next call.
-  std::string_view repaired(std::string_view json) {
-    if (std::ranges::none_of(json, [](char byte) { return byte < 0; })) return json;
-    return repaired_ = with_replacements(json);
+  // JSON until the next call. SQLite fails a whole query where one row's args are no JSON, and
+  // Python's sqlite3 refuses to read what is no UTF-8.
+  std::optional<std::string_view> json_or_null(std::string_view args) {
+    return args.empty() ? std::nullopt : std::optional(repair_.sound(args));
   }
 
   SqliteFile& file_;
   const SqliteOptions& options_;
   Meter meter_;
-  std::string repaired_;
+  JsonRepair repair_;
   SqliteInsert traces_ = insert("traces", 8), metadata_ = insert("metadata", 3),
                strings_ = insert("strings", 2), tracks_ = insert("tracks", 9),
                slices_ = insert("slices", 11), kernels_ = insert("kernels", 13),
@@ -297,11 +287,8 @@ void Export::add_slices(const Trace& trace, const HostTree& tree) {
       slices_.add(slices.begin_ns[i]).add(slices.end_ns[i] - slices.begin_ns[i]);
       const uint32_t correlation = slices.correlation[i];
       slices_.add(correlation != 0 ? std::optional(int64_t{correlation}) : std::nullopt);
-      if (options_.args) {
-        slices_.add(repaired(args_of(text, slices.text_offset[i])));
-      } else {
-        slices_.null();
-      }
+      slices_.add(options_.args ? json_or_null(args_of(text, slices.text_offset[i]))
+                                : std::nullopt);
       slices_.row();
       if (!meter_.go_on()) return;
     }
@@ -310,21 +297,18 @@ void Export::add_slices(const Trace& trace, const HostTree& tree) {
 
 // Arrays are stored as they stand in the file: "[32, 1, 1]".
 void Export::add_kernel_facts(std::string_view args) {
-  std::string grid, block;
-  std::string_view registers, shared_memory, occupancy;
+  std::string_view grid, block, registers, shared_memory, occupancy;
   for_each_member(args, [&](std::string_view key, std::string_view json) {
-    if (key == "grid") grid = repaired(json);
-    if (key == "block") block = repaired(json);
+    if (key == "grid") grid = json;
+    if (key == "block") block = json;
     if (key == "registers per thread") registers = json;
     if (key == "shared memory") shared_memory = json;
     if (key == "est. achieved occupancy %") occupancy = json;
     return true;
   });
-  const auto text = [&](const std::string& json) {
-    if (json.empty()) return static_cast<void>(kernels_.null());
-    kernels_.add(json);
-  };
-  text(grid), text(block);
+  for (const std::string_view json : {grid, block}) {
+    kernels_.add(json.empty() ? std::nullopt : std::optional(json));
+  }
   kernels_.add(parse_scaled(unquote(registers), 0)).add(parse_scaled(unquote(shared_memory), 0));
   const auto thousandths = parse_scaled(unquote(occupancy), 3);
   kernels_.add(thousandths ? std::optional(static_cast<double>(*thousandths) / 1e5) : std::nullopt);
@@ -341,7 +325,7 @@ void Export::add_device_work(const Trace& trace, const DeviceWorkTable& device) 
       table.add(work.interval.length_ns()).add(id_or_null(work.launch));
       const std::string_view args = args_of(text, trace.slices().text_offset[work.slice.value]);
       if (work.is_kernel()) {
-        add_kernel_facts(args);
+        add_kernel_facts(json_or_null(args).value_or(""));
       } else {
         table.add(parse_scaled(unquote(find_value(args, "bytes")), 0));
       }
@@ -426,7 +410,7 @@ void Export::add_instants(const Trace& trace) {
     instants_.add(trace_id_);
     instants_.add(instant.track ? std::optional(first_track_ + instant.track.value) : std::nullopt);
     instants_.add(id_of(instant.name)).add(instant.time_ns);
-    instants_.add(repaired(args_of(text, instant.text_offset))).row();
+    instants_.add(json_or_null(args_of(text, instant.text_offset))).row();
     if (!meter_.go_on()) return;
   }
 }

@@ -257,9 +257,9 @@ flows 6|0|launch
 flows 12|13|other
 flows 13|7|launch
 instants 0|3|16|2000|{"a": 7}
-instants 0|null|17|3000|
+instants 0|null|17|3000|null
 instants 1|7|16|2000|{"a": 7}
-instants 1|null|17|3000|
+instants 1|null|17|3000|null
 counters 0|0|15|1000|250.5
 counters 1|0|15|1000|250.5
 )sql");
@@ -332,6 +332,24 @@ TEST_F(ExportSqlite, ArgsOnRequestAndARunTwiceReplacesTheFirst) {
   EXPECT_THAT(query("SELECT json_extract(args, '$.bytes') FROM slices WHERE category = "
                     "'gpu_memcpy'"),
               ElementsAre("4096"));
+}
+
+TEST_F(ExportSqlite, ArgsAreJsonOrNull) {
+  TraceText text;
+  text.cpu_op("sound", 0, 10, {.args = R"("External id": 6)"});
+  text.cpu_op("unsound", 20, 30, {.args = R"("External id": 7, "x": inf)"});
+  text.event(
+      R"({"ph": "X", "cat": "cpu_op", "name": "bare", "pid": 1, "tid": 1, "ts": 1, "dur": 1})");
+  text.event(R"({"ph": "i", "name": "mark", "pid": 1, "tid": 1, "ts": 2, "args": {"a": NaN}})");
+  text.kernel("gemm", 3'000, 4'000, on_stream(7, 0, R"("grid": [8, NaN, 1], "block": [64, 1, 1])"));
+  ASSERT_TRUE(export_sqlite(Traces{*parse_trace("t", text.str())}, path(), {.args = true}));
+  EXPECT_THAT(query("SELECT name, json_extract(args, '$.\"External id\"'), args "
+                    "FROM slices JOIN events USING(id) WHERE slices.category = 'cpu_op'"),
+              ElementsAre(R"(sound|6|{"External id": 6})",
+                          R"(unsound|7|{"External id": 7, "x": "inf"})", "bare|null|null"));
+  EXPECT_THAT(query("SELECT args FROM instants"), ElementsAre(R"({"a": "NaN"})"));
+  EXPECT_THAT(query("SELECT grid, block, json_valid(grid) FROM kernels"),
+              ElementsAre(R"("[8, NaN, 1]"|[64, 1, 1]|1)"));
 }
 
 TEST_F(ExportSqlite, LeavesFilesOfOthersAlone) {

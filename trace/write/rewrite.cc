@@ -1,7 +1,5 @@
 #include "trace/write/rewrite.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -11,24 +9,10 @@
 #include "trace/read/event.h"
 #include "trace/read/event_parser.h"
 #include "trace/read/text_cursor.h"
+#include "trace/write/json_repair.h"
 
 namespace redline::trace {
 namespace {
-
-// Whether a text is valid JSON by itself.
-class JsonCheck {
- public:
-  bool is_sound(std::string_view text) {
-    padded_.assign(text);
-    padded_.resize(text.size() + simdjson::SIMDJSON_PADDING, ' ');
-    simdjson::dom::element ignored;
-    return parser_.parse(padded_.data(), text.size(), false).get(ignored) == simdjson::SUCCESS;
-  }
-
- private:
-  simdjson::dom::parser parser_;
-  std::string padded_;
-};
 
 bool is_number(std::string_view text) {
   if (text.empty() || text.size() > 18) return false;
@@ -49,20 +33,16 @@ std::string_view flow_category(FlowKind kind) {
   }
 }
 
-// Where the number behind "correlation" stands in the args.
-struct Digits {
-  size_t begin = 0;
-  size_t end = 0;
-};
-
-Digits correlation_digits(std::string_view args) {
+// The args with another correlation number, which stands where the reader has found it.
+std::string with_correlation(std::string_view args, uint32_t number) {
   constexpr std::string_view kKey = "\"correlation\"";
   const size_t key = args.find(kKey);
-  if (key == std::string_view::npos) return {};
-  const size_t begin = args.find_first_not_of(" :\n\r\t", key + kKey.size());
-  if (begin == std::string_view::npos) return {};
-  const size_t end = args.find_first_not_of("0123456789", begin);
-  return {begin, std::min(end, args.size())};
+  if (key == std::string_view::npos) return std::string(args);
+  const size_t begin = std::min(args.find_first_not_of(" :\n\r\t", key + kKey.size()), args.size());
+  const size_t end = std::min(args.find_first_not_of("0123456789", begin), args.size());
+  if (begin == end) return std::string(args);
+  return std::string(args.substr(0, begin)) + std::to_string(number) +
+         std::string(args.substr(end));
 }
 
 // Writes one trace into the writer.
@@ -224,37 +204,12 @@ class Rewriting {
 
   void write_args(TextBuffer& text, std::string_view args, uint32_t correlation) {
     text.literal(", \"args\": ");
-    if (args.empty()) {
-      text.literal("{}");
-    } else if (!check_.is_sound(args)) {
-      write_repaired(text, args);
-    } else if (const Digits digits = correlation_digits(args);
-               options_.correlation_shift != 0 && correlation != 0 && digits.end != 0) {
-      text.text(args.substr(0, digits.begin));
-      text.integer(correlation + options_.correlation_shift);
-      text.text(args.substr(digits.end));
-    } else {
-      text.text(args);
+    if (args.empty()) return text.literal("{}");
+    std::string shifted;
+    if (options_.correlation_shift != 0 && correlation != 0) {
+      args = shifted = with_correlation(args, correlation + options_.correlation_shift);
     }
-  }
-
-  // A value that is no JSON (NaN, a raw control character, a torn object) becomes a string.
-  void write_repaired(TextBuffer& text, std::string_view args) {
-    text.literal("{");
-    bool first = true;
-    for_each_member(args, [&](std::string_view key, std::string_view value) {
-      if (!first) text.literal(", ");
-      first = false;
-      text.quoted(decode_string(key));
-      text.literal(": ");
-      if (check_.is_sound(value)) {
-        text.text(value);
-      } else {
-        text.quoted(decode_string(unquote(value)));
-      }
-      return true;
-    });
-    text.literal("}");
+    text.text(repair_.sound(args));
   }
 
   void write_flow_end(std::string_view phase, uint64_t id, FlowKind kind, SliceId slice) {
@@ -328,7 +283,7 @@ class Rewriting {
   const Trace& trace_;
   TextCursor text_{trace_};
   const RewriteOptions& options_;
-  JsonCheck check_;
+  JsonRepair repair_;
   uint64_t rows_ = 0;
   bool stopped_ = false;
 };

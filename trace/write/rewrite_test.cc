@@ -268,32 +268,37 @@ TEST_F(Rewrite, GoesOnAsLongAsItMay) {
 }
 
 TEST_F(Rewrite, KeepsRanksApartInOneFile) {
-  const auto one = parsed(TraceText()
-                              .runtime("cudaLaunchKernel", 100, 200, 42)
-                              .kernel("gemm", 5000, 6000, on_stream(7, 42))
-                              .event(kRows)
-                              .str());
-  ASSERT_TRUE(one);
-  {
-    TraceWriter writer(path("merged.partial"), TraceHeader{});
-    TraceRewriter rewriter(writer);
-    rewriter.add(*one, {.process_prefix = "rank 0 "});
-    rewriter.add(*one, {.shift_ns = 7,
-                        .correlation_shift = 100,
-                        .pids = {{"0", "rank 1: 0"}, {"1", "rank 1: 1"}}});
-    writer.complete({});
-    ASSERT_TRUE(writer.save(path("merged.json")));
+  // With args that are JSON and that are not.
+  for (const std::string args : {"", R"("x": 1)", R"("x": NaN)", "\"x\": \"a\tb\""}) {
+    SCOPED_TRACE(args);
+    const auto one = parsed(
+        TraceText()
+            .slice("cuda_runtime", "cudaLaunchKernel", 100, 200, {.correlation = 42, .args = args})
+            .kernel("gemm", 5000, 6000, on_stream(7, 42, args))
+            .event(kRows)
+            .str());
+    ASSERT_TRUE(one);
+    {
+      TraceWriter writer(path("merged.partial"), TraceHeader{});
+      TraceRewriter rewriter(writer);
+      rewriter.add(*one, {.process_prefix = "rank 0 "});
+      rewriter.add(*one, {.shift_ns = 7,
+                          .correlation_shift = 100,
+                          .pids = {{"0", "rank 1: 0"}, {"1", "rank 1: 1"}}});
+      writer.complete({});
+      ASSERT_TRUE(writer.save(path("merged.json")));
+    }
+    const auto merged = read_trace(path("merged.json"));
+    ASSERT_TRUE(merged);
+    const Trace& trace = **merged;
+    EXPECT_THAT(slices_of(trace),
+                ElementsAre("gemm|5000|6000|6|0|42", "cudaLaunchKernel|100|200|4|1|42",
+                            "gemm|5007|6007|6|2|142", "cudaLaunchKernel|107|207|4|3|142"));
+    EXPECT_THAT(flows_of(trace), ElementsAre("1>0 0", "3>2 0"));
+    EXPECT_EQ(string_of(trace, trace.tracks()[0].process_name), "rank 0 python");
+    EXPECT_EQ(string_of(trace, trace.tracks()[3].pid), "rank 1: 1");
+    EXPECT_EQ(trace.tracks()[2].device, 0);
   }
-  const auto merged = read_trace(path("merged.json"));
-  ASSERT_TRUE(merged);
-  const Trace& trace = **merged;
-  EXPECT_THAT(slices_of(trace),
-              ElementsAre("gemm|5000|6000|6|0|42", "cudaLaunchKernel|100|200|4|1|42",
-                          "gemm|5007|6007|6|2|142", "cudaLaunchKernel|107|207|4|3|142"));
-  EXPECT_THAT(flows_of(trace), ElementsAre("1>0 0", "3>2 0"));
-  EXPECT_EQ(string_of(trace, trace.tracks()[0].process_name), "rank 0 python");
-  EXPECT_EQ(string_of(trace, trace.tracks()[3].pid), "rank 1: 1");
-  EXPECT_EQ(trace.tracks()[2].device, 0);
 }
 
 TEST_F(Rewrite, ReadsEqualForEveryRealTrace) {

@@ -1,5 +1,6 @@
 #include "base/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,6 +113,12 @@ TextStyle style_of(int descriptor) {
           .utf8 = locale_is_utf8()};
 }
 
+ScreenSize screen_size(int descriptor) {
+  winsize size = {};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_row < 2 || size.ws_col < 2) return {};
+  return {.rows = size.ws_row, .columns = size.ws_col};
+}
+
 size_t columns(std::string_view utf8) {
   return static_cast<size_t>(
       std::ranges::count_if(utf8, [](char c) { return !continues_letter(c); }));
@@ -135,6 +142,19 @@ std::string elide(std::string_view utf8, size_t width, std::string_view mark) {
       std::ranges::find_if(shown, [&](char c) { return !continues_letter(c) && taken++ == keep; });
   shown.erase(end, shown.end());
   return shown.append(mark);
+}
+
+std::string cut_painted(std::string_view line, size_t width) {
+  std::string shown;
+  size_t taken = 0;
+  bool is_escape = false;
+  for (const char c : line) {
+    is_escape = is_escape || c == '\x1b';
+    if (!is_escape && !continues_letter(c)) ++taken;
+    if (is_escape || taken <= width) shown += c;
+    is_escape = is_escape && c != 'm';
+  }
+  return shown;
 }
 
 std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view separator,

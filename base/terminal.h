@@ -5,7 +5,8 @@
 // (https://no-color.org: an empty NO_COLOR does not count). UTF-8 needs a locale that names it: the
 // first of LC_ALL, LC_CTYPE and LANG that is not empty. This is the rule of setlocale(3), but we do
 // not call that, because it would change the process. The width is always 80 columns, so that a
-// report looks the same in a file and in a pipe.
+// report looks the same in a file and in a pipe. Only what is drawn over itself fits into the
+// terminal.
 #pragma once
 
 #include <array>
@@ -42,6 +43,13 @@ struct TextStyle {
 /// The style for text that is written to `descriptor`.
 [[nodiscard]] TextStyle style_of(int descriptor);
 
+struct ScreenSize {
+  size_t rows = 24;
+  size_t columns = kTerminalColumns;
+};
+/// That of the terminal; the usual one if `descriptor` does not tell.
+[[nodiscard]] ScreenSize screen_size(int descriptor);
+
 /// Whether the byte of UTF-8 is not the first one of its letter.
 [[nodiscard]] constexpr bool continues_letter(char c) {
   return (static_cast<uint8_t>(c) & 0xC0) == 0x80;
@@ -55,6 +63,9 @@ struct TextStyle {
 /// `utf8` cut to `width` columns, with `mark` at its end if something was cut. Control characters,
 /// which names may hold, become '?'.
 [[nodiscard]] std::string elide(std::string_view utf8, size_t width, std::string_view mark = "…");
+
+/// `line` cut to `width` columns. The escapes that paint it take none, and all of them stay.
+[[nodiscard]] std::string cut_painted(std::string_view line, size_t width);
 
 /// Puts pieces into lines of at most `width` columns, as many as fit into each, with `separator`
 /// between them. A piece that is longer gets a line to itself. The pieces of a text are its words.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -38,6 +39,29 @@ TEST(StyleOf, ADumbTerminalGetsNoColours) {
   EXPECT_FALSE(is_screen(theirs));
   close(ours);
   close(theirs);
+}
+
+TEST(ScreenSize, IsThatOfTheTerminalOrTheUsualOne) {
+  int ours = -1, theirs = -1;
+  winsize size = {.ws_row = 10, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
+  ASSERT_EQ(openpty(&ours, &theirs, nullptr, nullptr, &size), 0);
+  EXPECT_EQ(screen_size(theirs).rows, 10U);
+  EXPECT_EQ(screen_size(theirs).columns, 40U);
+  size = {};
+  ASSERT_EQ(ioctl(ours, TIOCSWINSZ, &size), 0);
+  EXPECT_EQ(screen_size(theirs).columns, 80U) << "a serial line does not know it";
+  close(ours);
+  close(theirs);
+  EXPECT_EQ(screen_size(-1).rows, 24U);
+  EXPECT_EQ(screen_size(-1).columns, 80U);
+}
+
+TEST(CutPainted, EscapesTakeNoColumnAndStay) {
+  const std::string line = "\x1b[1mGPU\x1b[0m \x1b[38;5;35m███\x1b[0m 64 °C";
+  EXPECT_EQ(cut_painted(line, 5), "\x1b[1mGPU\x1b[0m \x1b[38;5;35m█\x1b[0m");
+  EXPECT_EQ(cut_painted(line, 12), "\x1b[1mGPU\x1b[0m \x1b[38;5;35m███\x1b[0m 64 °");
+  EXPECT_EQ(cut_painted(line, 13), line);
+  EXPECT_EQ(cut_painted("memory", 0), "");
 }
 
 TEST(TextStyle, SymbolsHaveTheirAscii) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,14 +10,38 @@
 
 namespace redline {
 
+/// The subcommand that was given, or `app` if none was.
+inline const CLI::App& given_command(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? app : *commands.front();
+}
+
+/// "--output has no value before --" if an option took the "--" behind it as its value, else "".
+inline std::string value_problem(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional() || std::ranges::count(option->results(), "--") == 0) continue;
+    return option->get_name() + " has no value before --";
+  }
+  return "";
+}
+
+/// app.parse(), which also refuses what value_problem() tells, before any subcommand's callback.
+inline void parse_command_line(CLI::App& app, int argc, char** argv) {
+  app.parse_complete_callback([&app] {
+    const std::string problem = value_problem(given_command(app));
+    if (!problem.empty()) throw CLI::ValidationError(problem);
+  });
+  app.parse(argc, argv);
+}
+
 /// "no such option: --bugdet; did you mean --budget? See autotune --help": one line without the
 /// program's name. What stands in no --help comes before what CLI11 misses because of it.
 inline std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
-  const auto commands = app.get_subcommands();
-  const CLI::App& command = commands.empty() ? app : *commands.front();
+  const CLI::App& command = given_command(app);
   auto unknown = app.remaining(true);
   std::erase(unknown, "--");
-  std::string what = error.what();
+  std::string what = value_problem(command);
+  if (what.empty()) what = error.what();
   if (!unknown.empty()) {
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
     std::vector<std::string> names;
@@ -24,7 +49,7 @@ inline std::string usage_problem(const CLI::App& app, const CLI::ParseError& err
       for (const CLI::Option* option : command.get_options()) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
       }
-    } else if (commands.empty()) {
+    } else if (&command == &app) {
       for (const CLI::App* one : app.get_subcommands({})) names.push_back(one->get_name());
     }
     const std::string meant = did_you_mean(word, names);

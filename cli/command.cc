@@ -257,12 +257,14 @@ ProgressBar::~ProgressBar() {
 
 void ProgressBar::show(uint64_t done, uint64_t total) {
   if (!is_terminal_ || total == 0) return;
-  constexpr int kWidth = 40;
-  const int percent = static_cast<int>(std::min(done, total) * 100 / total);
+  const auto percent = static_cast<int>(std::min(done, total) * 100 / total);
   if (percent == percent_) return;
   percent_ = percent;
-  const auto full = static_cast<size_t>(percent * kWidth / 100);
-  const std::string bar = std::string(full, '#') + std::string(kWidth - full, '.');
+  constexpr size_t kWords = 22;  // of the line, and a column that stays free for the cursor
+  const size_t columns = std::max(screen_size(STDERR_FILENO).columns, kWords);
+  const size_t width = std::min<size_t>(40, columns - kWords);
+  const size_t full = static_cast<size_t>(percent) * width / 100;
+  const std::string bar = std::string(full, '#') + std::string(width - full, '.');
   std::fprintf(stderr, "\r%-12s [%s] %3d %%", what_.c_str(), bar.c_str(), percent);
   std::fflush(stderr);
 }

@@ -55,13 +55,24 @@ Result<std::optional<trace::RunDiff>> diff_of_logs(const DiffOptions& options,
                               trace::change_between(*earlier, *later), options.gate.limits);
 }
 
+/// Whether `path`, which holds these step logs, holds no traces besides.
+bool are_all(const std::vector<std::string>& logs, const std::string& path) {
+  return !logs.empty() && trace::trace_paths_of({path}).empty();
+}
+
+tl::unexpected<std::string> unlike(const std::string& with_logs, const std::string& with_traces) {
+  return tl::unexpected(with_logs + " has only step logs, " + with_traces +
+                        " only traces. Compare logs with logs, or traces with traces");
+}
+
 Result<DiffResult> diff_of(const DiffOptions& options) {
   DiffResult result;
   const auto logs_before = trace::step_logs_of({options.before});
   const auto logs_after = trace::step_logs_of({options.after});
+  const bool only_logs_before = are_all(logs_before, options.before);
+  const bool only_logs_after = are_all(logs_after, options.after);
   if (!logs_before.empty() && !logs_after.empty()) {
-    const bool has_traces = !trace::trace_paths_of({options.before}).empty() &&
-                            !trace::trace_paths_of({options.after}).empty();
+    const bool has_traces = !only_logs_before && !only_logs_after;
     auto runs = diff_of_logs(options, logs_before, logs_after, has_traces);
     if (!runs) return tl::unexpected(runs.error());
     result.runs = std::move(*runs);
@@ -69,9 +80,9 @@ Result<DiffResult> diff_of(const DiffOptions& options) {
   }
   const auto before = trace::read_traces({options.before});
   const auto after = trace::read_traces({options.after});
-  // A folder of logs needs no traces, if only the other side had logs.
-  const bool is_after_to_blame = !after && !logs_before.empty() && logs_after.empty();
-  if (!before && !is_after_to_blame) return tl::unexpected(before.error().message);
+  if (only_logs_before && after) return unlike(options.before, options.after);
+  if (only_logs_after && before) return unlike(options.after, options.before);
+  if (!before && !only_logs_before) return tl::unexpected(before.error().message);
   if (!after) return tl::unexpected(after.error().message);
   say_left_out({options.before}, trace::paths_of(*before));
   say_left_out({options.after}, trace::paths_of(*after));

@@ -30,7 +30,7 @@ int run(int argc, char** argv) {
   int status = kDone;
   for (const AddCommand add : kCommands) add(app, status);
   try {
-    app.parse(argc, argv);
+    parse_command_line(app, argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

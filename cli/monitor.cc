@@ -1,6 +1,5 @@
 // redline monitor: shows what the machine, its GPUs and the jobs on it do right now.
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/format.h"
+#include "base/terminal.h"
 #include "cli/command.h"
 #include "machine/monitor/snapshot.h"
 #include "profiler/request/logged_jobs.h"
@@ -51,28 +52,24 @@ bool wait_until(Clock::time_point time, const std::atomic<bool>& interrupted) {
   return !interrupted;
 }
 
-/// Draws each table over the last one, and leaves out lines for which the terminal has no room.
+/// Draws each table over the last one, and leaves out lines and columns for which the terminal has
+/// no room.
 class Screen {
  public:
   [[nodiscard]] std::string draw(const std::string& table) {
     std::string text = lines_ > 0 ? "\033[" + std::to_string(lines_) + "A\r" : "";
     lines_ = 0;
-    const size_t most = rows() - 1;
-    for (size_t begin = 0; begin < table.size() && lines_ < most; ++lines_) {
+    const ScreenSize size = screen_size(STDOUT_FILENO);
+    for (size_t begin = 0; begin < table.size() && lines_ + 1 < size.rows; ++lines_) {
       const size_t end = std::min(table.find('\n', begin), table.size());
-      text += table.substr(begin, end - begin) + "\033[K\n";
+      // Behind a full line the terminal would erase its last letter.
+      text += "\033[K" + cut_painted(table.substr(begin, end - begin), size.columns) + "\n";
       begin = end + 1;
     }
     return text + "\033[J";
   }
 
  private:
-  static size_t rows() {
-    winsize size = {};
-    const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
-    return is_known ? size.ws_row : 24;
-  }
-
   size_t lines_ = 0;
 };
 
@@ -110,11 +107,10 @@ std::string shown(const monitor::Snapshot& machine, const std::vector<trace::Run
   return monitor::as_text(machine, style) + trace::jobs_text(jobs, style, machine.time_ns);
 }
 
-/// What is wrong with a value of --interval; "" if nothing is.
-std::string seconds_between_looks(const std::string& text) {
-  double seconds = 0;
-  const bool is_number = CLI::detail::lexical_cast(text, seconds);
-  return is_number && seconds >= 0.1 && seconds <= 3600 ? "" : text + " is not 0.1 to 3600 seconds";
+/// What is wrong with a value of --interval, in seconds; "" if nothing is.
+std::string problem_of_interval(const std::string& text) {
+  const double seconds = number_in(text);
+  return seconds >= 0.1 && seconds <= 3600 ? "" : "must be from 0.1s to 1h";
 }
 
 int monitor(const MonitorOptions& options) {
@@ -157,10 +153,10 @@ void add_monitor(CLI::App& app, int& status) {
                                   "text, or json: an object a line (schema redline.monitor/1)")
                      ->check(CLI::IsMember({"text", "json"}))
                      ->capture_default_str();
-  command->add_option("--interval", options->interval_s, "Seconds between two looks, 0.1 to 3600")
-      ->check(seconds_between_looks)
-      ->option_text("SECONDS")
-      ->capture_default_str();
+  command->add_option("--interval", options->interval_s, "Time between two looks, 0.1s to 1h (1s)")
+      ->transform(as_seconds())
+      ->check(problem_of_interval)
+      ->option_text("TIME");
   command
       ->add_option("--prom", options->prometheus,
                    "Write the jobs' figures to FILE at each look, for Prometheus' textfile "
@@ -178,9 +174,9 @@ void add_monitor(CLI::App& app, int& status) {
       "report the figure. Traces have the same figures of the machine, as counters.\n"
       "Examples:\n"
       "  redline monitor\n"
-      "  redline monitor --interval 5 >> monitor.log\n"
+      "  redline monitor --interval 5s >> monitor.log\n"
       "  redline monitor --once --format json | jq '.gpus[].busy'\n"
-      "  redline monitor --interval 15 --prom /var/lib/node_exporter/redline.prom");
+      "  redline monitor --interval 15s --prom /var/lib/node_exporter/redline.prom");
   command->callback([options, &status] { status = monitor(*options); });
 }
 

@@ -56,8 +56,8 @@ int record(RecordOptions& options) {
   const auto status = run_logged(options.command, environment);
   const bool was_ended = hangs && hangs->finish();
   if (!status) {
-    return fail(options.command.front() + ": " + status.error() +
-                ". The command to record stands after --");
+    return fail(launch::start_problem(options.command, status.error(),
+                                      "The command to record stands after --"));
   }
   const auto traces = launch::new_traces(before, launch::list_traces(directory));
   for (const auto& line :

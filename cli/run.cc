@@ -165,7 +165,7 @@ int run(const RunOptions& options) {
   const bool was_ended = hangs && hangs->finish();
   const int64_t window_count = windows ? windows->stop() : 0;
   if (!status) {
-    return fail(command.front() + ": " + status.error() + ". The command stands after --");
+    return fail(launch::start_problem(command, status.error(), "The command stands after --"));
   }
   if (!options.log.empty()) tell_of_logs(options.log, logs, *status);
   if (window_count > 0) {

@@ -26,8 +26,8 @@ int what_if(const WhatIfOptions& options) {
     if (!knob) return usage("--knob: " + knob.error());
     knobs.push_back(std::move(*knob));
   }
-  const auto paths = trace::trace_paths_of(options.paths);
-  if (paths.empty()) return fail(options.paths.front() + ": no trace in it");
+  auto paths = trace::trace_paths_of(options.paths);
+  if (paths.empty()) paths = options.paths;  // reading them says what is missing
   const auto traces = trace::read_traces(paths);
   if (!traces) return fail(traces.error().message);
   say_left_out(paths, trace::paths_of(*traces));

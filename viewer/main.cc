@@ -13,6 +13,7 @@
 #include "base/help_formatter.h"
 #include "base/usage_problem.h"
 #include "viewer/frame_bench.h"
+#include "viewer/widgets/loader.h"
 #include "viewer/widgets/main_window.h"
 #include "viewer/widgets/screenshot.h"
 
@@ -159,8 +160,8 @@ int run_offscreen(const Options& options, MainWindow& window) {
   if (options.paths.empty()) {
     return fail("no trace named. Example: redline-viewer --screenshot out.png traces/");
   }
-  if (options.paths.size() == 1 && is_study(options.paths.front())) {
-    return draw_page(options, window, load_tuning(options.paths.front()), &MainWindow::show_tuning);
+  if (has_study(options.paths)) {
+    return draw_page(options, window, load_lone_study(options.paths), &MainWindow::show_tuning);
   }
   if (options.before.empty() && is_run(options.paths)) {
     return draw_page(options, window, load_run(options.paths), &MainWindow::show_run);
@@ -207,7 +208,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "redline-viewer " REDLINE_VERSION);
   add_options(app, options);
   try {
-    app.parse(argc, argv);
+    redline::parse_command_line(app, argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

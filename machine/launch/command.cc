@@ -5,14 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/secrets.h"
 #include "machine/launch/group_witness.h"
 
 namespace redline::launch {
@@ -97,6 +101,14 @@ std::string how_it_ended(int wait_status) {
   return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
+/// "OMP_NUM_THREADS=1", which only a shell takes for more than a program's name.
+bool sets_variable(const std::string& word) {
+  const size_t end = word.find('=');
+  return end != 0 && end != std::string::npos &&
+         std::all_of(word.data(), word.data() + end,
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
 int wait_passing_on(pid_t child, const HeldSignals& signals, GroupWitness& group) {
   for (;;) {
     int status = 0;
@@ -160,6 +172,26 @@ tl::expected<pid_t, std::string> start_command(const std::vector<std::string>& c
   if (error == 0) return child;
   static_cast<void>(wait_for(child));
   return reason(error);
+}
+
+std::string start_problem(const std::vector<std::string>& command, const std::string& why,
+                          const std::string& otherwise) {
+  const std::string& word = command.front();
+  std::error_code ignored;
+  const bool is_file = std::filesystem::is_regular_file(word, ignored);
+  const bool is_alone = command.size() == 1;
+  const std::string shown = without_secrets(std::string_view(word));
+  std::string problem = shown + ": " + why;
+  if (is_file && word.ends_with(".py")) {
+    problem += ". Start it with Python: python " + format_command({shown});
+  } else if (!is_alone && sets_variable(word)) {
+    problem += ". Put env before it, which sets variables: env " + format_command({shown});
+  } else if (!is_file && word.find(' ') != std::string::npos) {
+    problem += ". If these are several words, give them without quotes";
+  } else if (!otherwise.empty()) {
+    problem += ". " + otherwise;
+  }
+  return problem;
 }
 
 tl::expected<int, std::string> run_command(const std::vector<std::string>& command,

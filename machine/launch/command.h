@@ -26,6 +26,11 @@ namespace redline::launch {
     const std::vector<std::string>& command, const std::vector<std::string>& environment,
     const std::function<bool()>& prepare);
 
+/// "train.py: Permission denied. Start it with Python: python train.py": says why start_command()
+/// could not start `command`, and what to type instead, or `otherwise` if its words do not tell.
+[[nodiscard]] std::string start_problem(const std::vector<std::string>& command,
+                                        const std::string& why, const std::string& otherwise = "");
+
 /// Waits for the end of a child, and gives its exit status as shells do.
 [[nodiscard]] int wait_for_exit(pid_t child);
 /// The exit status, or 128 + N if signal N ended the process.

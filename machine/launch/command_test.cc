@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
+
+#include "tests/temporary_folder.h"
 
 namespace redline::launch {
 namespace {
@@ -44,6 +47,31 @@ TEST(RunCommand, SaysWhyACommandCannotStart) {
   const auto result = run_command({"/no/such/program"}, Environment::current());
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error(), "No such file or directory");
+}
+
+TEST(StartProblem, TellsWhatToTypeInstead) {
+  const testing::TemporaryFolder folder;
+  const std::string script = folder / "train.py", odd = folder / "my train.py";
+  for (const std::string& file : {script, odd}) std::ofstream(file) << "print()\n";
+  const auto problem = [](const std::vector<std::string>& command) {
+    return start_problem(command, "No", "Otherwise");
+  };
+  EXPECT_EQ(problem({script, "-n", "3"}), script + ": No. Start it with Python: python " + script);
+  EXPECT_EQ(problem({odd}), odd + ": No. Start it with Python: python '" + odd + "'");
+  EXPECT_EQ(problem({"none.py"}), "none.py: No. Otherwise");
+  EXPECT_EQ(problem({"python train.py --steps 3"}),
+            "python train.py --steps 3: No. If these are several words, give them without quotes");
+  EXPECT_EQ(problem({"A=1 python"}),
+            "A=1 python: No. If these are several words, give them without quotes");
+  EXPECT_EQ(problem({"OMP_NUM_THREADS=1", "python", "train.py"}),
+            "OMP_NUM_THREADS=1: No. Put env before it, which sets variables: env "
+            "OMP_NUM_THREADS=1");
+  EXPECT_EQ(problem({"A=b c", "python"}),
+            "A=b c: No. Put env before it, which sets variables: env 'A=b c'");
+  EXPECT_EQ(problem({"HF_TOKEN=abc", "python"}),
+            "HF_TOKEN=***: No. Put env before it, which sets variables: env 'HF_TOKEN=***'");
+  EXPECT_EQ(problem({"./a=1", "x"}), "./a=1: No. Otherwise");
+  EXPECT_EQ(start_problem({"pyhton", "train.py"}, "No"), "pyhton: No");
 }
 
 TEST(RunCommand, HandsOverTheEnvironmentAlone) {

@@ -65,7 +65,7 @@ tl::expected<pid_t, std::string> start_tracked(const TrackedOptions& options) {
            pin_to(options.cores) && limit_data(options.data_limit_bytes);
   });
   if (pid) return *pid;
-  return tl::unexpected(options.argv[0] + ": " + pid.error());
+  return tl::unexpected(start_problem(options.argv, pid.error()));
 }
 
 namespace {

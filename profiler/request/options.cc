@@ -127,7 +127,7 @@ tl::expected<RecordRequest, std::string> record_request_from_environment() {
 }
 
 std::string problem_of_step_marker(const std::string& name) {
-  return name.empty() || name == "--" ? "needs the name of a range or mark" : "";
+  return name.empty() ? "needs the name of a range or mark" : "";
 }
 
 std::string problem_of_directory(const std::string& directory) {

@@ -219,7 +219,7 @@ std::vector<std::string> summarise_recording(const std::string& folder, const Tr
     lines.push_back(format_plural(std::ssize(traces.partial), "unfinished trace") +
                     " (.partial) in " + folder + ": what had reached the disk can be read");
   }
-  for (const char* what : {"failed", "cut", "whole_run", "backward", "forked"}) {
+  for (const char* what : {"failed", "cut", "no_rank", "whole_run", "backward", "forked"}) {
     if (const auto* note = find_note(notes, what)) lines.push_back(note->text);
   }
   lines.push_back("next: redline report " + folder);

@@ -122,9 +122,10 @@ TEST_F(Folder, NotesThatTheCommandRemovedAreMissed) {
 TEST(Summary, CountsTheTracesAndNamesTheNextCommand) {
   EXPECT_THAT(summarise_recording("t", {{"t/a"}, {}}, {}, 0),
               ElementsAre("1 trace in t", "next: redline report t"));
-  EXPECT_THAT(
-      summarise_recording("t", {{"t/a", "t/b"}, {}}, {{"cut", "early"}, {"cut", "early"}}, 0),
-      ElementsAre("2 traces in t", "early", "next: redline report t"));
+  const std::vector<RecordNotes::Note> notes = {
+      {"no_rank", "all"}, {"cut", "early"}, {"cut", "early"}};
+  EXPECT_THAT(summarise_recording("t", {{"t/a", "t/b"}, {}}, notes, 0),
+              ElementsAre("2 traces in t", "early", "all", "next: redline report t"));
   EXPECT_THAT(summarise_recording("t", {{}, {"t/a"}}, {}, 0),
               ElementsAre(HasSubstr("1 unfinished trace (.partial) in t: what had"),
                           "next: redline report t"));

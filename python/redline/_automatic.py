@@ -24,7 +24,7 @@ from redline._library import MAY_BE_CAPTURED, NOT_CAPTURED, RecorderError, core_
 from redline._model_calls import ModelCalls
 from redline._optimizer_steps import watch_optimizers
 from redline._python_library import step_functions
-from redline._rank import rank_and_world_size
+from redline._rank import launched_rank, rank_and_world_size
 from redline._sample_count import SampleCount, watch_data_loaders
 from redline._schedule import action_rule
 from redline._script_profiler import watch_script_profiler
@@ -470,6 +470,8 @@ class AutomaticRecording:
         job = distributed_info() if self._ranks else None
         if job is not None and job["rank"] not in self._ranks:
             raise NotWanted
+        if self._ranks and job is None and launched_rank() is None:
+            self.notes.add("no_rank", "a process knew of no rank at its first step, so --ranks did not apply to it")
         describe_job(self._recorder)
         self._listen()
         self._works = True

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import csv
+import fcntl
 import html
 import html.parser
 import io
@@ -13,7 +14,9 @@ import pty
 import re
 import signal
 import sqlite3
+import struct
 import subprocess
+import termios
 import threading
 
 import pytest
@@ -172,11 +175,12 @@ def test_on_a_terminal_the_same_command_is_asked_whether_it_goes_on(run, tune, t
             assert study.execute("SELECT count(*) FROM trials").fetchone() == (trials,)
 
 
-def at_a_terminal(command, folder, answer):
+def at_a_terminal(command, folder, answer, columns=80):
     """What the command writes to a terminal if the user answers its first question with `answer`."""
     ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     with subprocess.Popen([str(word) for word in command], stdin=its, stdout=its, stderr=its, cwd=folder,
-                          start_new_session=True) as process:
+                          env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}, start_new_session=True) as process:
         os.close(its)
         os.write(ours, answer.encode() + b"\n")
         text = b""
@@ -186,6 +190,14 @@ def at_a_terminal(command, folder, answer):
     os.close(ours)
     assert process.returncode == 0, text
     return text.decode()
+
+
+def test_the_live_line_stays_one_line_in_a_narrow_terminal(tune, tmp_path):
+    for columns in (40, 120):
+        text = at_a_terminal(tune("--max-trials", "1", "--study", f"{columns}.db"), tmp_path, "", columns)
+        live = [part.rstrip() for part in re.findall(r"\r\x1b\[K(trial [^\r\n\x1b]*)", text)]
+        assert live and max(map(len, live)) <= min(columns, 80) - 1, live
+        assert all(line.endswith("…") for line in live) or columns > 40, live
 
 
 def test_a_second_autotune_is_refused_unless_it_shares_the_search(run, start, tune, tmp_path, no_process_left):
@@ -350,7 +362,9 @@ def test_secrets_of_the_command_are_not_shown(run, tune, program, tmp_path):
 def test_what_is_no_study_is_said_in_one_line(run, program, tmp_path):
     (tmp_path / "text").write_text("no database, but long enough to be looked at" * 30)
     (tmp_path / "empty").touch()
-    for name, words in (("none", "No such file"), ("text", "not a database"), ("empty", "not a study")):
+    (tmp_path / "folder").mkdir()
+    for name, words in (("none", "No such file"), ("text", "not a study. autotune writes one: autotune.study.db\n"),
+                        ("empty", "it is empty, not a study\n"), ("folder", "a folder, not a study\n")):
         done = run([program("autotune"), "show", name], cwd=tmp_path)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"autotune: {name}: ") and words in done.stderr
@@ -426,9 +440,10 @@ def test_a_slip_in_a_command_is_no_training_command(run, program, tmp_path):
 def test_one_run_of_a_metric_claims_no_interval(run, program, tmp_path):
     search = ["--knob", "x=1,2", "--metric", "rate ([0-9]+)", "--max-trials", "2", "--", "echo", "rate {x}"]
     done = run([program("autotune"), *search], cwd=tmp_path)
-    assert "BEST  2.00 by --metric (one run)\n      not proven faster: 2.00 x the first trial\n" in done.stdout
+    verdict = "2.00 x the first trial, not confirmed: it ran once"
+    assert f"BEST  2.00 by --metric (one run)\n      {verdict}\n" in done.stdout
     page = (tmp_path / "autotune.study.html").read_text()
-    assert "one run</span>" in page and "2.00 x the first trial</p>" in page
+    assert "one run</span>" in page and f"<p>{verdict}</p>" in page
     shown = run([program("autotune"), "show", "autotune.study.db", "--trial", "1"], cwd=tmp_path)
     assert "  1.00 by --metric\n" in shown.stdout
 

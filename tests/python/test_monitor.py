@@ -1,13 +1,16 @@
 """Runs `redline monitor` as users do, without a GPU and, with stubs of the driver's libraries, with two."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -126,7 +129,7 @@ def test_the_table_is_plain_in_a_pipe_and_80_columns_wide(once, stubs):
     assert once(**{**stubs, "LC_ALL": "C"}).stdout.isascii()
 
 
-@pytest.mark.parametrize("flags", [("--format", "yaml"), ("--interval", "0"), ("--twice",), ("now",), ("--prom", "/dev/stdout", "--format", "json")])
+@pytest.mark.parametrize("flags", [("--format", "yaml"), ("--interval", "0"), ("--interval", "2h"), ("--twice",), ("now",), ("--prom", "/dev/stdout", "--format", "json")])
 def test_wrong_options_are_usage(once, flags):
     assert once(*flags).returncode == 2
 
@@ -152,12 +155,14 @@ def test_tables_in_a_pipe_are_apart(start, program):
         assert monitor.wait(60) == 0
 
 
-def test_a_terminal_is_drawn_again_in_place(program, stubs):
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_terminal_is_drawn_again_in_place(program, stubs, columns):
     pid, terminal = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         os.environ.update(stubs)
         os.environ.pop("NO_COLOR", None)
-        os.execv(program("redline"), ["redline", "monitor", "--interval", "0.1"])
+        os.execv(program("redline"), ["redline", "monitor", "--interval", "100ms"])
     shown = b""
     while shown.count(b"\033[J") < 3:
         shown += os.read(terminal, 4096)
@@ -172,4 +177,6 @@ def test_a_terminal_is_drawn_again_in_place(program, stubs):
     table = text[:text.index("\033[J")]
     lines = table.count("\n")
     assert f"\033[{lines}A" in text
+    widths = [len(re.sub(r"\033\[[0-9;]*[mK]", "", line)) for line in table.splitlines()]
+    assert 40 <= max(widths) <= columns
     assert re.search(r"\033\[[0-9;]*m", table), "no colours"

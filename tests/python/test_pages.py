@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -233,6 +234,18 @@ def test_pictures_of_concepts_are_up_to_date(run, python, tmp_path):
     assert kept == {path.name: path.read_text() for path in tmp_path.iterdir()}
     page = (ROOT / "docs/concepts.md").read_text()
     assert [name for name in kept if f"concepts/{name})" not in page] == []
+
+
+@pytest.mark.parametrize("script", ["concept-pictures", "recording-picture", "refresh-reference", "viewer-pictures"])
+def test_a_script_that_is_asked_for_help_makes_nothing(run, tmp_path, script):
+    # A copy, because it would write into the folders around it.
+    (tmp_path / "scripts").mkdir()
+    for name in (script, "drawing.py", "messages.py"):
+        shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
+    done = run([tmp_path / "scripts" / script, "--help"], cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith("usage: "), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
+    assert run([tmp_path / "scripts" / script, "--hlep"], cwd=tmp_path).returncode == 2
 
 
 # Commands that need no training and end by themselves.

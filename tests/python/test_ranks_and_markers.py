@@ -60,8 +60,16 @@ def test_spawned_ranks_are_told_apart_by_their_process_group(record):
     done, (trace,) = record(SPAWNED_RANKS, "--ranks", "1")
     info = trace["distributedInfo"]
     assert (info["rank"], info["world_size"], info["pg_count"]) == (1, 2, 1)
+    assert "knew of no rank" not in done.stderr
     assert info["pg_config"][0]["ranks"] == [0, 1]
     assert step_numbers(trace) == [2, 3, 4]
+
+
+def test_a_job_without_ranks_is_recorded_and_that_is_said(record):
+    done, (trace,) = record(TRAIN, "--ranks", "5")
+    assert step_numbers(trace) == [2, 3, 4]
+    said = "redline: a process knew of no rank at its first step, so --ranks did not apply to it\n"
+    assert done.stderr.count(said) == 1
 
 
 def test_a_step_begins_at_its_marker_of_whatever_kind(record):
@@ -71,10 +79,8 @@ def test_a_step_begins_at_its_marker_of_whatever_kind(record):
 
 
 def test_a_marker_without_a_name_is_refused(run, program):
-    """`--` would be taken for the name, and the job would be recorded without any step."""
-    for name in ("--", ""):
-        done = run([program("redline"), "record", "--step-marker", name, "--", "true"])
-        assert done.returncode == 2 and "needs the name of a range or mark" in done.stderr
+    done = run([program("redline"), "record", "--step-marker", "", "--", "true"])
+    assert done.returncode == 2 and "needs the name of a range or mark" in done.stderr
 
 
 TRIGGERED = """

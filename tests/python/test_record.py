@@ -647,6 +647,9 @@ def test_usage_errors_are_one_line_with_an_example(program, run, tmp_path):
     (["--ranks", "0-3"], 2, "redline: --ranks: must be ranks such as 0,3, not '0-3', see"),
     (["--ring", "9s", "--slow-step", "x"], 2, "redline: --slow-step: must be above 1, or 0, not 'x', see"),
     (["-o", ""], 1, "redline: -o '': Invalid argument"),
+    (["-o"], 2, "redline: --output has no value before --, see redline record --help\n"),
+    (["--step-marker"], 2, "redline: --step-marker has no value before --, see redline record --help\n"),
+    (["--ring"], 2, "redline: --ring has no value before --, see redline record --help\n"),
 ])
 def test_what_makes_no_sense_is_said_in_one_line(program, run, tmp_path, options, status, error):
     wrong = run([program("redline"), "record", *options, "--", "touch", "ran"], cwd=tmp_path)

@@ -6,10 +6,16 @@ Where a peer is wrong, its mistake is repeated on the trace before we read it (s
 """
 
 import collections
+import fcntl
 import gzip
 import json
+import os
 import pathlib
+import pty
 import re
+import struct
+import subprocess
+import termios
 
 import pytest
 
@@ -464,6 +470,36 @@ def test_no_rows_are_refused_in_a_short_line(program, run, tmp_path):
 def test_a_folder_without_traces_is_named(program, run, tmp_path):
     done = run([program("redline"), "report", tmp_path])
     assert done.returncode == 1 and f"{tmp_path}: no traces in this folder" in done.stderr
+
+
+def test_traces_are_not_compared_with_step_logs(program, run, tmp_path):
+    trace, logs, empty = tmp_path / "a.json", tmp_path / "logs", tmp_path / "empty"
+    trace.write_text(TRACE)
+    logs.mkdir()
+    empty.mkdir()
+    (logs / "rank0.steps.redline").write_text("steps")
+    for sides in ((trace, logs), (logs, trace)):
+        done = run([program("redline"), "diff", *sides])
+        error = f"{logs} has only step logs, {trace} only traces. Compare logs with logs, or traces with traces"
+        assert (done.returncode, done.stderr) == (1, f"redline: {error}\n")
+    for sides in ((empty, logs), (logs, empty)):
+        done = run([program("redline"), "diff", *sides])
+        assert done.returncode == 1 and f"{empty}: no traces in this folder" in done.stderr
+
+
+@pytest.mark.parametrize("columns, bar", [(80, 40), (30, 8), (10, 0)])
+def test_a_progress_bar_stays_in_its_line(program, tmp_path, columns, bar):
+    events = [{"ph": "X", "name": "a", "ts": at, "dur": 1} for at in range(20_000)]
+    (tmp_path / "a.json").write_text(json.dumps(events))
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    subprocess.run([program("redline"), "export", "a.json", "--sqlite", "a.db"], cwd=tmp_path, stderr=its, check=True,
+                   env={**os.environ, "TERM": "xterm"})
+    shown = os.read(ours, 65536).decode()
+    os.close(its)
+    os.close(ours)
+    drawn = re.findall(r"\rexporting    \[([#.]*)\] +[0-9]+ %", shown)
+    assert drawn and {len(one) for one in drawn} == {bar}
 
 
 def test_a_page_of_dumps_alone_says_who_holds_the_job_up(program, run, tmp_path):

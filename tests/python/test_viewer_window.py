@@ -1,7 +1,9 @@
 """The viewer as a window on a real X server, driven by key presses and clicks."""
 
+import contextlib
 import json
 import os
+import sqlite3
 import struct
 import subprocess
 import time
@@ -121,6 +123,20 @@ def test_without_a_display_a_picture_is_proposed(program, tmp_path):
         assert end.returncode == 1, end.stderr
         assert end.stderr.splitlines()[-1].endswith("redline-viewer --screenshot out.png PATH")
         assert "reinstall" not in end.stderr.lower()
+
+
+def test_a_picture_of_a_study_and_traces_is_refused(program, tmp_path):
+    trace, study = tmp_path / "rank0.pt.trace.json", tmp_path / "study.db"
+    trace.write_text(trace_text())
+    with contextlib.closing(sqlite3.connect(study)) as database:
+        database.execute("CREATE TABLE t (x)")
+    picture = ["--screenshot", tmp_path / "out.png"]
+    for paths in ([study, trace], [trace, study], [study, study]):
+        end = subprocess.run([program("redline-viewer"), *picture, *paths], capture_output=True, text=True,
+                             env={**os.environ, "QT_QPA_PLATFORM": "offscreen"}, timeout=LIMIT_S)
+        error = "redline-viewer: A study is opened alone, without traces or other studies.\n"
+        assert (end.returncode, end.stderr) == (1, error)
+    assert not (tmp_path / "out.png").exists()
 
 
 def test_a_real_window_follows_keys_and_clicks(program, tmp_path, display):

@@ -56,6 +56,12 @@ def test_what_cannot_be_said_is_no_number(trace, program, run):
     done = run([program("redline"), "what-if", trace, "--knob", "loader=fast"])
     assert done.returncode == 2
     assert "'loader=fast' is no change" in done.stderr
+    logs = trace.parent / "logs"
+    logs.mkdir()
+    (logs / "rank0.steps.redline").write_text("")
+    done = run([program("redline"), "what-if", logs, "--knob", "loader=free"])
+    error = f"redline: {logs}: no traces in this folder. Record some: redline record -o {logs} -- CMD\n"
+    assert (done.returncode, done.stderr) == (1, error)
 
 
 def test_report_and_what_if_know_what_doctor_measured_on_this_machine(tmp_path, program, run):

@@ -274,7 +274,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   app.positionals_at_end();
   app.prefix_command(false);
   try {
-    app.parse(argc, argv);
+    parse_command_line(app, argc, argv);
   } catch (const CLI::Success& success) {
     exit_status = app.exit(success);
     return std::nullopt;

@@ -46,5 +46,14 @@ TEST(Options, ASlipIsToldWithWhatWasMeant) {
   EXPECT_THAT(complaint_about({"--knob", "x=8..4"}), StartsWith("autotune: --knob x=8..4: "));
 }
 
+TEST(Options, AForgottenValueIsNotTheMarkBehindIt) {
+  for (const std::string name : {"--output", "--knob", "--study", "--budget"}) {
+    EXPECT_EQ(complaint_about({name}),
+              "autotune: " + name + " has no value before --, see autotune --help\n");
+  }
+  EXPECT_THAT(complaint_about({"--knob", "x=1,2", "-o"}),
+              StartsWith("autotune: --output has no value before --"));
+}
+
 }  // namespace
 }  // namespace redline::tuner

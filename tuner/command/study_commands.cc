@@ -136,7 +136,7 @@ std::optional<int> run_study_command(int argc, char** argv) {
     command->add_option("FILE", request.study, "The study")->required();
   }
   try {
-    app.parse(argc, argv);
+    parse_command_line(app, argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

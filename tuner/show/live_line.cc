@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace redline::tuner {
-namespace {
-
-constexpr size_t kWidth = kTerminalColumns - 1;  // a full line would move the cursor on
-
-}  // namespace
 
 void put(std::FILE* stream, const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stream);
@@ -29,8 +26,8 @@ void LiveLine::start(int64_t id, const std::string& what, std::chrono::nanosecon
 void LiveLine::show(int64_t id, const TrialProgress& progress) {
   running_[id].progress = progress;
   if (!on_) return;
-  const std::string line = text();
-  put(stderr, "\r\x1b[K" + style_.left(line, kWidth));
+  const size_t most = std::min(kTerminalColumns, screen_size(STDERR_FILENO).columns);
+  put(stderr, "\r\x1b[K" + style_.left(text(), most - 1));  // a full line would move the cursor on
 }
 
 std::string LiveLine::text() const {

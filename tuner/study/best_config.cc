@@ -77,7 +77,9 @@ std::optional<Best> find_best(const History& history) {
             .default_estimate = estimate(history, first, spread),
             .speedup = {},
             .epoch_samples = history.trials().front().result.epoch_samples};
-  for (const FinishedTrial* run : history.runs_of(*config)) {
+  const auto runs = history.runs_of(*config);
+  best.has_disturbed_runs = std::ssize(runs) > best.estimate.runs;
+  for (const FinishedTrial* run : runs) {
     const auto& peak = run->result.peak_memory_bytes;
     if (peak) best.peak_memory_bytes = std::max(best.peak_memory_bytes.value_or(0), *peak);
     best.tokens_per_sample = run->result.tokens_per_sample;
@@ -92,10 +94,9 @@ std::optional<Best> find_best(const History& history) {
 }
 
 std::string speedup_text(const Best& best) {
-  std::string text =
-      fmt::format("{}{:.2f} x {}", best.proven() ? "" : "not proven faster: ", best.speedup->value,
-                  best.default_name());
-  if (!best.has_interval()) return text;
+  std::string text = fmt::format("{:.2f} x {}", best.speedup->value, best.default_name());
+  if (!best.has_interval()) return text + best.doubt();
+  if (!best.proven()) text = "not proven faster: " + text;
   constexpr double kSaysNothing = 100;
   text += best.speedup->high < kSaysNothing
               ? fmt::format(" ({:.2f} to {:.2f})", best.speedup->low, best.speedup->high)

@@ -44,6 +44,7 @@ struct Best {
   std::optional<BestProfile> profile = std::nullopt;
   std::optional<Compilation> compilation = std::nullopt;
   std::optional<Latency> latency = std::nullopt;  ///< of its last run
+  bool has_disturbed_runs = false;                ///< which do not count where others do
 
   [[nodiscard]] std::optional<double> tokens_per_s() const {
     if (!tokens_per_sample) return std::nullopt;
@@ -60,7 +61,9 @@ struct Best {
   [[nodiscard]] bool is_confirmed() const { return is_default || estimate.runs > 1; }
   /// What is said behind its speed-up, or that the defaults do not run; empty if it is confirmed.
   [[nodiscard]] const char* doubt() const {
-    return is_confirmed() ? "" : ", not confirmed: it ran once";
+    if (is_confirmed()) return "";
+    return has_disturbed_runs ? ", not confirmed: it ran once undisturbed"
+                              : ", not confirmed: it ran once";
   }
   /// Whether the whole interval of the speed-up lies above 1.
   [[nodiscard]] bool proven() const {

@@ -152,6 +152,11 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
   EXPECT_EQ(speedup_text(best()),
             "not proven faster: 1.00 x the default (too few runs to say how sure that is), "
             "not confirmed: it ran once");
+  trials_.last().throughput = Throughput{200, 200, 200};
+  EXPECT_EQ(speedup_text(best()), "2.00 x the default, not confirmed: it ran once");
+  add(kWinner, 190);
+  trials_.last().disturbance = "other programs";
+  EXPECT_EQ(speedup_text(best()), "2.00 x the default, not confirmed: it ran once undisturbed");
   space_.first = {{"batch_size", "32"}};
   EXPECT_STREQ(best().default_name(), "the first trial");
 }

@@ -84,11 +84,18 @@ Result<Study> Study::open_to_read(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) {
     return tl::unexpected(fmt::format("{}: {}", path, std::strerror(errno)));
   }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return tl::unexpected(path + ": a folder, not a study");
+  }
   Result<Database> database = Database::open_to_read(path);
   if (!database) return tl::unexpected(fmt::format("{}: {}", path, database.error()));
   Study study(FileDescriptor(-1), *std::move(database), path);
   bool empty = false;
   if (auto known = study.check_version(empty); !known) {
+    if (known.error() == sqlite3_errstr(SQLITE_NOTADB)) {
+      return tl::unexpected(path + ": not a study. autotune writes one: autotune.study.db");
+    }
     return tl::unexpected(fmt::format("{}: {}", path, known.error()));
   }
   if (empty) return tl::unexpected(path + ": it is empty, not a study");

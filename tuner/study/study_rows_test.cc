@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "base/file.h"
 #include "tests/temporary_folder.h"
@@ -342,6 +343,11 @@ TEST_F(StudyRows, WhatIsNoStudyIsSaid) {
   EXPECT_THAT(read_study(path()).error(), HasSubstr("a database, but not a study"));
   EXPECT_THAT(Study::open(path(), identity_, true).error(),
               HasSubstr("a database, but not a study. Give --study another file"));
+  const std::string folder = std::filesystem::path(path()).parent_path();
+  EXPECT_EQ(read_study(folder).error(), folder + ": a folder, not a study");
+  std::ofstream(path("trace.json")) << "[]";
+  EXPECT_EQ(read_study(path("trace.json")).error(),
+            path("trace.json") + ": not a study. autotune writes one: autotune.study.db");
   (void)Database::open(path("empty.db"))->execute("VACUUM");
   EXPECT_THAT(read_study(path("empty.db")).error(), HasSubstr("it is empty, not a study"));
   make(path("damaged.db"), {});

@@ -5,6 +5,15 @@
 
 namespace redline::viewer {
 
+bool has_study(const std::vector<std::string>& paths) {
+  return std::any_of(paths.begin(), paths.end(), is_study);
+}
+
+tl::expected<Tuning, std::string> load_lone_study(const std::vector<std::string>& paths) {
+  if (paths.size() == 1) return load_tuning(paths.front());
+  return tl::unexpected(std::string("A study is opened alone, without traces or other studies."));
+}
+
 Loader::Loader() {
   qRegisterMetaType<LoadedSession>();
   qRegisterMetaType<AnalysedSession>();
@@ -91,9 +100,7 @@ void Loader::fail(const std::string& sentence, const Run& run) {
 }
 
 void Loader::load_study(const std::vector<std::string>& paths, const Run& run) {
-  auto tuning = paths.size() == 1 ? load_tuning(paths.front())
-                                  : tl::unexpected(std::string("A study is opened alone, without "
-                                                               "traces or other studies."));
+  auto tuning = load_lone_study(paths);
   if (!tuning) return fail(tuning.error(), run);
   post(run, [this, result = std::move(*tuning)] { emit tuned(result); });
 }
@@ -110,7 +117,7 @@ void Loader::load_logs(const std::vector<std::string>& paths, bool are_alone, co
 // Runs on the loading thread. Results go to this object's thread by queued calls.
 void Loader::load(const std::vector<std::string>& paths, const std::vector<std::string>& before,
                   const Run& run) {
-  if (std::any_of(paths.begin(), paths.end(), is_study)) return load_study(paths, run);
+  if (has_study(paths)) return load_study(paths, run);
   const bool has_logs = before.empty() && has_run(paths);
   if (has_logs && is_run(paths)) return load_logs(paths, true, run);
   using Clock = std::chrono::steady_clock;

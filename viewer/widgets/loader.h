@@ -17,6 +17,11 @@
 
 namespace redline::viewer {
 
+[[nodiscard]] bool has_study(const std::vector<std::string>& paths);
+/// The study of `paths`, if it is the only one of them; the error is a sentence.
+[[nodiscard]] tl::expected<Tuning, std::string> load_lone_study(
+    const std::vector<std::string>& paths);
+
 class Loader : public QObject {
   Q_OBJECT
 

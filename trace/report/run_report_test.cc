@@ -92,6 +92,17 @@ TEST(RunReport, AWarmUpCostsItsTimeOnceAndIsNoPartOfTheUsualRates) {
   EXPECT_EQ(text.find("of each hour"), std::string::npos);
 }
 
+TEST(RunReport, ASingleSlowStepSaysNothingOfAnHour) {
+  RunFinding slow;
+  slow.cause = RunCause::kSlowSteps;
+  slow.lost_share = 0.03;
+  slow.typical_ns = 61.6e6;
+  slow.count = 1;
+  EXPECT_EQ(cost_of(slow)->time + " " + cost_of(slow)->how_often, "61.6 ms once");
+  slow.count = 2;
+  EXPECT_EQ(cost_of(slow)->time + " " + cost_of(slow)->how_often, "1.8 min of each hour");
+}
+
 TEST(RunReport, ASlowBeginIsSlowerThanWhatCameLater) {
   RunFinding begin;
   begin.cause = RunCause::kSlower;

@@ -264,7 +264,11 @@ std::string detail_of(const RunFinding& finding) {
 
 std::optional<RunCost> cost_of(const RunFinding& finding) {
   if (finding.lost_share <= 0) return std::nullopt;
-  if (finding.cause == RunCause::kWarmUp) return RunCost{format_ns(finding.typical_ns), "once"};
+  // One slow step of a short run says nothing of an hour.
+  const bool is_single = finding.cause == RunCause::kSlowSteps && finding.count == 1;
+  if (finding.cause == RunCause::kWarmUp || is_single) {
+    return RunCost{format_ns(finding.typical_ns), "once"};
+  }
   return RunCost{fmt::format("{:.1f} min", 60 * finding.lost_share), "of each hour"};
 }
 

@@ -116,7 +116,7 @@ std::vector<int64_t> odd_sizes(const Trace& trace, const OperatorShape& row, Sli
     const TensorInput* tensor = inputs.tensor(i);
     if (!tensor || tensor->sizes.size() < 2) return {};
     if (tensor->strides.empty()) continue;
-    for (const size_t from_end : {2, 1}) {
+    for (const size_t from_end : {size_t{2}, size_t{1}}) {
       const size_t at = tensor->sizes.size() - from_end;
       if (tensor->strides[at] == 1) sizes.push_back(tensor->sizes[at]);
     }

@@ -259,13 +259,17 @@ std::vector<std::string> short_kernel_names(std::span<const string_view> names, 
     alike[shown.back()].insert(plain.back());
   }
   std::map<std::string, std::string> apart;  // what is shown by plain name
-  for (const auto& [text, group] : alike) {
+  for (const auto& same : alike) {
+    const std::string& text = same.first;
+    const std::set<std::string>& group = same.second;
     if (group.size() < 2) continue;
     const size_t begin = begin_of_difference(group);
     // An operation, as in "vectorized_…<MulFunctor>", tells more than what differs, so it stays.
     const std::string operation = "<" + std::string(operation_of(*group.begin())) + ">";
-    const auto shown_apart = [&, show = text.ends_with(operation)](const std::string& name) {
-      return show ? show_behind(text, name, begin, width) : show_from(name, begin, width);
+    const bool shows_operation = text.ends_with(operation);
+    const auto shown_apart = [&](const std::string& name) {
+      return shows_operation ? show_behind(text, name, begin, width)
+                             : show_from(name, begin, width);
     };
     std::set<std::string> texts;
     for (const std::string& name : group) texts.insert(shown_apart(name));

@@ -95,7 +95,7 @@ Result<DiffResult> diff_of(const DiffOptions& options) {
     return result;
   }
   auto was = trace::run_figures(earlier), is = trace::run_figures(later);
-  if (was && is) {
+  if (was && is && !result.windows->is_step_beside_trace()) {
     result.runs = trace::make_run_diff(options.before, options.after,
                                        trace::change_between({*was}, {*is}), options.gate.limits);
     result.runs->windows = result.windows;
@@ -129,7 +129,12 @@ int diff(const DiffOptions& options) {
   }
   if (!result->runs && (options.gate.limits.any() || options.format == "markdown" ||
                         options.format == "benchmark-action")) {
-    return fail(options.before + ", " + options.after +
+    const std::string both = options.before + ", " + options.after;
+    if (result->windows->is_step_beside_trace()) {
+      return fail(both +
+                  ": one side marks no steps, and a step does not compare with a whole trace");
+    }
+    return fail(both +
                 ": a trace with one step does not show how much steps differ. Record more steps");
   }
   if (result->runs) {

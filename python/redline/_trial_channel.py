@@ -26,17 +26,27 @@ class Channel:
     def __init__(self, path):
         self.path = path
         self.descriptor = None
+        self.identity = None
         self.remote = False
 
     def _open(self):
-        if self.descriptor is not None:
+        if self.descriptor is not None and self._identity() == self.identity:
             return True
+        self.descriptor = None  # if it was open, the script has closed it, and a file of its own may have its number
         try:
             self.descriptor = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             if error.errno == errno.ENXIO:
                 self._open_file()
+        self.identity = self._identity()
         return self.descriptor is not None
+
+    def _identity(self):
+        try:
+            status = os.fstat(self.descriptor)
+        except (OSError, TypeError):
+            return None
+        return status.st_dev, status.st_ino
 
     def _open_file(self):
         with contextlib.suppress(OSError):

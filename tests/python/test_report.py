@@ -487,6 +487,22 @@ def test_traces_are_not_compared_with_step_logs(program, run, tmp_path):
         assert done.returncode == 1 and f"{empty}: no traces in this folder" in done.stderr
 
 
+def test_a_step_is_not_judged_beside_a_whole_trace(program, run, tmp_path):
+    def write(name, *marks):
+        slices = [("user_annotation", f"ProfilerStep#{i}", 100 * i, 100) for i in marks]
+        slices += [("cpu_op", "aten::mm", 100 * i + 10, 20) for i in range(5)]
+        events = [{"ph": "X", "cat": cat, "name": slice_name, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
+                  for cat, slice_name, ts, dur in slices]
+        (tmp_path / name).write_text(json.dumps(events))
+        return tmp_path / name
+
+    marked, unmarked = write("a.json", *range(5)), write("b.json")
+    assert run([program("redline"), "diff", marked, write("c.json", *range(5)), "--format", "markdown"]).returncode == 0
+    done = run([program("redline"), "diff", marked, unmarked, "--format", "markdown"])
+    error = f"{marked}, {unmarked}: one side marks no steps, and a step does not compare with a whole trace"
+    assert (done.returncode, done.stderr) == (1, f"redline: {error}\n")
+
+
 @pytest.mark.parametrize("columns, bar", [(80, 40), (30, 8), (10, 0)])
 def test_a_progress_bar_stays_in_its_line(program, tmp_path, columns, bar):
     events = [{"ph": "X", "name": "a", "ts": at, "dur": 1} for at in range(20_000)]

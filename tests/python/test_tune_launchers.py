@@ -95,6 +95,27 @@ def test_a_rank_on_another_machine_reports_into_a_file(run, python, repo_root, t
     assert abs(clock - (time.time_ns() - time.monotonic_ns())) < 60e9
 
 
+def test_a_file_of_the_script_that_got_the_channels_number_is_left_alone(run, python, repo_root, tmp_path):
+    os.mkfifo(tmp_path / "reports")
+    reader = os.open(tmp_path / "reports", os.O_RDONLY | os.O_NONBLOCK)
+    code = """
+from redline._trial_channel import Channel
+import os, sys
+channel = Channel(sys.argv[1])
+channel.send("note", text="here")
+os.closerange(3, 100)
+with open("checkpoint", "wb") as file:
+    assert file.fileno() == channel.descriptor
+    channel.send("note", text="again")
+"""
+    done = run([python, "-c", code, tmp_path / "reports"], cwd=tmp_path, environment={"PYTHONPATH": str(repo_root / "python")})
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "checkpoint").read_bytes() == b""
+    lines = os.read(reader, 4096).splitlines()
+    os.close(reader)
+    assert [json.loads(line)["text"] for line in lines] == ["here", "again"]
+
+
 class Slurm:
     """An allocation on two nodes of this machine."""
 

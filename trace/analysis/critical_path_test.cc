@@ -159,6 +159,39 @@ TEST(CriticalPath, AutogradsThreadWaitsForTheFrameThatCalledIt) {
                           "cpu backward 30", "other ProfilerStep#0 10", "cpu optimizer 10"));
 }
 
+// With stacks an annotation begins within the frames that begin it, and outlives them.
+TEST(CriticalPath, GoesThroughAnnotationsThatOutliveTheFramesInWhichTheyBegan) {
+  EXPECT_THAT(
+      path_of(TraceText()
+                  .step(0, 0, 100 * kUs)
+                  .slice("python_function", "profiler.py(854): __enter__", 10 * kUs, 20 * kUs)
+                  .slice("python_function", "_ops.py(1257): __call__", 12 * kUs, 19 * kUs)
+                  .annotation("Optimizer.step#AdamW.step", 15 * kUs, 90 * kUs)
+                  .cpu_op("aten::sqrt", 30 * kUs, 80 * kUs)),
+      ElementsAre("other ProfilerStep#0 10", "other profiler.py(854): __enter__ 2",
+                  "other _ops.py(1257): __call__ 3", "other Optimizer.step#AdamW.step 15",
+                  "cpu aten::sqrt 50", "other Optimizer.step#AdamW.step 10",
+                  "other ProfilerStep#0 10"));
+}
+
+// As multiprocessing's feeder of queues, which mostly waits.
+TEST(CriticalPath, AThreadOfPythonAloneIsNotWaitedFor) {
+  const auto frame = [](TraceText text, const char* name, int64_t begin_us, int64_t end_us) {
+    return text.slice("python_function", name, begin_us * kUs, end_us * kUs, {.tid = "2"});
+  };
+  TraceText text = TraceText()
+                       .step(0, 0, 100 * kUs)
+                       .slice("python_function", "train.py(9): step", 0, 100 * kUs)
+                       .cpu_op("forward", 10 * kUs, 40 * kUs)
+                       .cpu_op("backward", 60 * kUs, 100 * kUs);
+  text = frame(text, "queues.py(231): _feed", 0, 100);
+  text = frame(text, "threading.py(295): wait", 1, 48);
+  text = frame(text, "reduction.py(48): dumps", 48, 50);
+  text = frame(text, "threading.py(295): wait", 51, 100);
+  EXPECT_THAT(path_of(text), ElementsAre("other train.py(9): step 10", "cpu forward 30",
+                                         "other train.py(9): step 20", "cpu backward 40"));
+}
+
 TEST(CriticalPath, AThreadThatWorksBesideIsNotWaitedFor) {
   EXPECT_THAT(
       path_of(TraceText()

@@ -23,7 +23,8 @@ bool worked_in_pause(const Trace& trace, const NameKinds& names, const OtherThre
   const auto& slices = trace.slices();
   const uint32_t slice = other.ended.value;
   const Category category = slices.category[slice];
-  if (!is_host_node(category) && category != Category::kPythonFunction) return false;
+  const bool is_frame = category == Category::kPythonFunction;
+  if (!is_host_node(category) && (!is_frame || inside)) return false;
   if (slices.begin_ns[slice] >= pause.begin_ns) return true;
   return names.is(slices.name[slice], kCommunicationOpName) &&
          pause.end_ns - other.at_ns <= other.at_ns - from_ns;

@@ -34,8 +34,9 @@ struct OtherThread {
 /// Whether the other thread worked for this one in the pause: its slice began and ended in the
 /// pause, or it is a collective on the host that ended nearer to the pause's end than to its begin.
 /// If this thread was outside all slices (`inside` is none), it may also have been called by a
-/// thread that is inside one now, as by Python's run_backward(). `from_ns`: the begin of the pause
-/// or, if that is later, of the step.
+/// thread that is inside one now, as by Python's run_backward(), or that left a frame of Python.
+/// Elsewhere frames do not count: threads that only feed queues have many. `from_ns`: the begin of
+/// the pause or, if that is later, of the step.
 [[nodiscard]] bool worked_in_pause(const Trace& trace, const NameKinds& names,
                                    const OtherThread& other, SliceId inside, Interval pause,
                                    int64_t from_ns);

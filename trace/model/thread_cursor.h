@@ -1,6 +1,7 @@
 // Tells what a thread was doing at a time. Each time asked for must be earlier than the one before.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -21,9 +22,13 @@ class ThreadCursor {
  public:
   ThreadCursor(const Trace& trace, const Track& track) : trace_(&trace), track_(&track) {
     for (const Lane& lane : lanes_of(trace, track)) left_.push_back(lane.count);
+    for (uint32_t depth = 1; depth < track.lane_count; ++depth) {
+      has_outliving_ = has_outliving_ || outlives_what_is_around(depth);
+    }
   }
 
   [[nodiscard]] ThreadMoment before(int64_t time_ns) {
+    if (has_outliving_) return before_in_all_lanes(time_ns);
     const auto& slices = trace_->slices();
     // A slice begins no earlier than the one around it, so the deepest open lanes close first.
     while (open_ > 0 && slices.begin_ns[last_left(open_ - 1).value] >= time_ns) --open_;
@@ -46,6 +51,43 @@ class ThreadCursor {
   }
 
  private:
+  // Whether a slice of the lane ends later than the one above it, in which it began. With stacks
+  // each annotation does: it begins in the frames of its __enter__() and outlives them, so the
+  // lanes between are empty for the rest of it.
+  [[nodiscard]] bool outlives_what_is_around(uint32_t depth) const {
+    const auto& slices = trace_->slices();
+    const Lane* lane = &trace_->lanes()[track_->first_lane.value + depth];
+    const Lane& above = *(lane - 1);
+    uint32_t around = above.first.value;
+    for (uint32_t i = lane->first.value; i < lane->end(); ++i) {
+      while (around + 1 < above.end() && slices.begin_ns[around + 1] <= slices.begin_ns[i]) {
+        ++around;
+      }
+      if (slices.end_ns[around] < slices.end_ns[i]) return true;
+    }
+    return false;
+  }
+
+  // The same where lanes below one that has ended may be under way.
+  ThreadMoment before_in_all_lanes(int64_t time_ns) {
+    const auto& slices = trace_->slices();
+    ThreadMoment moment{.inside = {}, .since_ns = INT64_MIN, .ended = {}};
+    int64_t ended_ns = INT64_MIN;
+    for (uint32_t depth = 0; depth < track_->lane_count; ++depth) {
+      const SliceId slice = last_begun(depth, time_ns);
+      if (!slice) continue;
+      const int64_t begin_ns = slices.begin_ns[slice.value], end_ns = slices.end_ns[slice.value];
+      if (end_ns >= time_ns) {
+        if (begin_ns >= moment.since_ns) moment.inside = slice, moment.since_ns = begin_ns;
+      } else if (end_ns > ended_ns) {
+        moment.ended = slice, ended_ns = end_ns;
+      }
+    }
+    if (ended_ns <= moment.since_ns) moment.ended = SliceId::none();
+    moment.since_ns = std::max(moment.since_ns, ended_ns);
+    return moment;
+  }
+
   SliceId last_begun(uint32_t depth, int64_t time_ns) {
     const Lane& lane = trace_->lanes()[track_->first_lane.value + depth];
     const auto& begins = trace_->slices().begin_ns;
@@ -62,7 +104,8 @@ class ThreadCursor {
 
   const Trace* trace_;
   const Track* track_;
-  uint32_t open_ = 0;           // lanes whose last slice left was under way at the last time
+  uint32_t open_ = 0;  // lanes whose last slice left was under way at the last time
+  bool has_outliving_ = false;
   std::vector<uint32_t> left_;  // for each lane, how many slices began before the last time
 };
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
@@ -12,36 +14,52 @@ namespace {
 
 using redline::testing::TraceText;
 
-// What the thread did just before a time, computed by looking at every lane anew.
+// What the thread did just before a time, computed by looking at every slice anew.
 ThreadMoment moment_before(const Trace& trace, int64_t time_ns) {
   const auto& slices = trace.slices();
   ThreadMoment moment{SliceId::none(), INT64_MIN, SliceId::none()};
   for (const Lane& lane : trace.lanes()) {
-    SliceId last;
-    for (uint32_t i = lane.first.value; i < lane.first.value + lane.count; ++i) {
-      if (slices.begin_ns[i] < time_ns) last = SliceId{i};
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
+      const bool is_open = slices.begin_ns[i] < time_ns && slices.end_ns[i] >= time_ns;
+      if (!is_open || slices.begin_ns[i] < moment.since_ns) continue;
+      moment.inside = SliceId{i};
+      moment.since_ns = slices.begin_ns[i];
     }
-    if (!last) break;
-    if (slices.end_ns[last.value] < time_ns) {
-      if (slices.end_ns[last.value] > moment.since_ns) {
-        moment.since_ns = slices.end_ns[last.value];
-        moment.ended = last;
-      }
-      break;
+  }
+  for (const Lane& lane : trace.lanes()) {
+    for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
+      if (slices.end_ns[i] >= time_ns || slices.end_ns[i] <= moment.since_ns) continue;
+      moment.ended = SliceId{i};
+      moment.since_ns = slices.end_ns[i];
     }
-    moment.inside = last;
-    moment.since_ns = slices.begin_ns[last.value];
   }
   return moment;
 }
 
-TEST(ThreadCursor, IsWhereAFreshLookFindsTheThread) {
+struct Span {
+  int64_t begin_ns, end_ns;
+  [[nodiscard]] bool nests_with(const Span& other) const {
+    return end_ns <= other.begin_ns || other.end_ns <= begin_ns ||
+           (begin_ns >= other.begin_ns && end_ns <= other.end_ns) ||
+           (other.begin_ns >= begin_ns && other.end_ns <= end_ns);
+  }
+};
+
+class ThreadCursors : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ThreadCursors, AreWhereAFreshLookFindsTheThread) {
+  const bool only_nested = GetParam();
   std::mt19937 random(4);
   for (int round = 0; round < 60; ++round) {
     TraceText text;
+    std::vector<Span> spans;
     for (int i = 0; i < 40; ++i) {
       const int64_t begin_ns = random() % 300;
-      text.cpu_op("op", begin_ns, begin_ns + static_cast<int64_t>(random() % 90));
+      const Span span{begin_ns, begin_ns + static_cast<int64_t>(random() % 90)};
+      const auto nests = [&](const Span& other) { return span.nests_with(other); };
+      if (only_nested && !std::ranges::all_of(spans, nests)) continue;
+      spans.push_back(span);
+      text.cpu_op("op", span.begin_ns, span.end_ns);
     }
     const auto trace = *parse_trace("test", text.str());
     ThreadCursor cursor(*trace, trace->tracks().front());
@@ -54,6 +72,8 @@ TEST(ThreadCursor, IsWhereAFreshLookFindsTheThread) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(NestedOrNot, ThreadCursors, ::testing::Bool());
 
 }  // namespace
 }  // namespace redline::trace

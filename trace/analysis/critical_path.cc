@@ -269,24 +269,24 @@ class PathWalker {
 
   void follow_host() {
     const ThreadMoment moment = moment_of(thread_);
-    if (!moment.inside) return pause(moment);
-    const Category category = trace_.slices().category[moment.inside.value];
-    const StringId name = trace_.slices().name[moment.inside.value];
+    const SliceId work = moment.work;  // also where it runs Python, as a loader does
+    if (!work) return pause(moment);
+    const Category category = trace_.slices().category[work.value];
+    const StringId name = trace_.slices().name[work.value];
     if (is_launch(category)) {
-      const size_t awaited = awaited_by(moment.inside, name);
-      if (awaited == kNone) return put(moment.inside, BreakdownPart::kRuntime, moment.since_ns);
-      put(moment.inside, BreakdownPart::kRuntime, table_.rows[awaited].interval.end_ns);
+      const size_t awaited = awaited_by(work, name);
+      if (awaited == kNone) return put(work, BreakdownPart::kRuntime, moment.since_ns);
+      put(work, BreakdownPart::kRuntime, table_.rows[awaited].interval.end_ns);
       row_ = awaited;
       return;
     }
     if (names_.is(name, kDataLoaderName)) {
-      return put(moment.inside, BreakdownPart::kDataLoader, moment.since_ns);
+      return put(work, BreakdownPart::kDataLoader, moment.since_ns);
     }
     if (is_host_node(category) && names_.is(name, kCommunicationOpName)) {
-      return put(moment.inside, BreakdownPart::kCommunication, moment.since_ns);
+      return put(work, BreakdownPart::kCommunication, moment.since_ns);
     }
-    if (category == Category::kCpuOp)
-      return put(moment.inside, BreakdownPart::kCpu, moment.since_ns);
+    if (category == Category::kCpuOp) return put(work, BreakdownPart::kCpu, moment.since_ns);
     pause(moment);
   }
 

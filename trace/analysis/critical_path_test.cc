@@ -174,6 +174,17 @@ TEST(CriticalPath, GoesThroughAnnotationsThatOutliveTheFramesInWhichTheyBegan) {
                   "other ProfilerStep#0 10"));
 }
 
+TEST(CriticalPath, PythonWithinALoaderOrAnOperatorIsTheirs) {
+  EXPECT_THAT(path_of(TraceText()
+                          .step(0, 0, 100 * kUs)
+                          .annotation("enumerate(DataLoader)#Loader.__next__", 0, 30 * kUs)
+                          .slice("python_function", "queues.py(109): get", 5 * kUs, 25 * kUs)
+                          .cpu_op("Custom", 30 * kUs, 90 * kUs)
+                          .slice("python_function", "ops.py(3): forward", 40 * kUs, 80 * kUs)),
+              ElementsAre("dataloader enumerate(DataLoader)#Loader.__next__ 30", "cpu Custom 60",
+                          "other ProfilerStep#0 10"));
+}
+
 // As multiprocessing's feeder of queues, which mostly waits.
 TEST(CriticalPath, AThreadOfPythonAloneIsNotWaitedFor) {
   const auto frame = [](TraceText text, const char* name, int64_t begin_us, int64_t end_us) {

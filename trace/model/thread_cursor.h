@@ -12,6 +12,7 @@ namespace redline::trace {
 /// What a thread did just before a time.
 struct ThreadMoment {
   SliceId inside;        ///< the innermost slice around the time; none() if there is none
+  SliceId work;          ///< the innermost one that is no frame of Python
   int64_t since_ns = 0;  ///< since when: the end of its last child, or its own begin
   SliceId ended;         ///< the outermost slice of those that ended at since_ns, if one did
 };
@@ -47,10 +48,21 @@ class ThreadCursor {
     } else {
       ended = SliceId::none();
     }
-    return {inside, since_ns, ended};
+    return {inside, innermost_work(), since_ns, ended};
   }
 
  private:
+  [[nodiscard]] bool is_frame(SliceId slice) const {
+    return trace_->slices().category[slice.value] == Category::kPythonFunction;
+  }
+
+  [[nodiscard]] SliceId innermost_work() const {
+    for (uint32_t depth = open_; depth > 0; --depth) {
+      if (const SliceId slice = last_left(depth - 1); !is_frame(slice)) return slice;
+    }
+    return SliceId::none();
+  }
+
   // Whether a slice of the lane ends later than the one above it, in which it began. With stacks
   // each annotation does: it begins in the frames of its __enter__() and outlives them, so the
   // lanes between are empty for the rest of it.
@@ -71,14 +83,15 @@ class ThreadCursor {
   // The same where lanes below one that has ended may be under way.
   ThreadMoment before_in_all_lanes(int64_t time_ns) {
     const auto& slices = trace_->slices();
-    ThreadMoment moment{.inside = {}, .since_ns = INT64_MIN, .ended = {}};
-    int64_t ended_ns = INT64_MIN;
+    ThreadMoment moment{.inside = {}, .work = {}, .since_ns = INT64_MIN, .ended = {}};
+    int64_t ended_ns = INT64_MIN, work_ns = INT64_MIN;
     for (uint32_t depth = 0; depth < track_->lane_count; ++depth) {
       const SliceId slice = last_begun(depth, time_ns);
       if (!slice) continue;
       const int64_t begin_ns = slices.begin_ns[slice.value], end_ns = slices.end_ns[slice.value];
       if (end_ns >= time_ns) {
         if (begin_ns >= moment.since_ns) moment.inside = slice, moment.since_ns = begin_ns;
+        if (begin_ns >= work_ns && !is_frame(slice)) moment.work = slice, work_ns = begin_ns;
       } else if (end_ns > ended_ns) {
         moment.ended = slice, ended_ns = end_ns;
       }

@@ -17,21 +17,28 @@ using redline::testing::TraceText;
 // What the thread did just before a time, computed by looking at every slice anew.
 ThreadMoment moment_before(const Trace& trace, int64_t time_ns) {
   const auto& slices = trace.slices();
-  ThreadMoment moment{SliceId::none(), INT64_MIN, SliceId::none()};
+  ThreadMoment moment{SliceId::none(), SliceId::none(), INT64_MIN, SliceId::none()};
+  int64_t work_ns = INT64_MIN;
   for (const Lane& lane : trace.lanes()) {
     for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
       const bool is_open = slices.begin_ns[i] < time_ns && slices.end_ns[i] >= time_ns;
+      if (is_open && slices.category[i] == Category::kCpuOp && slices.begin_ns[i] >= work_ns) {
+        moment.work = SliceId{i};
+        work_ns = slices.begin_ns[i];
+      }
       if (!is_open || slices.begin_ns[i] < moment.since_ns) continue;
       moment.inside = SliceId{i};
       moment.since_ns = slices.begin_ns[i];
     }
   }
   for (const Lane& lane : trace.lanes()) {
+    SliceId last;  // of those that ended
     for (uint32_t i = lane.first.value; i < lane.end(); ++i) {
-      if (slices.end_ns[i] >= time_ns || slices.end_ns[i] <= moment.since_ns) continue;
-      moment.ended = SliceId{i};
-      moment.since_ns = slices.end_ns[i];
+      if (slices.end_ns[i] < time_ns) last = SliceId{i};
     }
+    if (!last || slices.end_ns[last.value] <= moment.since_ns) continue;
+    moment.ended = last;
+    moment.since_ns = slices.end_ns[last.value];
   }
   return moment;
 }
@@ -59,7 +66,8 @@ TEST_P(ThreadCursors, AreWhereAFreshLookFindsTheThread) {
       const auto nests = [&](const Span& other) { return span.nests_with(other); };
       if (only_nested && !std::ranges::all_of(spans, nests)) continue;
       spans.push_back(span);
-      text.cpu_op("op", span.begin_ns, span.end_ns);
+      text.slice(random() % 2 == 0 ? "cpu_op" : "python_function", "op", span.begin_ns,
+                 span.end_ns);
     }
     const auto trace = *parse_trace("test", text.str());
     ThreadCursor cursor(*trace, trace->tracks().front());
@@ -67,6 +75,7 @@ TEST_P(ThreadCursors, AreWhereAFreshLookFindsTheThread) {
       const ThreadMoment found = cursor.before(time_ns);
       const ThreadMoment expected = moment_before(*trace, time_ns);
       ASSERT_EQ(found.inside, expected.inside) << "round " << round << " at " << time_ns;
+      ASSERT_EQ(found.work, expected.work) << "round " << round << " at " << time_ns;
       ASSERT_EQ(found.since_ns, expected.since_ns) << "round " << round << " at " << time_ns;
       ASSERT_EQ(found.ended, expected.ended) << "round " << round << " at " << time_ns;
     }

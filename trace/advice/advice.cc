@@ -59,8 +59,8 @@ bool has_all_ranks(std::span<const RankSummary* const> ranks) {
   return std::max(std::ssize(ranks), facts.merged_ranks) >= facts.world_size.value_or(1);
 }
 
-// How long ranks wait for each other, the comparison of all of them shows.
-void compare_waits(std::vector<Finding>& findings) {
+// The comparison of all ranks shows how long they wait for each other.
+void drop_doubt_about_waits(std::vector<Finding>& findings) {
   for (Finding& finding : findings) {
     const size_t doubt = finding.detail.rfind(kMayWait);
     if (doubt != std::string::npos) finding.detail.erase(doubt);
@@ -154,7 +154,7 @@ std::vector<Finding> advise(std::span<const RankSummary* const> ranks,
   }
   std::vector<Finding> findings = ranks[slowest]->findings;
   for (Finding& finding : findings) finding.trace = slowest;
-  if (has_all_ranks(ranks)) compare_waits(findings);
+  if (has_all_ranks(ranks)) drop_doubt_about_waits(findings);
   if (comparison) {
     if (comparison->gpu_sharing.is_shared(slowest)) std::erase_if(findings, takes_gpu_as_its_own);
     for (auto finding : {straggler(*comparison, ranks), gpu_shared(*comparison, ranks),

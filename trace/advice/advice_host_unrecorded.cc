@@ -103,7 +103,7 @@ std::map<std::string_view, OwnTime> own_times_by_name(const Activity& activity) 
   return times;
 }
 
-// How to see what a range does, of which `call` is one.
+// The end of the sentence, which says how to see more of the range. `call` is its longest call.
 std::string what_shows_more(const Activity& activity, SliceId call) {
   const Trace& trace = activity.trace();
   const auto place = place_of(trace, track_of(trace, call), interval_of(trace, call));

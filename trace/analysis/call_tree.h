@@ -48,7 +48,7 @@ struct CallTree {
 
 /// The type of the node that holds what optimizers do.
 constexpr std::string_view kOptimizerType = "Optimizer";
-/// The name of the node that holds GPU work of which nobody knows who called it.
+/// The name of the node for GPU work that no call in the trace launched.
 constexpr std::string_view kWorkWithoutLaunch = "work without a launch in the trace";
 
 /// Modules whose names differ only in a number are one. Only of steps, if the traces have any.

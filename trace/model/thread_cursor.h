@@ -18,11 +18,13 @@ struct ThreadMoment {
 };
 
 /// The cursor passes each slice once, however many times are asked for and however deep the slice
-/// lies, so walking over a whole trace takes linear time.
+/// lies, so walking over a whole trace takes linear time. Where stacks were recorded, it looks at
+/// each lane of the thread each time.
 class ThreadCursor {
  public:
   ThreadCursor(const Trace& trace, const Track& track) : trace_(&trace), track_(&track) {
     for (const Lane& lane : lanes_of(trace, track)) left_.push_back(lane.count);
+    if (track.lane_count > kMostLanes) return;
     for (uint32_t depth = 1; depth < track.lane_count; ++depth) {
       has_outliving_ = has_outliving_ || outlives_what_is_around(depth);
     }
@@ -52,6 +54,9 @@ class ThreadCursor {
   }
 
  private:
+  // Python ends deeper recursion. Of a thread that is deeper, a walk would take quadratic time.
+  static constexpr uint32_t kMostLanes = 1000;
+
   [[nodiscard]] bool is_frame(SliceId slice) const {
     return trace_->slices().category[slice.value] == Category::kPythonFunction;
   }

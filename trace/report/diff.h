@@ -76,8 +76,8 @@ struct Diff {
   [[nodiscard]] bool is_step_beside_trace() const {
     return before.has_marked_steps != after.has_marked_steps;
   }
-  /// The ranks have different numbers of steps, and of all of them, of which the means are, the
-  /// change is not that of the last ones, of which `step` is.
+  /// The ranks have different numbers of steps, and the mean of all steps changed otherwise than
+  /// `step` says, which compares only the last ones that each rank has.
   [[nodiscard]] bool do_steps_disagree() const;
   [[nodiscard]] bool is_comparable() const {
     return !is_step_beside_trace() && !do_steps_disagree();

@@ -57,6 +57,9 @@ class _Share:
         if size and dispatcher.split_batches:
             size //= dispatcher.state.num_processes
         self.batch_size = size
+        made = self._loader.num_workers * (self._loader.prefetch_factor or 0)
+        # Rank 0 reads a batch for each rank, or one that the ranks divide among them.
+        self.made_ahead = made if dispatcher.split_batches else -(-made // dispatcher.state.num_processes)
         self.batch_sampler = self._index_sampler = _Batches(dispatcher, size)
 
     def __getattr__(self, name):

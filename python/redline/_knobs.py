@@ -92,7 +92,7 @@ class Knobs:
             return {name: values[name] for name in names if name in values}
 
         self.settings = of(SETTINGS)
-        self.loader = LoaderKnobs(of(LOADER_KNOBS), reporter, self.refuse)
+        self.loader = LoaderKnobs(of(LOADER_KNOBS), reporter, self.refuse, self.note)
         self.ddp = DdpKnobs(of(DDP_KNOBS))
         self.optimizer = OptimizerKnobs(of(OPTIMIZER_KNOBS), self.refuse)
         self.amp = AmpKnob(values["amp"], self.note) if "amp" in values else None
@@ -158,9 +158,11 @@ class Knobs:
             SETTINGS[name].apply(value)
 
     def _notice_optimizers(self):
-        def make(original, *args, **kwargs):
+        def make(original, optimizer, *args, **kwargs):
             self.loader.begin_training()
-            original(*args, **kwargs)
+            original(optimizer, *args, **kwargs)
+            if self.reporter is not None:
+                self.reporter.optimizer = weakref.ref(optimizer)
 
         replace(torch.optim.Optimizer, "__init__", make)
 
@@ -269,6 +271,7 @@ class Knobs:
             return
         self._apply_settings()
         self.loader.trained()
+        self.loader.step_ended()
         self.steps += 1
         # The first of `args` is the optimizer itself.
         by_closure = any(argument is not None for argument in (*args[1:], *kwargs.values()))

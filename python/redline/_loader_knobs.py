@@ -7,8 +7,12 @@ with gradients enabled before the first step is taken for training, unless there
 through its data. After the first step this holds only for loaders that were made at the same line of the script as one
 that has trained, and not while the model is in evaluation mode. In a job that trains nothing, the knobs are for every
 loader that is read.
+
+Scripts make learning-rate schedules of a loader's length. So one that reads in order is also taken when its length is
+asked for, where it is nearly sure that the training asks. Otherwise it keeps its batch size.
 """
 
+import collections
 import functools
 import inspect
 import sys
@@ -22,13 +26,14 @@ from torch.utils.data import (
     DistributedSampler,
     IterableDataset,
     RandomSampler,
+    SequentialSampler,
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from redline._after_import import after_import
-from redline._batch_samples import BatchCounter, batch_size_of, shapes_text
+from redline._batch_samples import MOST_WRAPPERS, BatchCounter, batch_size_of, made_by, shapes_text
 from redline._dispatched_batches import is_read_to_be_dispatched, watch_dispatchers
 from redline._knob_values import at_least, on_or_off
 from redline._stand_in import replace
@@ -51,6 +56,11 @@ FOR_WORKERS_ONLY = {
     "timeout": 0,
     "multiprocessing_context": None,
 }
+# Functions that ask for the length of the loader that they read next, or of the training's loader alone.
+READ_WHAT_THEY_ASK = ("tqdm.", "rich.", "lightning.pytorch.loops.fit_loop.", "pytorch_lightning.loops.fit_loop.",
+                      "transformers.trainer.set_initial_training_values")
+# Functions that only ask whether there is a length.
+CHECK_FOR_LENGTH = ("has_length", "has_len", "sized_len")
 
 
 def shuffles(arguments):
@@ -74,6 +84,21 @@ def _wrapped(batch_sampler):
     return getattr(batch_sampler, "sampler", None)
 
 
+def _orders_itself(loader):
+    """Whether the script wrote the loader's sampler. Few scripts do so for an evaluation."""
+    sampler = _wrapped(loader.batch_sampler)
+    return sampler is not None and not isinstance(sampler, (SequentialSampler, DistributedSampler))
+
+
+def _is_told_its_epoch(data):
+    """Also within a Subset. The library `datasets` shares the number with the workers, by a tensor."""
+    for _ in range(MOST_WRAPPERS):
+        if hasattr(data, "set_epoch"):
+            return not isinstance(getattr(data, "_epoch", None), torch.Tensor)
+        data = getattr(data, "dataset", None)
+    return False
+
+
 def samples_an_epoch(loader):
     """How many samples this rank takes out of the loader in one pass; None if its sampler does not tell."""
     try:
@@ -88,12 +113,12 @@ def samples_an_epoch(loader):
         return None
 
 
-def _use(training, made=None):
+def _use(training, made=None, own_size=None):
     """What a loader is for: `training` is None of one that something else made, `made` tells how one was made that did
-    not look like one for training. Its iterators share this: they may outlive the loader, and holding the loader itself
-    they would keep it alive where it holds its iterator, as with persistent workers. No class of ours, because scripts
-    pickle loaders."""
-    return types.SimpleNamespace(training=training, made=made, knobs={})
+    not look like one for training. `own_size` is the script's batch size, None if it is not known. Its iterators share
+    this: they may outlive the loader, and holding the loader itself they would keep it alive where it holds its
+    iterator, as with persistent workers. No class of ours, because scripts pickle loaders."""
+    return types.SimpleNamespace(training=training, made=made, own_size=own_size, knobs={})
 
 
 def _use_of(loader):
@@ -106,12 +131,13 @@ def _place(use):
 
 class LoaderKnobs:
     """`values` holds knobs by DataLoader's argument names; `reporter` is None outside trials; `refuse` takes the names
-    of knobs that cannot be applied, and why."""
+    of knobs that cannot be applied, and why; `note` a text for the user."""
 
-    def __init__(self, values, reporter, refuse):
+    def __init__(self, values, reporter, refuse, note):
         self.values = values
         self.reporter = reporter
         self.refuse = refuse
+        self.note = note
         self.shuffling_loaders = 0
         self.training_loaders = 0
         self.has_stepped = False
@@ -123,12 +149,16 @@ class LoaderKnobs:
         self.model = lambda: None  # gives the model that trains
         self.last_read = _use(None)  # the loader of the latest batch that may be for training
         self.effective = {}
+        self.asked = set()  # ids of data sets of whose loaders the script knows a length
+        self.sizes = {}  # of loaders that train: the script's own batch size -> what it is now
+        self.read_sizes = collections.deque([{}], maxlen=3)  # the same of all that were read, step by step
         self._makers = {}  # __init__ of each kind of loader, as it was
 
     def install(self):
         self._watch(DataLoader)
         # torchtitan and accelerate use it. It derives from DataLoader, but sets everything itself.
         after_import(STATEFUL, lambda module: self._watch(module.StatefulDataLoader))
+        replace(DataLoader, "__len__", self._tell_length)
         replace(_BaseDataLoaderIter, "__init__", self._make_iterator)
         replace(_BaseDataLoaderIter, "__next__", self._next_batch)
         if self.reporter is not None:
@@ -151,10 +181,10 @@ class LoaderKnobs:
             training = shuffles(bound.arguments)
             if training:
                 self.shuffling_loaders += 1
-                self._apply(bound.arguments)
+                own_size = self._apply(bound.arguments)
             make(*bound.args, **bound.kwargs)
             if training:
-                loader._redline_use = _use(True)
+                loader._redline_use = _use(True, own_size=own_size)
                 self.training_loaders += 1
             else:
                 # No function: a script may pickle its loader, for a rank that it spawns.
@@ -169,6 +199,17 @@ class LoaderKnobs:
             self._take_for_training(loader)
         elif not (self.has_model or self.trains):
             self.has_model_at_reads = False
+        return original(loader)
+
+    def _tell_length(self, original, loader):
+        evaluates = self.trains and not torch.is_grad_enabled()
+        if _use_of(loader).training is False and not self.shuffling_loaders and not evaluates:
+            asker = _asker()
+            will_read = asker.startswith(READ_WHAT_THEY_ASK) or not torch.is_grad_enabled()
+            if (will_read or _orders_itself(loader)) and self._is_read_for_training(loader):
+                self._take_for_training(loader)
+            elif not will_read and not self.has_stepped and not asker.endswith(CHECK_FOR_LENGTH):
+                self.asked.add(id(loader.dataset))
         return original(loader)
 
     def refuse_what_had_no_loader(self):
@@ -190,6 +231,27 @@ class LoaderKnobs:
         if use.training:
             self._keep_effective(use.knobs)
             self.places.add(_place(use))
+
+    def step_ended(self):
+        """Notes which batch sizes the script trains with: those that are read again and again, since an evaluation may
+        read a loader that shuffles, too."""
+        now = self.read_sizes[-1]
+        if not now:  # several optimizers may step after one batch
+            return
+        before = self.read_sizes[0] | self.read_sizes[-2] if len(self.read_sizes) > 1 else {}
+        known = len(self.sizes)
+        self.sizes |= {own: size for own, size in now.items() if own in before}
+        self.read_sizes.append({})
+        if known < len(self.sizes) > 1:
+            self._tell_sizes()
+
+    def _tell_sizes(self):
+        own = ", ".join(map(str, self.sizes))
+        if self.reporter is not None:
+            self.refuse(["batch_size"], f"the script trains on DataLoaders of different batch sizes ({own})")
+        elif "batch_size" in self.values:
+            now = ", ".join(map(str, self.sizes.values()))
+            self.note(f"batch_size: the script trains on DataLoaders of batch sizes {own}, which now are {now}")
 
     def _is_read_for_training(self, loader):
         use = _use_of(loader)
@@ -215,19 +277,30 @@ class LoaderKnobs:
             return
         bound = _bound(self._makers[kind], loader, args, kwargs)
         bound.arguments.update({name: getattr(loader, name) for name in SET_LATER})
-        self._apply(bound.arguments)
+        loader._redline_use.own_size = self._apply(bound.arguments, is_asked=id(loader.dataset) in self.asked)
         if self.values:
             loader._DataLoader__initialized = False  # otherwise DataLoader refuses to set its attributes again
             self._makers[kind](*bound.args, **bound.kwargs)
 
-    def _apply(self, arguments):
+    def _apply(self, arguments, is_asked=False):
+        """Gives the script's batch size, or None where the knob has none to change."""
         values = dict(self.values)
+        batch_size = values.pop("batch_size", None)
         obstacle = self._obstacle_to_batch_size(arguments)
+        if is_asked and not obstacle:
+            obstacle = "the script had asked for the length of its DataLoader before it read it"
+        sampler = arguments["batch_sampler"]
+        own_size = arguments["batch_size"] if sampler is None else made_by(sampler)
         if obstacle:
             self.refuse(["batch_size"], obstacle)
-            values.pop("batch_size", None)
-        elif "batch_size" in values:
-            self._set_batch_size(arguments, values.pop("batch_size"))
+        # Trainer libraries make loaders of loaders, so the knob's own value may come back.
+        if obstacle or own_size == batch_size:
+            own_size = None
+        elif batch_size is not None and (own_size in self.sizes or not self.sizes):
+            self._set_batch_size(arguments, batch_size)
+        if _is_told_its_epoch(arguments["dataset"]):
+            self.refuse(["persistent_workers"], "the data set has set_epoch(), which workers that stay would not hear of")
+            values.pop("persistent_workers", None)
         if isinstance(arguments["dataset"], IterableDataset) and arguments["num_workers"] < 2:
             self.refuse(["num_workers"], "each worker of an IterableDataset may yield all of it", above=1)
             if values.get("num_workers", 0) > 1:
@@ -235,6 +308,7 @@ class LoaderKnobs:
         arguments.update(values)
         if arguments["num_workers"] == 0:
             arguments.update(FOR_WORKERS_ONLY)
+        return own_size
 
     def _obstacle_to_batch_size(self, arguments):
         sampler = arguments["batch_sampler"]
@@ -283,6 +357,7 @@ class LoaderKnobs:
         if self.reporter is not None and not is_read_to_be_dispatched():
             self.reporter.ask_for_batch(begin)
             self.reporter.epoch = samples_an_epoch(loader)
+            self.reporter.ahead = _made_ahead(loader)
 
     def _next_batch(self, original, iterator):
         if is_read_to_be_dispatched():
@@ -302,7 +377,9 @@ class LoaderKnobs:
             raise
         waited_ns = time.monotonic_ns() - begin
         if training:
-            self.last_read = iterator._redline_use
+            self.last_read = use = iterator._redline_use
+            if use.own_size is not None:
+                self.read_sizes[-1][use.own_size] = use.knobs.get("batch_size")
             if iterator._redline_uses is None:
                 iterator._redline_uses = self.uses
         if self.reporter is None:
@@ -338,6 +415,25 @@ def _note_index(original, iterator):
 def _knobs_of(loader):
     """Their values. loader.batch_size is None if it has a batch sampler."""
     return {name: getattr(loader, name) for name in KNOBS} | {"batch_size": batch_size_of(loader)}
+
+
+def _made_ahead(loader):
+    """How many batches for this rank its workers may have ready."""
+    if (batches := getattr(loader, "made_ahead", None)) is not None:  # of _dispatched_batches
+        return batches
+    return loader.num_workers * (loader.prefetch_factor or 0)
+
+
+def _asker():
+    """module.function of who calls len(), past our own frames and loaders that hand the question on."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (frame.f_code.co_name == "__len__" or _module(frame).startswith("redline.")):
+        frame = frame.f_back
+    return f"{_module(frame)}.{frame.f_code.co_name}"
+
+
+def _module(frame):
+    return str(frame.f_globals.get("__name__"))
 
 
 def _bound(make, loader, args, kwargs):

@@ -57,6 +57,7 @@ class TrialReporter:
         self.process = os.getpid()
         self.first_step_ended = lambda: None  # the owner may replace it
         self.marker = os.environ.get("REDLINE_STEP_MARKER")  # if set, steps begin and end only at ranges of this name
+        self.optimizer = None  # gives the one that was made last; None before
         self._begin()
         self.channel.send("begin", patience=1.0)
         atexit.register(self._flush)
@@ -88,6 +89,7 @@ class TrialReporter:
         self.nan_checks = 0
         self.memory = DeviceMemory()
         self.epoch = None  # samples that this rank takes in an epoch
+        self.ahead = 0  # batches that the workers of the training's loader may have ready
         self.is_countable = True
         self.is_first_step = True  # of those whose samples cannot be counted
         self.compilation_ns = 0
@@ -95,6 +97,7 @@ class TrialReporter:
         self.has_optimizer = False  # one would step, but the knob accumulation holds it back
         self.first_backward = None  # when it ended, by time.monotonic()
         self.all_backwards = 0
+        self.accumulates = False  # gradients of an earlier backward pass were there when the latest began
         self.backwards_made = False  # backward() was called; a script may call only torch.autograd.grad()
         self.all_forwards = 0  # calls of models with gradients enabled
         self.steps_by_backward = False  # each backward pass counts as a step
@@ -210,8 +213,12 @@ class TrialReporter:
     def _waits_long_for_an_optimizer(self, now):
         if self.has_optimizer:
             return False
+        if self.all_backwards >= BACKWARDS_WITHOUT_STEP:
+            return True
+        # A compiled step is not seen. Otherwise an optimizer that was made will step, after many batches.
+        is_hidden = self.compilation_ns > 0 and not self.accumulates
         waited = now - self.first_backward
-        return self.all_backwards >= BACKWARDS_WITHOUT_STEP or (self.all_backwards >= 3 and waited > SECONDS_WITHOUT_STEP)
+        return (self.optimizer is None or is_hidden) and self.all_backwards >= 3 and waited > SECONDS_WITHOUT_STEP
 
     def _show_activity(self, now):
         """Tells the runner, once a second, that the script works although no step has ended."""
@@ -335,6 +342,8 @@ class TrialReporter:
             self.batches_ns = []
         if self.epoch:
             fields["epoch"] = self.epoch
+        if self.ahead:
+            fields["ahead"] = self.ahead
         if self.tokens:
             fields["tokens"] = self.tokens
         if digest := batches_digest():
@@ -362,8 +371,15 @@ class TrialReporter:
         self._keep_batches()
         self.backwards_made = True
         self.backwards += 1
+        if not self.optimizer_stepped and not self.steps_by_backward:
+            self.accumulates = self._has_gradients()
         if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():
             self.loss = loss.detach()
+
+    def _has_gradients(self):
+        optimizer = self.optimizer and self.optimizer()
+        groups = optimizer.param_groups if optimizer is not None else ()
+        return any(parameter.grad is not None for group in groups for parameter in group["params"])
 
     def fail(self, kind, error, message, **fields):
         if kind in ("gpu_oom", "host_oom") and (log := step_log()) is not None:

@@ -43,6 +43,56 @@ def test_steps_are_backward_passes_where_no_optimizer_is_seen(with_knobs, how):
     assert "_check_loss" not in done.stderr, "what reports is not compiled itself"
 
 
+ACCUMULATES = """
+import torch
+from redline import _trial_report
+from torch.utils.data import DataLoader, TensorDataset
+_trial_report.SECONDS_WITHOUT_STEP = 0.0
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.AdamW(model.parameters())
+if {compiles}:
+    torch.compile(lambda inputs: 2 * inputs, backend="eager")(torch.ones(3))
+for i, (inputs,) in enumerate(DataLoader(TensorDataset(torch.ones(96, 4)), batch_size=4, shuffle=True)):
+    model(inputs).sum().backward()
+    if i % 8 == 7:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+def test_a_slow_step_of_many_batches_waits_for_its_optimizer(with_knobs, tmp_path, compiles):
+    """Otherwise the trial leaves out the optimizer's time, and the memory that it takes in its first step."""
+    (tmp_path / "job.py").write_text(ACCUMULATES.format(compiles=compiles))
+    done = with_knobs({}, tmp_path / "job.py", trial=True)
+    assert [(report["steps"], report["samples"]) for report in of_type(done, "step")][-1] == (3, 96)
+    assert not of_type(done, "note")
+
+
+HIDDEN_STEP = """
+import torch
+from redline import _trial_report
+from torch.utils.data import DataLoader, TensorDataset
+_trial_report.SECONDS_WITHOUT_STEP = 0.0
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+step = torch.compile(optimizer.step, backend="eager")
+for (inputs,) in DataLoader(TensorDataset(torch.ones(40, 4)), batch_size=4, shuffle=True):
+    model(inputs).sum().backward()
+    step()
+    optimizer.zero_grad()
+"""
+
+
+def test_a_compiled_step_of_the_optimizer_is_soon_missed(with_knobs, tmp_path):
+    (tmp_path / "job.py").write_text(HIDDEN_STEP)
+    done = with_knobs({}, tmp_path / "job.py", trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (10, 40)
+    (note,) = of_type(done, "note")
+    assert note["text"] == "no optimizer step was seen in 3 backward passes: each counts as a step"
+
+
 FAILING_CHILD = """
 import torch
 from torch import nn
@@ -98,6 +148,22 @@ def test_inference_is_a_workload(with_knobs, how):
     assert {name: seen[name] for name in knobs} == {name: str(value) for name, value in knobs.items()}
     unused = {knob for report in of_type(done, "unused") for knob in report["knobs"]}
     assert "accumulation" in unused and not unused & set(knobs)
+
+
+COUNTS_FIRST = """
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(4, 2).eval()
+loader = DataLoader(torch.ones(40, 4), batch_size=4)
+with torch.no_grad():
+    expected = len(loader)
+    print(expected, sum(len(model(batch)) > 0 for batch in loader))
+"""
+
+
+def test_inference_has_as_many_batches_as_it_was_told(with_knobs, tmp_path):
+    (tmp_path / "job.py").write_text(COUNTS_FIRST)
+    assert with_knobs({"batch_size": 8}, tmp_path / "job.py", trial=True).stdout == "5 5\n"
 
 
 def test_what_is_evaluated_before_the_training_is_no_part_of_it(with_knobs):

@@ -39,7 +39,123 @@ def test_a_script_that_looks_through_its_data_beside_its_model_takes_no_batch_si
 
 
 def test_the_loader_that_is_read_first_stands_for_the_script_not_one_that_is_made_first(with_knobs):
-    assert seen_knobs(with_knobs({}, LOADERS, "shuffled_test", trial=True))["batch_size"] == "16"
+    done = with_knobs({}, LOADERS, "shuffled_test", trial=True)
+    assert seen_knobs(done)["batch_size"] == "16"
+    assert not unused(done, "batch_size"), "the script evaluates with 10 samples, and trains with 16 only"
+
+
+PLANNED = {
+    "planned_by_length": [],
+    "planned_early": ["the script had asked for the length of its DataLoader before it read it"],
+    "planned_in_order": ["the script had asked for the length of its DataLoader before it read it"],
+    "progress_in_order": [],
+}
+
+
+@pytest.mark.parametrize("how", PLANNED)
+def test_a_schedule_is_as_long_as_the_training(with_knobs, how):
+    """Scripts make it of the length of their loader, and no batch size may change that afterwards."""
+    done = with_knobs({"batch_size": 32}, LOADERS, how, trial=True)
+    assert unused(done, "batch_size") == PLANNED[how]
+    batch, _, _, steps = said(done)
+    assert batch == (16 if PLANNED[how] else 32)
+    assert done.stdout.endswith(f" planned {steps // 3}\n")
+
+
+SIZES = """
+import sys, torch
+from torch.utils.data import DataLoader, TensorDataset
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+
+def loader(size, **more):
+    return DataLoader(TensorDataset(torch.randn(96, 4)), batch_size=size, shuffle=True, **more)
+
+def train(batch):
+    model(torch.cat([inputs for (inputs,) in batch])).sum().backward()
+    optimizer.step()
+    sizes.append([len(inputs) for (inputs,) in batch])
+
+sizes = []
+if sys.argv[1] == "at_once":
+    for batch in zip(loader(8), loader(24)):
+        train(batch)
+elif sys.argv[1] == "by_turns":
+    one, other = iter(loader(8)), iter(loader(24))
+    for _ in range(2):
+        train([next(one)])
+        train([next(other)])
+else:
+    for size in (8, 24):
+        for batch in loader(size):
+            train([batch])
+print(sizes[0], sizes[-1])
+"""
+
+
+@pytest.mark.parametrize("how", ["at_once", "by_turns", "in_phases"])
+def test_a_script_that_trains_with_several_batch_sizes_takes_no_other(with_knobs, tmp_path, how):
+    """FixMatch has seven unlabelled images for each labelled one, and progressive resizing has smaller batches of larger
+    images."""
+    (tmp_path / "job.py").write_text(SIZES)
+    done = with_knobs({}, tmp_path / "job.py", how, trial=True)
+    assert unused(done, "batch_size") == ["the script trains on DataLoaders of different batch sizes (8, 24)"]
+    assert not unused(done, "num_workers")
+
+
+@pytest.mark.parametrize(("how", "sizes", "now"), [("at_once", "[48, 48] [48, 48]", "48, 48"),
+                                                   ("in_phases", "[48] [24]", "48, 24")])
+def test_who_sets_one_batch_size_for_several_is_told(with_knobs, tmp_path, how, sizes, now):
+    (tmp_path / "job.py").write_text(SIZES)
+    done = with_knobs({"batch_size": 48}, tmp_path / "job.py", how)
+    assert done.stdout == sizes + "\n"
+    said = f"redline: batch_size: the script trains on DataLoaders of batch sizes 8, 24, which now are {now}\n"
+    assert done.stderr.count("redline:") == done.stderr.count(said) == 1
+
+
+EPOCHS = """
+import sys, torch
+from torch.utils.data import DataLoader, Dataset, Subset
+
+class Data(Dataset):
+    epoch = 0
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return torch.full((4,), float(self.epoch))
+
+data = Data()
+if "shared" in sys.argv:
+    data._epoch = torch.zeros(1).share_memory_()
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.0)
+loader = DataLoader(Subset(data, range(8)), batch_size=8, shuffle=True)
+epochs = []
+for epoch in range(3):
+    data.set_epoch(epoch)
+    for batch in loader:
+        model(batch).sum().backward()
+        optimizer.step()
+        epochs.append(int(batch[0, 0]))
+print(epochs, loader.persistent_workers)
+"""
+
+
+def test_workers_that_are_to_hear_of_the_epoch_do_not_stay(with_knobs, tmp_path):
+    (tmp_path / "job.py").write_text(EPOCHS)
+    knobs = {"num_workers": 1, "prefetch_factor": 3, "persistent_workers": "on"}
+    done = with_knobs(knobs, tmp_path / "job.py", trial=True)
+    assert done.stdout == "[0, 1, 2] False\n"
+    assert unused(done, "persistent_workers") == [
+        "the data set has set_epoch(), which workers that stay would not hear of"]
+    assert seen_knobs(done)["persistent_workers"] == "off"
+    assert of_type(done, "step")[-1]["ahead"] == 3, "one worker prepares three batches"
+    done = with_knobs(knobs, tmp_path / "job.py", "shared", trial=True)
+    assert done.stdout.endswith("True\n")
+    assert not unused(done, "persistent_workers")
+    assert "ahead" not in of_type(with_knobs({}, tmp_path / "job.py", trial=True), "step")[-1]
 
 
 def unused(done, knob):

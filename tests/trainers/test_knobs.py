@@ -53,6 +53,8 @@ def test_a_knob_takes_effect_or_is_said_to_have_none(trainer, name, arguments, r
     seen = seen_knobs(done)
     texts = {knob: "on" if value is True else str(value) for knob, value in applied.items()}
     assert {knob: seen.get(knob) for knob in texts} == texts
+    if "epoch" in outcome:  # Lightning's batches in an epoch, of which it makes the schedule
+        assert outcome["epoch"] == 2048 // outcome["world"] // 4
     assert not of_type(done, "failure")
 
 
@@ -65,3 +67,10 @@ def test_what_transformers_evaluates_is_no_training(trainer):
     assert (last["steps"], last["samples"]) == (12, 12 * 4 + 4)  # with the batch that was fetched ahead
     assert outcome["knobs"]["batch_size"] == 4
     assert outcome["evaluated"] == 8
+
+
+def test_transformers_plans_with_the_knobs_batch_size(trainer):
+    """Its sampler that groups by length is no sampler of torch."""
+    done = trainer.trial(trainer.command("hf_trainer", "--by_length"), {"batch_size": 32})
+    outcome = outcome_of(done)
+    assert (outcome["planned"], outcome["steps"]) == (4, 4)

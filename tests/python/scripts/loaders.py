@@ -3,6 +3,7 @@ of the batches with which it trained and evaluated."""
 
 import argparse
 import pickle
+import types
 
 import torch
 from torch import nn
@@ -65,6 +66,20 @@ class Grouped:
                 yield from range(begin, begin + self.batch_size)
 
 
+class ByLength:
+    """A sampler as transformers' LengthGroupedSampler, in an order of its own."""
+
+    def __len__(self):
+        return 70
+
+    def __iter__(self):
+        return iter(torch.randperm(70).tolist())
+
+
+tqdm = types.ModuleType("tqdm.std")
+exec("def total(loader): return len(loader)", tqdm.__dict__)
+
+
 def sequence_first(lines):
     return torch.stack(lines, dim=1)  # time x batch
 
@@ -82,7 +97,8 @@ class Model(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("how", choices=("mnist", "quickstart", "anew", "sampler", "batches", "sequence", "sharded",
-                                        "repeated", "repeated_in_order", "repeated_early", "grouped", "shuffled_test", "vocabulary", "scanned"))
+                                        "repeated", "repeated_in_order", "repeated_early", "grouped", "shuffled_test", "vocabulary", "scanned",
+                                        "planned_by_length", "planned_early", "planned_in_order", "progress_in_order"))
     how = parser.parse_args().how
     torch.manual_seed(0)
     inputs = torch.randn(70, 4)
@@ -98,6 +114,8 @@ def main():
             return DataLoader(data, batch_sampler=batches)
         if how == "grouped":
             return DataLoader(data, batch_size=16, sampler=Grouped())
+        if how in ("planned_by_length", "planned_early"):
+            return DataLoader(data, batch_size=16, sampler=ByLength())
         if how.startswith("repeated"):
             return InfiniteLoader(data, batch_size=16, shuffle=how == "repeated", drop_last=True)
         if how == "shuffled_test":
@@ -110,6 +128,7 @@ def main():
     model = Model() if how == "repeated_in_order" else None
     loader = train_loader(0)
     pickle.dumps(test)  # as it is given to spawned ranks
+    planned = len(loader) if how == "planned_early" else None
     if how == "vocabulary":  # flair makes its dictionaries so
         assert {len(values) for (values,) in DataLoader(data, batch_size=1)} == {1}
     if how == "quickstart":
@@ -117,6 +136,10 @@ def main():
             print(f"Shape of X: {values.shape}")
             break
     model = model or Model()
+    if how in ("planned_by_length", "planned_in_order"):
+        planned = len(loader)
+    elif how == "progress_in_order":
+        planned = tqdm.total(loader)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     if how == "scanned":
         print("mean", sum(values[0].mean() for (values,) in DataLoader(data, batch_size=1)) / 70)
@@ -135,7 +158,7 @@ def main():
                 values = batch[0] if isinstance(batch, list) else batch
                 evaluated.append(len(values))
                 model(values)
-    print(f"trained {max(trained)} {sum(trained)} evaluated {max(evaluated)} steps {len(trained)}")
+    print(f"trained {max(trained)} {sum(trained)} evaluated {max(evaluated)} steps {len(trained)} planned {planned}")
 
 
 if __name__ == "__main__":

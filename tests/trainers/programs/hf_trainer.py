@@ -16,6 +16,7 @@ parser.add_argument("--gradient_accumulation_steps", type=int, default=1)
 parser.add_argument("--steps", type=int, default=12)
 parser.add_argument("--streamed", action="store_true", help="from an IterableDataset, which rank 0 reads for all")
 parser.add_argument("--evaluate", action="store_true", help="after each step; the training reads in order, too")
+parser.add_argument("--by_length", action="store_true", help="one epoch of 128 samples, those of like length together")
 arguments = parser.parse_args()
 torch.manual_seed(0)
 
@@ -28,6 +29,12 @@ class Texts(torch.utils.data.Dataset):
         ids = (torch.arange(24) * (index + 1)) % 97
         labels = ids if arguments.model == "gpt2" else index % 2
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}
+
+
+def training_texts():
+    if arguments.by_length:
+        return torch.utils.data.Subset(Texts(), range(128))
+    return StreamOfTexts() if arguments.streamed else Texts()
 
 
 class StreamOfTexts(torch.utils.data.IterableDataset):
@@ -61,16 +68,18 @@ with tempfile.TemporaryDirectory() as folder:
     trainer = Trainer(
         model=model,
         args=TrainingArguments(
-            folder, per_device_train_batch_size=arguments.per_device_train_batch_size, max_steps=arguments.steps,
+            folder, per_device_train_batch_size=arguments.per_device_train_batch_size, max_steps=-1 if arguments.by_length else arguments.steps, num_train_epochs=1,
             gradient_accumulation_steps=arguments.gradient_accumulation_steps, logging_steps=1, save_strategy="no",
             report_to=[], use_cpu=True, disable_tqdm=True, seed=0,
-            train_sampling_strategy="sequential" if arguments.evaluate else "random",
+            train_sampling_strategy=("sequential" if arguments.evaluate else
+                                     "group_by_length" if arguments.by_length else "random"),
             eval_strategy="steps" if arguments.evaluate else "no", eval_steps=1),
-        train_dataset=StreamOfTexts() if arguments.streamed else Texts(), eval_dataset=torch.utils.data.Subset(Texts(), range(24)), callbacks=[losses])
+        train_dataset=training_texts(), eval_dataset=torch.utils.data.Subset(Texts(), range(24)), callbacks=[losses])
     trainer.train()
     loader = trainer.callback_handler.train_dataloader
     knobs = all_knobs(getattr(loader, "base_dataloader", loader), trainer.model_wrapped)
     evaluated = trainer.callback_handler.eval_dataloader
-    losses.outcome.print(knobs=knobs, evaluated=evaluated and evaluated.total_batch_size)
+    losses.outcome.print(knobs=knobs, evaluated=evaluated and evaluated.total_batch_size,
+                         planned=trainer.state.max_steps)
 if trainer.accelerator.num_processes > 1:
     leave_together()

@@ -57,4 +57,5 @@ if __name__ == "__main__":
     model = LitAutoEncoder()
     trainer.fit(model, loader, loader if arguments.validate else None)
     if trainer.global_rank == 0:
-        model.outcome.print(rank=0, world=trainer.world_size, knobs=all_knobs(*model.objects))
+        model.outcome.print(rank=0, world=trainer.world_size, knobs=all_knobs(*model.objects),
+                            epoch=trainer.num_training_batches)

@@ -48,6 +48,12 @@ template <typename Json>
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+/// A text as it is, anything else as JSON: 64, null.
+template <typename Json>
+[[nodiscard]] std::string plain_text(const Json& value) {
+  return value.is_string() ? value.template get<std::string>() : json_text(value);
+}
+
 /// The text behind a key; "" if there is none, or no object.
 template <typename Json>
 [[nodiscard]] std::string text_in(const Json& object, const char* key) {

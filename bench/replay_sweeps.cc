@@ -23,6 +23,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "base/json_values.h"
 #include "tuner/search/plan.h"
 #include "tuner/search/testing_machine.h"
 
@@ -40,13 +41,9 @@ struct Sweep {
   std::map<Config, std::vector<TrialResult>> runs;
 };
 
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 Config config_of(const Json& object) {
   Config config;
-  for (const auto& [name, value] : object.items()) config[name] = text_of(value);
+  for (const auto& [name, value] : object.items()) config[name] = plain_text(value);
   return config;
 }
 
@@ -72,7 +69,7 @@ Sweep read_sweep(const char* path) {
   Sweep sweep;
   for (const auto& [name, values] : head.at("knobs").items()) {
     std::string text;
-    for (const Json& value : values) text += (text.empty() ? "" : ",") + text_of(value);
+    for (const Json& value : values) text += (text.empty() ? "" : ",") + plain_text(value);
     sweep.knobs.push_back(name + "=" + text);
   }
   sweep.defaults = config_of(head.at("defaults"));

@@ -42,7 +42,7 @@ Trial Trial::from_environment() {
     const Json knobs = Json::parse(text, nullptr, false);
     if (knobs.is_object()) {
       for (const auto& [name, value] : knobs.items()) {
-        trial.knobs_[name] = value.is_string() ? value.get<std::string>() : value.dump();
+        trial.knobs_[name] = plain_text(value);
       }
     }
   }

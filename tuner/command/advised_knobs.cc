@@ -31,10 +31,15 @@ void put_advised_first(Space& space, const std::vector<std::string>& advised, bo
     if (found != space.knobs.end()) {
       std::rotate(place, found, found + 1);
       ++place;
-    } else if (may_add && !space.find(knob->name)) {
-      const HookKnob* hook = find_hook_knob(knob->name);
-      if (hook && hook->needs_gpu && !machine.gpu) continue;
+      continue;
+    }
+    const HookKnob* hook = find_hook_knob(knob->name);
+    if (space.find(knob->name) || (hook && hook->needs_gpu && !machine.gpu)) continue;
+    if (may_add) {
       place = space.knobs.insert(place, *knob) + 1;
+    } else {
+      space.left_out.push_back(knob->name +
+                               " left out: the report advises it, but no --knob names it");
     }
   }
 }

@@ -25,6 +25,8 @@ TEST(AdvisedKnobs, ComeFirstInTheOrderOfTheAdvice) {
                     kGpuMachine);
   EXPECT_THAT(space.knobs, ElementsAre(named("num_workers"), named("amp"), named("batch_size")));
   EXPECT_EQ(space.find("num_workers")->text(), "0..4") << "the user's own range";
+  EXPECT_THAT(space.left_out,
+              ElementsAre("tf32 left out: the report advises it, but no --knob names it"));
 }
 
 TEST(AdvisedKnobs, AreAddedWhereTheUserNamedNone) {

@@ -28,6 +28,7 @@ struct Options : StudyTerms {
   std::string from_trace;
   std::chrono::nanoseconds trial_timeout{0};
   std::chrono::nanoseconds start_timeout{0};  ///< see TrialSpec
+  bool may_pause = false;                     ///< see TrialSpec
   uint64_t seed = 0;
   int parallel = 1;
   bool slurm = false;        ///< --launcher slurm; `command` is then what under_srun() made

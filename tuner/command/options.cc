@@ -149,7 +149,8 @@ void add_search_options(CLI::App& app, Options& options) {
                  "autotune.study-2.db and so on")
       ->capture_default_str();
   app.add_option("--from-trace", options.from_trace,
-                 "Try first what the report on this trace or folder advises");
+                 "Try first what the report on this trace or folder advises; without --knob, also "
+                 "add the knobs that it names");
 }
 
 /// How a trial is measured.
@@ -207,7 +208,8 @@ void settle(Options& options) {
     options.objective = Objective::kMetric;
   }
   if (options.slurm) options.command = under_srun(options.command);
-  if (options.trial_timeout.count() > 0) return;
+  options.may_pause = options.trial_timeout.count() > 0;
+  if (options.may_pause) return;
   options.trial_timeout =
       std::clamp<nanoseconds>(options.budget.time / 4, kLeastTimeout, kUsualTimeout);
   // A command with --metric may run without the hook, whose report would end this time.
@@ -252,6 +254,7 @@ TrialSpec Options::prototype() const {
   spec.global_batch = global_batch;
   spec.objective = objective;
   spec.start_timeout = start_timeout;
+  spec.may_pause = may_pause;
   spec.metric_regex = metric_regex;
   spec.step_marker = step_marker;
   spec.memory_metric_regex = memory_metric_regex;

@@ -30,6 +30,17 @@ TEST(Options, AMetricIsARegularExpressionWithOneGroup) {
   EXPECT_THAT(complaint_about({"--metric", "(a"}), HasSubstr("'(a'"));
 }
 
+TEST(Options, OnlyATimeoutThatTheUserGivesLetsAJobPause) {
+  const auto may_pause = [](std::vector<std::string> words) {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    int status = 0;
+    return parse_options(static_cast<int>(argv.size()), argv.data(), status)->prototype().may_pause;
+  };
+  EXPECT_FALSE(may_pause({"autotune", "--", "train"}));
+  EXPECT_TRUE(may_pause({"autotune", "--trial-timeout", "30m", "--", "train"}));
+}
+
 TEST(Options, WhatAMetricCountsHasNoPrice) {
   EXPECT_EQ(complaint_about({"--cost-per-hour", "3"}), "");
   EXPECT_THAT(

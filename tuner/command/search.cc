@@ -112,12 +112,11 @@ class Screen final : public Observer {
     const std::string profile_error = stopped ? "" : add_profile(best, share);
     Result<void> page;
     if (!history_.empty()) {
-      if (stopped) put(stderr, "stopped; the same command with --resume goes on\n");
       say(table_.summary(history_, best, options_));
       page = write_page(history_, space, best, options_);
       if (page) say("see why: " + options_.page_path() + "\n");
     }
-    if (options_.json) put(stdout, tune_json(history_, best, options_, stopped));
+    if (options_.json) put(stdout, tune_json(history_, best, options_));
     if (std::ferror(stdout)) {
       return complain(
           "stdout: the output could not be written; the study and best.json are complete");
@@ -293,7 +292,7 @@ SearchSettings settings_of(const Options& options, const Machine& machine) {
 }
 
 StudyIdentity identity_of(const Options& options, const Space& space,
-                          const std::vector<Share>& shares) {
+                          const std::vector<Share>& shares, const Machine& machine) {
   return {.command = options.command,
           .space = space.signature(),
           .memory_limit_bytes = options.memory_limit_bytes,
@@ -301,7 +300,9 @@ StudyIdentity identity_of(const Options& options, const Space& space,
           .memory_metric_regex = options.memory_metric_regex,
           .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
           .share = share_text(shares),
-          .step_marker = options.step_marker};
+          .step_marker = options.step_marker,
+          // The trials of Slurm run on other machines, which may differ.
+          .machine = options.slurm ? std::nullopt : std::optional(machine)};
 }
 
 /// Opens the study and tells the user what it holds of others and of earlier runs.
@@ -342,7 +343,7 @@ int run_search_command(const Options& given) {
     return std::ferror(stdout) ? complain("stdout: the output could not be written") : kDone;
   }
 
-  const StudyIdentity identity = identity_of(options, *space, *shares);
+  const StudyIdentity identity = identity_of(options, *space, *shares, machine);
   options = with_own_study(std::move(options), identity);
   if (const std::string why = why_not_to(options); !why.empty()) return complain(why, kUsage);
   catch_signals();
@@ -352,7 +353,7 @@ int run_search_command(const Options& given) {
   if (!finished) return complain(options.study + ": " + finished.error());
 
   History history(*space, options.objective);
-  const Plan plan(*space, *strategy, options.budget);
+  const Plan plan(*space, *strategy, options.budget, options.memory_limit_bytes);
   const int output = options.json ? STDERR_FILENO : STDOUT_FILENO;
   const Table table(*space, style_of(output), options.objective, isatty(output) == 0);
   Screen screen(options, table, history);
@@ -362,6 +363,8 @@ int run_search_command(const Options& given) {
     history.add(std::move(trial));
     screen.trial_finished(history);
   }
+  // What an earlier search said of its end is over.
+  if (auto kept = study->keep_why_ended(""); !kept) return complain(kept.error());
   const Result<StudyEnd> ended = run_study({.plan = plan,
                                             .study = *study,
                                             .history = history,
@@ -372,7 +375,9 @@ int run_search_command(const Options& given) {
                                             .observer = screen,
                                             .shares = *shares});
   options.machine = machine;
-  if (ended && *ended == StudyEnd::kFinished) options.why_ended = plan.why_ended(history);
+  if (ended) {
+    options.why_ended = *ended == StudyEnd::kStopped ? kStopped : plan.why_ended(history);
+  }
   if (auto kept = study->keep_why_ended(options.why_ended); !kept) return complain(kept.error());
   return screen.end(ended, shares->front());
 }

@@ -28,7 +28,8 @@ StudyTerms terms_of(const StudyContent& study, const std::optional<Best>& best) 
   StudyTerms terms;
   terms.study = study.path;
   terms.why_ended = study.why_ended;
-  terms.machine = detect_machine();  // usually the search ran on this machine
+  // Without it the search usually ran on this machine.
+  terms.machine = study.identity.machine.value_or(detect_machine());
   terms.command = study.identity.command;
   terms.memory_limit_bytes = study.identity.memory_limit_bytes;
   terms.metric_regex = study.identity.metric_regex;
@@ -55,7 +56,7 @@ Result<std::string> exported(const StudyContent& study, const Request& request) 
   const std::optional<Best> best = find_best(history);
   const StudyTerms terms = terms_of(study, best);
   if (request.format == "csv") return study_csv(history, study.space);
-  if (request.format == "json") return tune_json(history, best, terms, false);
+  if (request.format == "json") return tune_json(history, best, terms);
   return study_page(history, study.space, best, terms);
 }
 

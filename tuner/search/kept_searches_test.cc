@@ -1,8 +1,8 @@
 // Whole searches on made-up machines as text: each trial, why it came and what was expected of it,
 // and what the models say in the end. tuner/search/searches.txt keeps it. The constants of the
-// models were chosen together by bench/replay, so none of them has a right value of its own; a
-// change that nobody meant shows here. Where one is meant, measure it by bench/replay, and copy the
-// new text, which the test names.
+// models were chosen together by bench/replay.py, so none of them has a right value of its own; a
+// change that nobody meant shows here. Where one is meant, measure it by bench/replay.py, and copy
+// the new text, which the test names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

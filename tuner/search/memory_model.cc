@@ -17,9 +17,7 @@ constexpr double kReadingError = 0.006;
 constexpr double kRanBefore = 0.95;
 constexpr double kRestingError = 0.4;  ///< of the logarithm of the fixed part
 constexpr double kSoft = 0.012;        ///< memory is not full at exactly the same size each time
-/// Of a GPU's memory; above this share the allocator begins to thrash.
-constexpr double kThrashing = 0.968;
-constexpr double kFull = 0.986;  ///< of a process's memory
+constexpr double kFull = 0.986;        ///< of a process's memory
 constexpr Prior kReducedSlope = {-0.3, 0.2};
 constexpr Prior kReducedSlopeOnCpu = {0.0, 0.2};
 constexpr Prior kOtherSlope = {0.0, 0.04};

@@ -16,6 +16,9 @@
 
 namespace redline::tuner {
 
+/// Of a GPU's memory; above this share the allocator begins to thrash.
+constexpr double kThrashing = 0.968;
+
 class MemoryModel {
  public:
   /// All arguments must outlive the model.

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/statistics.h"
+#include "tuner/search/memory_model.h"
 #include "tuner/search/normal_distribution.h"
 #include "tuner/search/search_words.h"
 
@@ -81,9 +82,16 @@ std::vector<Config> finalists(const History& history, int trials_for_them) {
   return result;
 }
 
-/// Whether a batch size up to twice its own ran out of memory; then this one may run out of memory
-/// another time.
-bool is_near_full(const History& history, const Config& config) {
+/// Whether a run took nearly all memory, or a batch size up to twice its own ran out of memory;
+/// then this one may run out of memory another time.
+bool is_near_full(const History& history, const Config& config,
+                  std::optional<uint64_t> memory_limit_bytes) {
+  const auto took_nearly_all = [&](const FinishedTrial* run) {
+    const auto& limit = memory_limit_bytes ? memory_limit_bytes : run->result.memory_capacity_bytes;
+    return limit && static_cast<double>(run->result.peak_memory_bytes.value_or(0)) >
+                        kThrashing * static_cast<double>(*limit);
+  };
+  if (std::ranges::any_of(history.runs_of(config), took_nearly_all)) return true;
   const auto batch_of = [&](const Config& any) {
     return number_of(history.effective(any), "batch_size");
   };
@@ -131,7 +139,8 @@ Standing standing_of(const History& history, const std::vector<Config>& group) {
 /// Confirms in rounds. Rivals run again while taking the wrong one may cost something, most often
 /// while the interval of the speed-up includes 1. A clear winner ends this soon; it alone runs
 /// again where its memory is nearly full.
-std::optional<Proposal> next_confirmation(const History& history, int trials_left) {
+std::optional<Proposal> next_confirmation(const History& history, int trials_left,
+                                          std::optional<uint64_t> memory_limit_bytes) {
   const auto confirmed = static_cast<int>(std::ranges::count_if(history.trials(), is_confirming));
   const std::vector<Config> group = finalists(history, confirmed + trials_left);
   // The defaults alone have won against nobody.
@@ -144,7 +153,7 @@ std::optional<Proposal> next_confirmation(const History& history, int trials_lef
   const int runs = runs_of(least_run);
   if (runs == 1) return Proposal{least_run, kConfirm};
   const Standing standing = standing_of(history, group);
-  const bool near_full = is_near_full(history, standing.fastest);
+  const bool near_full = is_near_full(history, standing.fastest, memory_limit_bytes);
   const bool round_is_whole = std::ranges::all_of(group, [&](const Config& config) {
     return runs_of(config) == runs || (near_full && config == standing.fastest);
   });
@@ -219,7 +228,7 @@ std::optional<Proposal> Plan::next(const History& history) const {
   // one trial, because what wins then must be confirmed, too.
   const bool confirming = std::ranges::any_of(history.trials(), is_confirming);
   const int total = left + static_cast<int>(history.trials().size());
-  std::optional<Proposal> confirmation = next_confirmation(history, left);
+  std::optional<Proposal> confirmation = next_confirmation(history, left, memory_limit_bytes_);
   const bool exploring =
       confirmation ? !confirming && left > confirming_trials(total) : left > (confirming ? 1 : 0);
   if (exploring && !reached_target(history)) {

@@ -27,8 +27,12 @@ struct Budget {
 class Plan {
  public:
   /// `space` and `strategy` must outlive the plan.
-  Plan(const Space& space, const Strategy& strategy, const Budget& budget)
-      : space_(space), strategy_(strategy), budget_(budget) {}
+  Plan(const Space& space, const Strategy& strategy, const Budget& budget,
+       std::optional<uint64_t> memory_limit_bytes = {})
+      : space_(space),
+        strategy_(strategy),
+        budget_(budget),
+        memory_limit_bytes_(memory_limit_bytes) {}
 
   /// The next trial; nullopt when the study is finished. It depends on the history alone, also for
   /// the time used, which is the sum of the trials' times.
@@ -56,6 +60,7 @@ class Plan {
   const Space& space_;
   const Strategy& strategy_;
   Budget budget_;
+  std::optional<uint64_t> memory_limit_bytes_;
 };
 
 /// The winner so far: the fastest of the configurations that ran once more to be confirmed or, if

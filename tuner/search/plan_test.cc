@@ -31,9 +31,19 @@ class PlanTest : public ::testing::Test {
   }
   void ran_out_of_memory(const std::string& x) { add(x, kConfirm, ended_with(Outcome::kHostOom)); }
 
+  /// "8" is twice as fast as the defaults; in its second run it took `peak` of 1000 bytes.
+  void won_with_memory(uint64_t peak) {
+    ran("1", 100);
+    ran("8", 200);
+    TrialResult result = ran_at(200, 2);
+    result.memory_capacity_bytes = 1000;
+    result.peak_memory_bytes = peak;
+    add("8", kConfirm, result);
+  }
+
   /// A trial takes a second.
   [[nodiscard]] std::string next(std::chrono::seconds budget = std::chrono::seconds(60)) const {
-    const auto proposal = Plan(space_, strategy_, {.time = budget}).next(history_);
+    const auto proposal = Plan(space_, strategy_, {.time = budget}, memory_limit_).next(history_);
     return proposal ? value(proposal->config) : "nothing";
   }
   /// Runs all confirming trials, and returns how many there were. Their rates are those of the
@@ -59,6 +69,7 @@ class PlanTest : public ::testing::Test {
   }
 
   Exhausted strategy_;
+  std::optional<uint64_t> memory_limit_;
 
  private:
   static std::string value(const Config& config) { return config.at("batch_size"); }
@@ -108,6 +119,24 @@ TEST_F(PlanTest, AClearWinnerWhoseMemoryIsNearlyFullRunsAgainAlone) {
   ran_out_of_memory("16");
   EXPECT_EQ(confirm_to_the_end(), 4);
   EXPECT_EQ(next(), "nothing");
+}
+
+TEST_F(PlanTest, AWinnerThatTookNearlyAllMemoryOnceRunsFourTimes) {
+  won_with_memory(969);
+  EXPECT_EQ(confirm_to_the_end(), 3);
+}
+
+TEST_F(PlanTest, ThreePercentOfFreeMemoryAreEnough) {
+  won_with_memory(967);
+  EXPECT_EQ(confirm_to_the_end(), 1);
+}
+
+TEST_F(PlanTest, TheUsersLimitCountsInsteadOfTheGpus) {
+  memory_limit_ = 2000;
+  won_with_memory(969);
+  EXPECT_EQ(confirm_to_the_end(), 1);
+  memory_limit_ = 1000;
+  EXPECT_EQ(confirm_to_the_end(), 2) << "the winner alone";
 }
 
 TEST_F(PlanTest, AWinnerIsConfirmedAlsoWhereTheDefaultsRunOutOfMemory) {

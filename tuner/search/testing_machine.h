@@ -1,5 +1,5 @@
-// A machine made from a seed that answers a trial at once, so that tests and bench/replay can run
-// thousands of searches.
+// A machine made from a seed that answers a trial at once, so that tests and bench/replay.py can
+// run thousands of searches.
 //
 // The machines do to a search what real ones do: loaders hide what compute gains, there are few or
 // many cores, memory depends on precision, odd batch sizes are slow, switches help, harm or do

@@ -49,6 +49,13 @@ std::string energy_text(const Best& best, const std::string& indent) {
   return text + "\n";
 }
 
+std::string step_samples_text(const Best& best, const std::string& indent) {
+  const bool known = best.step_samples > 0 && best.default_step_samples > 0;
+  if (!known || best.step_samples == best.default_step_samples || best.latency) return "";
+  return fmt::format("{}{} samples a step, not {}; the learning rate stays the same\n", indent,
+                     format_count(best.step_samples), format_count(best.default_step_samples));
+}
+
 std::string epoch_cost_text(const Best& best, std::optional<double> cost_per_hour,
                             const std::string& indent) {
   std::string text;

@@ -23,6 +23,21 @@ TEST(EpochCost, ALongerTimeIsWhatTheDefaultsTake) {
             "and costs 0.0500, with the defaults 0.100\n");
 }
 
+TEST(StepSamples, AnotherNumberOfThemMayAskForAnotherLearningRate) {
+  Best best = twice_as_fast();
+  EXPECT_EQ(step_samples_text(best, ""), "") << "nobody counted them";
+  best.step_samples = 2304;
+  EXPECT_EQ(step_samples_text(best, ""), "") << "the defaults' are unknown";
+  best.default_step_samples = 256;
+  EXPECT_EQ(step_samples_text(best, "  "),
+            "  2,304 samples a step, not 256; the learning rate stays the same\n");
+  best.default_step_samples = 2304;
+  EXPECT_EQ(step_samples_text(best, ""), "");
+  best.default_step_samples = 256;
+  best.latency.emplace();
+  EXPECT_EQ(step_samples_text(best, ""), "") << "inference has no learning rate";
+}
+
 TEST(EpochCost, SamplesAreWholeNumbers) {
   Best best = twice_as_fast();
   best.epoch_samples = 12;

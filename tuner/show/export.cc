@@ -56,12 +56,12 @@ std::string csv_field(const std::string& text) {
 }  // namespace
 
 std::string tune_json(const History& history, const std::optional<Best>& best,
-                      const StudyTerms& terms, bool stopped) {
+                      const StudyTerms& terms) {
   OrderedJson json;
   json["schema"] = "redline.tune/1";
   json["command"] = without_secrets(terms.command);
   json["study"] = terms.study;
-  json["stopped"] = stopped;
+  json["stopped"] = terms.why_ended == kStopped;
   json["why_ended"] = text_or_null(terms.why_ended);
   json["oom_trials"] = history.out_of_memory_count();
   json["objective"] = terms.metric_regex.empty() ? unit_of(terms.objective) : "metric";

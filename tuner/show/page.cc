@@ -60,7 +60,8 @@ std::string verdict_card(const std::optional<Best>& best, const StudyTerms& term
   } else {
     text += fmt::format("<p>{} does not run{}</p>", best->default_name(), best->doubt());
   }
-  for (const std::string& line : {tokens_text(*best, ""), energy_text(*best, "")}) {
+  for (const std::string& line :
+       {step_samples_text(*best, ""), tokens_text(*best, ""), energy_text(*best, "")}) {
     if (!line.empty()) text += "<p>" + line + "</p>";
   }
   text += "<p>" + escape(config_text(best->effective, " · ")) + "</p>";

@@ -15,6 +15,9 @@
 
 namespace redline::tuner {
 
+/// StudyTerms::why_ended after Ctrl-C.
+constexpr const char* kStopped = "Stopped; the same command with --resume goes on.";
+
 /// What was searched for and within what limits: those settings that a text about the study
 /// mentions.
 struct StudyTerms {
@@ -28,7 +31,8 @@ struct StudyTerms {
   std::optional<uint64_t> memory_limit_bytes;
   Machine machine;                      ///< the machine on which the trials ran
   std::optional<double> cost_per_hour;  ///< price of all machines of the job
-  /// Why the search ended before its budget was used; empty if it used it, or if nobody knows.
+  /// Why the search ended before its budget was used; empty if it used it, still runs, or was
+  /// killed.
   std::string why_ended;
   std::string study = "autotune.study.db";
   /// Where the best configuration is written; empty: nowhere, or over it went another search's.
@@ -58,7 +62,7 @@ void forget_another_output(StudyTerms& terms, const std::optional<Best>& best);
 
 /// Everything known, for `--format json` (schema redline.tune/1).
 [[nodiscard]] std::string tune_json(const History& history, const std::optional<Best>& best,
-                                    const StudyTerms& terms, bool stopped);
+                                    const StudyTerms& terms);
 
 /// One row a trial, for spreadsheets.
 [[nodiscard]] std::string study_csv(const History& history, const Space& space);
@@ -75,6 +79,10 @@ void forget_another_output(StudyTerms& terms, const std::optional<Best>& best);
 
 /// "0.082 J a sample at 512 samples/s, with the defaults 0.11 J"; empty if NVML gave no energy.
 [[nodiscard]] std::string energy_text(const Best& best, const std::string& indent);
+
+/// "288 samples a step, not 32; the learning rate stays the same": the user must judge whether it
+/// still trains as well. Empty if a step takes as many as with the defaults, or trains nothing.
+[[nodiscard]] std::string step_samples_text(const Best& best, const std::string& indent);
 
 /// "an epoch of 50,000 samples takes 26 s, with the defaults 35 s", if the hook saw how many
 /// samples an epoch has. With a price (of one hour of the whole job) also what an epoch costs, or a

@@ -243,7 +243,9 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   for (const auto& [name, value] : best.effective) parts.push_back(name + " " + value);
   if (best.peak_memory_bytes) {
     std::string memory = "memory " + format_bytes(*best.peak_memory_bytes);
-    if (terms.memory_limit_bytes) memory += " of " + format_bytes(*terms.memory_limit_bytes);
+    const auto& limit =
+        terms.memory_limit_bytes ? terms.memory_limit_bytes : best.memory_capacity_bytes;
+    if (limit) memory += " of " + format_bytes(*limit);
     parts.push_back(memory);
   }
   if (!parts.empty()) {
@@ -257,6 +259,7 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
     }
     text += "\n";
   }
+  text += step_samples_text(best, "      ");
   text += tokens_text(best, "      ");
   text += energy_text(best, "      ");
   text += epoch_cost_text(best, terms.cost_per_hour, "      ");

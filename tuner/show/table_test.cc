@@ -96,7 +96,32 @@ TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
   EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, terms),
               EndsWith("\nrun it:  redline run --config 'my best.json' -- train\n"));
   EXPECT_THAT(study_csv(history_, space_), HasSubstr("ok,100,99,101,12800,"));
-  EXPECT_THAT(tune_json(history_, best, {}, false), HasSubstr("\"tokens_per_s\": 12800.0"));
+  EXPECT_THAT(tune_json(history_, best, {}), HasSubstr("\"tokens_per_s\": 12800.0"));
+}
+
+TEST_F(TableOf, TheMemoryOfTheBestStandsBesideWhatThereIs) {
+  TrialResult result = ran_at(100, 1);
+  result.peak_memory_bytes = uint64_t{797} << 27;
+  result.memory_capacity_bytes = uint64_t{800} << 27;
+  add_trial(history_, {{"batch_size", "64"}}, result, "default");
+  const std::optional<Best> best = find_best(history_);
+  EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, {}),
+              HasSubstr("memory 99.6 GiB of 100.0 GiB\n"));
+  StudyTerms terms;
+  terms.memory_limit_bytes = uint64_t{1200} << 27;
+  EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, terms),
+              HasSubstr("memory 99.6 GiB of 150.0 GiB\n"));
+}
+
+TEST_F(TableOf, AStoppedSearchSaysSoWhoeverShowsIt) {
+  add_trial(history_, {}, ran_at(100, 1), "default");
+  const std::optional<Best> best = find_best(history_);
+  StudyTerms terms;
+  EXPECT_THAT(tune_json(history_, best, terms), HasSubstr("\"stopped\": false"));
+  terms.why_ended = kStopped;
+  EXPECT_THAT(tune_json(history_, best, terms), HasSubstr("\"stopped\": true"));
+  EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, terms),
+              HasSubstr("\nStopped; the same command with --resume goes on.\n"));
 }
 
 TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmed) {

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 std::string text_of(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return plain_text(value);
 }
 
 }  // namespace

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
 
+#include "base/format.h"
 #include "machine/resources.h"
 #include "tuner/space/knob.h"
 
@@ -30,6 +33,22 @@ int visible_gpus(const std::string& root) {
   const std::string_view names(visible);
   if (names.empty() || names.front() == '-') return 0;
   return std::min(present, 1 + static_cast<int>(std::ranges::count(names, ',')));
+}
+
+/// The models of all GPUs of the driver, each once.
+std::string gpu_models(const std::string& root) {
+  std::set<std::string> models;
+  std::error_code ignored;
+  for (const auto& gpu :
+       std::filesystem::directory_iterator(root + "/proc/driver/nvidia/gpus", ignored)) {
+    std::ifstream information(gpu.path() / "information");
+    for (std::string line; std::getline(information, line);) {
+      if (!line.starts_with("Model:")) continue;
+      const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
+      if (begin != std::string::npos) models.insert(line.substr(begin));
+    }
+  }
+  return fmt::format("{}", fmt::join(models, ", "));
 }
 
 /// Writes 0,1,2,5 as "0-2,5".
@@ -144,7 +163,23 @@ std::optional<int64_t> count_of(const std::string& text, int gpus) {
 
 Machine detect_machine(const std::string& root) {
   const int gpus = visible_gpus(root);
-  return {.gpu = gpus > 0, .gpus = gpus, .cores = machine::cores(root).usable()};
+  return {.gpu = gpus > 0,
+          .gpus = gpus,
+          .cores = machine::cores(root).usable(),
+          .gpu_model = gpus > 0 ? gpu_models(root) : ""};
+}
+
+std::string Machine::text() const {
+  const std::string text = format_plural(cores, "core");
+  if (gpus == 0) return text;
+  const std::string model = gpu_model.empty() ? "" : fmt::format(" ({})", gpu_model);
+  return fmt::format("{}{} and {}", format_plural(gpus, "GPU"), model, text);
+}
+
+bool Machine::differs_from(const Machine& other) const {
+  const bool knows_models = !gpu_model.empty() && !other.gpu_model.empty();
+  return gpus != other.gpus || (knows_models && gpu_model != other.gpu_model) ||
+         4 * std::max(cores, other.cores) > 5 * std::min(cores, other.cores);
 }
 
 std::string Share::text() const {

@@ -13,6 +13,15 @@ struct Machine {
   bool gpu = false;  ///< an NVIDIA GPU that CUDA_VISIBLE_DEVICES does not hide
   int gpus = 0;      ///< how many of them
   int cores = 1;     ///< cores that this process may use, by affinity and cgroup
+  /// "NVIDIA H200", as the driver names them; if there are several kinds, all of them. Empty if it
+  /// does not say.
+  std::string gpu_model = {};
+
+  /// "1 GPU (NVIDIA H200) and 16 cores"
+  [[nodiscard]] std::string text() const;
+  /// Whether trials would not take as long on the other one: another number or model of GPUs, or
+  /// more than a quarter more cores, because a cgroup's share of cores may vary a little.
+  [[nodiscard]] bool differs_from(const Machine& other) const;
 };
 
 /// `root` is the folder that has proc, sys and dev; "" for this machine.

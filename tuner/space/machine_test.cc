@@ -16,6 +16,38 @@ TEST(Machine, CoresThatItsCgroupDoesNotGrantAreNotThere) {
   EXPECT_FALSE(detect_machine(machine.root()).gpu);
 }
 
+TEST(Machine, GpusAreNamedAsTheDriverNamesThem) {
+  const testing::FakeMachine machine;
+  machine.put("dev/nvidiactl", "");
+  for (const char* slot : {"0000:01:00.0", "0000:02:00.0"}) {
+    machine.put(std::string("proc/driver/nvidia/gpus/") + slot + "/information",
+                "Model: \t\t NVIDIA H200\nIRQ:   \t\t 195\n");
+  }
+  const Machine found = detect_machine(machine.root());
+  EXPECT_EQ(found.gpus, 2);
+  EXPECT_EQ(found.gpu_model, "NVIDIA H200");
+  EXPECT_EQ((Machine{.gpu = true, .gpus = 2, .cores = 16, .gpu_model = "NVIDIA H200"}).text(),
+            "2 GPUs (NVIDIA H200) and 16 cores");
+  EXPECT_EQ((Machine{.gpu = true, .gpus = 1}).text(), "1 GPU and 1 core");
+  EXPECT_EQ((Machine{.cores = 2}).text(), "2 cores");
+}
+
+TEST(Machine, AnotherOneHasOtherGpusOrOtherCores) {
+  const Machine machine{.gpu = true, .gpus = 2, .cores = 16, .gpu_model = "A"};
+  const auto differs = [&](auto member, const auto& value) {
+    Machine other = machine;
+    other.*member = value;
+    EXPECT_EQ(other.differs_from(machine), machine.differs_from(other));
+    return machine.differs_from(other);
+  };
+  EXPECT_FALSE(differs(&Machine::cores, 16));
+  EXPECT_FALSE(differs(&Machine::cores, 20)) << "a cgroup's share may vary";
+  EXPECT_TRUE(differs(&Machine::cores, 21));
+  EXPECT_TRUE(differs(&Machine::gpus, 1));
+  EXPECT_TRUE(differs(&Machine::gpu_model, "B"));
+  EXPECT_FALSE(differs(&Machine::gpu_model, "")) << "not told";
+}
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -15,8 +15,8 @@
 namespace redline::tuner {
 namespace {
 
-/// The knobs of a user who names none: those that the hook can set without changing what the model
-/// computes.
+/// The knobs of a user who names none: those that the hook can set in most scripts. Of these
+/// batch_size and amp change how the model trains, which step_samples_text() and the docs say.
 std::vector<std::string> usual_knobs(const Machine& machine, std::optional<int> ranks) {
   const Config cores = {{"cores", std::to_string(std::clamp(machine.cores, 1, 16))}};
   std::vector<std::string> knobs;

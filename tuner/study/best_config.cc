@@ -30,16 +30,21 @@ std::chrono::nanoseconds longest_compilation(const History& history, const Confi
   return longest;
 }
 
+/// 0 if no run counted samples.
+int64_t step_samples_of(const History& history, const Config& config) {
+  int64_t samples = 0;
+  for (const FinishedTrial* run : history.runs_of(config)) {
+    samples = std::max(samples, run->result.step_samples);
+  }
+  return samples;
+}
+
 /// What compilation cost the winner, if the script or the knob compiles. It pays against the same
 /// values without it if they were measured, else against the `first`.
 std::optional<Compilation> compilation_of(const History& history, const Best& best,
                                           const Config& first, const RunSpread& spread) {
   Compilation result{.time = longest_compilation(history, best.config), .pays_after_steps = {}};
   if (result.time < std::chrono::seconds(1)) return std::nullopt;
-  int64_t step_samples = 0;
-  for (const FinishedTrial* run : history.runs_of(best.config)) {
-    step_samples = std::max(step_samples, run->result.step_samples);
-  }
   Config other = best.config;
   auto others = other.erase("compile") > 0 ? estimate(history, other, spread) : std::nullopt;
   if (!others) {
@@ -49,7 +54,7 @@ std::optional<Compilation> compilation_of(const History& history, const Best& be
   // A script that compiles by itself does so with other values, too.
   const auto more = result.time - longest_compilation(history, other);
   const bool counts_samples = history.rate() == Objective::kSamplesPerSecond;
-  if (!counts_samples || !others || best.is_default || step_samples == 0 ||
+  if (!counts_samples || !others || best.is_default || best.step_samples == 0 ||
       more < std::chrono::seconds(1)) {
     return result;
   }
@@ -57,7 +62,8 @@ std::optional<Compilation> compilation_of(const History& history, const Best& be
                         1 / best.estimate.throughput.samples_per_s;  // seconds a sample
   if (gained <= 0) return result;
   const double seconds = std::chrono::duration<double>(more).count();
-  result.pays_after_steps = std::llround(seconds / (gained * static_cast<double>(step_samples)));
+  result.pays_after_steps =
+      std::llround(seconds / (gained * static_cast<double>(best.step_samples)));
   return result;
 }
 
@@ -68,16 +74,19 @@ std::optional<Best> find_best(const History& history) {
   if (!config) return std::nullopt;
   const RunSpread spread = spread_between_runs(history);
   const Config first = history.canonical(history.trials().front().config);
+  const auto runs = history.runs_of(*config);
   Best best{.config = *config,
             .effective = history.effective(*config),
             .estimate = *estimate(history, *config, spread),
             .peak_memory_bytes = {},
+            .memory_capacity_bytes = runs.back()->result.memory_capacity_bytes,
             .is_default = *config == first,
             .has_own_default = history.space().first.empty(),
             .default_estimate = estimate(history, first, spread),
             .speedup = {},
+            .step_samples = step_samples_of(history, *config),
+            .default_step_samples = step_samples_of(history, first),
             .epoch_samples = history.trials().front().result.epoch_samples};
-  const auto runs = history.runs_of(*config);
   best.has_disturbed_runs = std::ssize(runs) > best.estimate.runs;
   for (const FinishedTrial* run : runs) {
     const auto& peak = run->result.peak_memory_bytes;
@@ -106,9 +115,13 @@ std::string speedup_text(const Best& best) {
 
 OrderedJson throughput_json(const std::optional<Throughput>& throughput) {
   if (!throughput) return nullptr;
-  return {{"samples_per_s", throughput->samples_per_s},
-          {"low", throughput->low},
-          {"high", throughput->high}};
+  OrderedJson json{
+      {"samples_per_s", throughput->samples_per_s}, {"low", nullptr}, {"high", nullptr}};
+  if (throughput->high > throughput->low) {
+    json["low"] = throughput->low;
+    json["high"] = throughput->high;
+  }
+  return json;
 }
 
 std::string best_json(const Best& best, const History& history,
@@ -127,9 +140,11 @@ std::string best_json(const Best& best, const History& history,
   standard["joules_per_sample"] = estimate ? estimate->joules_per_sample : std::nullopt;
   json["speedup"] = best.speedup ? OrderedJson(best.speedup->value) : OrderedJson();
   json["speedup_interval"] =
-      best.speedup ? OrderedJson{{"low", best.speedup->low}, {"high", best.speedup->high}}
-                   : OrderedJson();
+      best.speedup && best.has_interval()
+          ? OrderedJson{{"low", best.speedup->low}, {"high", best.speedup->high}}
+          : OrderedJson();
   json["runs"] = best.estimate.runs;
+  json["confirmed"] = best.is_confirmed();
   json["peak_memory_bytes"] = best.peak_memory_bytes;
   if (best.compilation) {
     json["compile_s"] = std::chrono::duration<double>(best.compilation->time).count();

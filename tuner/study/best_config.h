@@ -32,12 +32,15 @@ struct Best {
   Config effective;  ///< `config` with the script's own values of the other knobs
   Estimate estimate;
   std::optional<uint64_t> peak_memory_bytes;
+  std::optional<uint64_t> memory_capacity_bytes;  ///< of the GPU
   bool is_default = false;
   /// False if a {NAME} in the command hides what the script would choose. The "defaults" are then
   /// the values with which the search began.
   bool has_own_default = true;
   std::optional<Estimate> default_estimate;  ///< nullopt if the defaults do not run
   std::optional<Ratio> speedup;              ///< over the defaults
+  int64_t step_samples = 0;                  ///< of all ranks together; 0: not counted
+  int64_t default_step_samples = 0;
   /// Of all ranks together, as the hook saw it.
   std::optional<int64_t> epoch_samples = std::nullopt;
   std::optional<double> tokens_per_sample = std::nullopt;  ///< nullopt if samples are not sequences
@@ -79,7 +82,7 @@ struct Best {
 /// winner is not confirmed if it ran only once.
 [[nodiscard]] std::string speedup_text(const Best& best);
 
-/// {"samples_per_s", "low", "high"}, or null.
+/// {"samples_per_s", "low", "high"}, or null. A figure without an interval has null for both ends.
 [[nodiscard]] nlohmann::ordered_json throughput_json(const std::optional<Throughput>& throughput);
 
 /// best.json as text, without the secrets of the command.

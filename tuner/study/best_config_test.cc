@@ -98,6 +98,7 @@ TEST_F(BestConfig, IsWrittenWithAllItsFigures) {
     "high": 2.29
   },
   "runs": 2,
+  "confirmed": true,
   "peak_memory_bytes": 800,
   "compile_s": 2.04,
   "compile_pays_after_steps": 6,
@@ -154,6 +155,10 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
             "not confirmed: it ran once");
   trials_.last().throughput = Throughput{200, 200, 200};
   EXPECT_EQ(speedup_text(best()), "2.00 x the default, not confirmed: it ran once");
+  const auto json = nlohmann::json::parse(best_json(best(), history(), {"train"}));
+  EXPECT_EQ(json["throughput"].dump(), R"({"high":null,"low":null,"samples_per_s":200.0})");
+  EXPECT_TRUE(json["speedup_interval"].is_null());
+  EXPECT_EQ(json["confirmed"], false);
   add(kWinner, 190);
   trials_.last().disturbance = "other programs";
   EXPECT_EQ(speedup_text(best()), "2.00 x the default, not confirmed: it ran once undisturbed");

@@ -201,12 +201,8 @@ Result<void> Study::check_identity(const StudyIdentity& identity) const {
     Statement stored = database_.prepare("SELECT value FROM study WHERE key=?");
     const Result<bool> row = stored.bind(1, std::string(part.key)).step();
     if (!row) return tl::unexpected(row.error());
-    if ((*row ? stored.text(0) : "") == part.value) continue;
-    const std::string earlier = *row ? shown_value(part, stored.text(0)) : "";
-    return tl::unexpected(
-        fmt::format("its trials had another {} ({}), so they say nothing about this one. Give the "
-                    "same again, or --study another file",
-                    part.name, earlier.empty() ? "none" : earlier));
+    std::string problem = conflict(part, *row ? std::optional(stored.text(0)) : std::nullopt);
+    if (!problem.empty()) return tl::unexpected(std::move(problem));
   }
   return {};
 }

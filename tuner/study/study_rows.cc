@@ -144,10 +144,33 @@ bool read_result_column(const std::string& text, TrialResult& result) {
 std::vector<std::string> words_of(const Json& command) {
   std::vector<std::string> words;
   if (!command.is_array()) return words;
-  for (const Json& word : command) {
-    words.push_back(word.is_string() ? word.get<std::string>() : word.dump());
-  }
+  for (const Json& word : command) words.push_back(plain_text(word));
   return words;
+}
+
+std::string machine_column(const Machine& machine) {
+  return json_text(
+      Json{{"gpus", machine.gpus}, {"gpu_model", machine.gpu_model}, {"cores", machine.cores}});
+}
+
+/// nullopt for a study of a program that did not keep it.
+std::optional<Machine> machine_from(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    const int gpus = json.at("gpus");
+    return Machine{.gpu = gpus > 0,
+                   .gpus = gpus,
+                   .cores = json.at("cores"),
+                   .gpu_model = json.at("gpu_model")};
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+/// The stored value of a part, as messages show it.
+std::string shown_value(const IdentityPart& part, const std::string& stored) {
+  if (std::string_view(part.key) != "command") return stored;
+  return format_command(without_secrets(words_of(Json::parse(stored, nullptr, false))));
 }
 
 }  // namespace
@@ -158,20 +181,42 @@ Objective StudyIdentity::searched_for() const {
 }
 
 std::vector<IdentityPart> parts_of(const StudyIdentity& identity) {
-  return {{"command", "command", json_text(Json(identity.command))},
-          {"space", "search space", identity.space},
-          {"memory_limit_bytes", "--memory-limit",
-           identity.memory_limit_bytes ? std::to_string(*identity.memory_limit_bytes) : "null"},
-          {"metric", "--metric", identity.metric_regex},
-          {"memory_metric", "--memory-metric", identity.memory_metric_regex},
-          {"share", "--parallel", identity.share},
-          {"objective", "--objective", identity.objective},
-          {"step_marker", "--step-marker", identity.step_marker}};
+  std::vector<IdentityPart> parts = {
+      {"command", "command", json_text(Json(identity.command))},
+      {"space", "search space", identity.space},
+      {"memory_limit_bytes", "--memory-limit",
+       identity.memory_limit_bytes ? std::to_string(*identity.memory_limit_bytes) : "null"},
+      {"metric", "--metric", identity.metric_regex},
+      {"memory_metric", "--memory-metric", identity.memory_metric_regex},
+      {"share", "--parallel", identity.share},
+      {"objective", "--objective", identity.objective},
+      {"step_marker", "--step-marker", identity.step_marker}};
+  // Before the space, which may depend on it.
+  if (identity.machine) {
+    parts.insert(parts.begin() + 1, {"machine", "machine", machine_column(*identity.machine)});
+  }
+  return parts;
 }
 
-std::string shown_value(const IdentityPart& part, const std::string& stored) {
-  if (std::string_view(part.key) != "command") return stored;
-  return format_command(without_secrets(words_of(Json::parse(stored, nullptr, false))));
+std::string conflict(const IdentityPart& part, const std::optional<std::string>& stored) {
+  std::string problem;
+  if (std::string_view(part.key) == "machine") {
+    const auto earlier = stored ? machine_from(*stored) : std::nullopt;
+    const auto now = machine_from(part.value);
+    if (earlier && now && now->differs_from(*earlier)) {
+      problem = fmt::format(
+          "its trials ran on {}, and this search has {}, so they cannot be compared. Give --study "
+          "another file",
+          earlier->text(), now->text());
+    }
+  } else if (stored.value_or("") != part.value) {
+    const std::string earlier = stored ? shown_value(part, *stored) : "";
+    problem = fmt::format(
+        "its trials had another {} ({}), so they say nothing about this one. Give the same again, "
+        "or --study another file",
+        part.name, earlier.empty() ? "none" : earlier);
+  }
+  return problem;
 }
 
 Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values) {
@@ -185,7 +230,8 @@ Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values) 
                          .memory_metric_regex = values["memory_metric"],
                          .objective = values["objective"],
                          .share = values["share"],
-                         .step_marker = values["step_marker"]};
+                         .step_marker = values["step_marker"],
+                         .machine = machine_from(values["machine"])};
   if (limit.is_number_unsigned()) identity.memory_limit_bytes = limit.get<uint64_t>();
   return identity;
 }

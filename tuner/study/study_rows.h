@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tuner/search/history.h"
+#include "tuner/space/machine.h"
 #include "tuner/study/database.h"
 #include "tuner/trial/trial_result.h"
 
@@ -22,6 +23,7 @@ struct StudyIdentity {
   std::string objective = {};  ///< "energy" or empty
   std::string share = {};      ///< the part of the machine that a trial gets; empty: all of it
   std::string step_marker = {};
+  std::optional<Machine> machine = {};  ///< as a trial sees it; nullopt: unknown
 
   [[nodiscard]] Objective searched_for() const;
 };
@@ -34,8 +36,10 @@ struct IdentityPart {
 };
 [[nodiscard]] std::vector<IdentityPart> parts_of(const StudyIdentity& identity);
 
-/// The stored value of a part, as messages show it.
-[[nodiscard]] std::string shown_value(const IdentityPart& part, const std::string& stored);
+/// Why a search with this part cannot go on with trials for which `stored` was kept; empty if it
+/// can.
+[[nodiscard]] std::string conflict(const IdentityPart& part,
+                                   const std::optional<std::string>& stored);
 
 /// The reverse of parts_of(), by key.
 [[nodiscard]] Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values);

@@ -89,7 +89,8 @@ class StudyRows : public ::testing::Test {
                           .metric_regex = "rate ([0-9]+)",
                           .memory_metric_regex = "peak ([0-9]+)",
                           .objective = "energy",
-                          .share = "GPU 0"};
+                          .share = "GPU 0",
+                          .machine = Machine{.gpu = true, .gpus = 2, .cores = 3, .gpu_model = "A"}};
 };
 
 TEST_F(StudyRows, KeepAllThatATrialTold) {
@@ -219,6 +220,9 @@ TEST_F(StudyRows, TheIdentityIsReadAsItWasWritten) {
   EXPECT_EQ(read.memory_metric_regex, identity_.memory_metric_regex);
   EXPECT_EQ(read.objective, "energy");
   EXPECT_EQ(read.share, "GPU 0");
+  ASSERT_TRUE(read.machine);
+  EXPECT_TRUE(read.machine->gpu);
+  EXPECT_EQ(read.machine->text(), "2 GPUs (A) and 3 cores");
   EXPECT_EQ(read.searched_for(), Objective::kMetric) << "energy or not";
   identity_.metric_regex = "";
   EXPECT_EQ(identity_.searched_for(), Objective::kSamplesPerJoule);
@@ -275,6 +279,26 @@ TEST_F(StudyRows, AnotherIdentityIsNamedWithWhatItWas) {
   EXPECT_THAT(error_with(&StudyIdentity::share, ""), HasSubstr("another --parallel (GPU 0)"));
   EXPECT_THAT(error_with(&StudyIdentity::objective, ""), HasSubstr("another --objective (energy)"));
   EXPECT_THAT(error_with(&StudyIdentity::space, "{}"), HasSubstr("another search space"));
+}
+
+TEST_F(StudyRows, TrialsOfAnotherMachineAreNotGoneOnWith) {
+  make(path(), {whole_result()});
+  const auto error = [&](const std::optional<Machine>& machine) {
+    StudyIdentity other = identity_;
+    other.machine = machine;
+    const auto study = Study::open(path(), other, true);
+    return study ? "none" : study.error();
+  };
+  EXPECT_EQ(error(Machine{.cores = 1}),
+            path() + ": its trials ran on 2 GPUs (A) and 3 cores, and this search has 1 core, so " +
+                "they cannot be compared. Give --study another file");
+  EXPECT_EQ(error(std::nullopt), "none") << "Slurm's trials run elsewhere";
+  StudyIdentity elsewhere = identity_;
+  elsewhere.machine = Machine{.cores = 1};
+  EXPECT_EQ(Study::own_path(path(), elsewhere, false), path("a-2.db"));
+  ASSERT_TRUE(Database::open(path())->execute("DELETE FROM study WHERE key='machine'"));
+  EXPECT_EQ(error(Machine{.cores = 1}), "none") << "an older program did not keep it";
+  EXPECT_FALSE(read_study(path())->identity.machine);
 }
 
 TEST_F(StudyRows, TrialsAreKeptInTheOrderInWhichTheyEnded) {

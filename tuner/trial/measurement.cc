@@ -19,6 +19,9 @@ constexpr size_t kFewestBlocks = 4;
 constexpr double kManyLooks = 1.5;          // times the interval's half-width
 constexpr double kLeastOfTimeBehind = 0.1;  // share of measure_for
 constexpr double kNoticedDrift = 0.1;
+// While workers that are half as fast as the loop go on making batches, a stock lasts so long.
+constexpr int64_t kStocks = 2;
+constexpr double kWaited = 0.25;  // share of a step; whoever waits so long has no stock
 
 /// Cuts the points `first` to `last` into `blocks` runs of nearly equal length; returns the first
 /// point of each run, and `last`.
@@ -33,6 +36,7 @@ std::vector<size_t> block_edges(size_t first, size_t last, size_t blocks) {
 /// The measurement without its warm-up.
 struct Measurement::Steady {
   int64_t time_ns = 0;
+  bool is_past_stock = true;  ///< false while it may be all of batches that were made ahead
   Window window;
   Throughput throughput;
   double half_width = 0;       ///< of the interval, relative to the mean
@@ -43,6 +47,7 @@ void Measurement::add(const StepReport& report) {
   // So the batches before this training were an evaluation.
   if (is_inference_ && !report.inference) {
     ranks_.clear();
+    ahead_.clear();
     first_ns_ = 0;
   }
   is_inference_ = report.inference;
@@ -53,6 +58,7 @@ void Measurement::add(const StepReport& report) {
   // An evaluation before the training only shows that the job lives.
   if (report.inference && plan_.infers == false) return;
   if (!report.batches_digest.empty()) digests_[report.rank] = report.batches_digest;
+  if (report.batches_ahead > 0) ahead_[report.rank] = report.batches_ahead;
   Series& series = ranks_[report.rank];
   const Point point{report.time_ns,       report.steps,        static_cast<double>(report.samples),
                     report.evaluation_ns, report.data_wait_ns, report.tokens,
@@ -199,6 +205,31 @@ Measurement::Series Measurement::combined() const {
   return sum;
 }
 
+double Measurement::batches(const Point& from, const Point& to) const {
+  return batch_size_ > 0 ? (to.samples - from.samples) / static_cast<double>(batch_size_)
+                         : static_cast<double>(to.steps - from.steps);
+}
+
+/// When each rank had taken `stocks` times what its workers may have made ahead before its first
+/// report, or waited for a batch; then none was left. The largest time as long as that is not so,
+/// and 0 if no rank says that batches are made ahead.
+int64_t Measurement::made_ahead_until_ns(int64_t stocks) const {
+  int64_t until = 0;
+  for (const auto& [rank, ahead] : ahead_) {
+    const Series& series = ranks_.at(rank);
+    const auto is_used_up = [&](const Point& before, const Point& now) {
+      const bool waited = before.data_wait_ns && now.data_wait_ns &&
+                          static_cast<double>(*now.data_wait_ns - *before.data_wait_ns) >=
+                              kWaited * static_cast<double>(now.time_ns - before.time_ns);
+      return waited || batches(series.front(), now) >= static_cast<double>(stocks * ahead);
+    };
+    const auto last = std::ranges::adjacent_find(series, is_used_up);
+    until = std::max(until, last == series.end() ? std::numeric_limits<int64_t>::max()
+                                                 : std::next(last)->time_ns);
+  }
+  return until;
+}
+
 double Measurement::Window::seconds() const {
   int64_t sum = 0;
   for (const Span& span : spans) sum += span.end_ns - span.begin_ns;
@@ -220,10 +251,24 @@ Measurement::Window Measurement::trained(const Series& all, size_t first) {
   return window;
 }
 
+/// The first point after the batches that were made ahead, or after the planned time if they last
+/// longer; nullopt while too little comes after it. A job that ends by then is measured with them.
+std::optional<size_t> Measurement::past_stock(const Series& all) const {
+  const int64_t latest_ns = all.front().time_ns + int64_t{plan_.measure_for.count()};
+  const int64_t until = std::min(made_ahead_until_ns(kStocks), latest_ns);
+  if (until == 0) return 0;
+  const auto found = std::ranges::lower_bound(all, until, {}, &Point::time_ns);
+  // Of the points after it, warm-up may take half.
+  if (all.end() - found <= 2 * static_cast<ptrdiff_t>(kFewestBlocks)) return std::nullopt;
+  return static_cast<size_t>(found - all.begin());
+}
+
 std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) const {
   const Series all = combined();
   if (all.size() < kAlwaysDropped + kFewestBlocks + 1) return std::nullopt;
   const size_t last = all.size() - 1;
+  const std::optional<size_t> past_stock = this->past_stock(all);
+  const size_t dropped = std::max(kAlwaysDropped, past_stock.value_or(0));
   const auto training_ns = [&](size_t from, size_t to) {
     return all[to].time_ns - all[from].time_ns - (all[to].evaluation_ns - all[from].evaluation_ns);
   };
@@ -238,7 +283,7 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
     }
     return values;
   };
-  const auto fine = block_edges(kAlwaysDropped, last, std::min(last - kAlwaysDropped, size_t{64}));
+  const auto fine = block_edges(dropped, last, std::min(last - dropped, size_t{64}));
   const size_t first = fine[warm_up_values(values_of(fine))];
   const size_t blocks = std::clamp((last - first) / 2, kFewestBlocks, kMostBlocks);
   if (last - first < blocks || all[last].steps - all[first].steps < least_steps ||
@@ -251,6 +296,7 @@ std::optional<Measurement::Steady> Measurement::steady(int64_t least_steps) cons
   const double error = std::sqrt(squares_about_mean(values) / (count - 1) / count);
   Steady result;
   result.time_ns = training_ns(first, last);
+  result.is_past_stock = past_stock.has_value();
   result.window = trained(all, first);
   result.window.steps = all[last].steps - all[first].steps;
   result.half_width = student_t(count - 1) * error / mean;
@@ -276,7 +322,7 @@ std::optional<Measurement::Window> Measurement::window(int64_t least_steps) cons
 bool Measurement::complete() const {
   if (is_undecided_) return false;
   const auto result = steady(plan_.min_steps);
-  if (!result) return false;
+  if (!result || !result->is_past_stock) return false;
   const double whole = static_cast<double>(plan_.measure_for.count());
   const double measured = static_cast<double>(result->time_ns);
   return measured >= whole ||
@@ -291,6 +337,12 @@ bool Measurement::behind() const {
   const double rate = result->throughput.samples_per_s;
   return static_cast<double>(result->time_ns) >= whole * kLeastOfTimeBehind &&
          rate * (1 + kManyLooks * result->half_width) < plan_.rate_to_beat;
+}
+
+bool Measurement::covers_batches_made_ahead(int64_t least_steps) const {
+  const auto measured = window(least_steps);
+  return measured && !measured->spans.empty() &&
+         measured->spans.front().begin_ns < made_ahead_until_ns(1);
 }
 
 double Measurement::drift() const {

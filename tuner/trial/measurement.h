@@ -13,6 +13,10 @@
 // cuDNN's benchmarks take one step or fifty. The interval is Student's t over the means of equal
 // blocks of steps, since neighbouring steps are not independent.
 //
+// A loader's workers make batches ahead, above all while a slow first step runs. While the loop
+// takes these, a job that its loader limits runs as fast as it computes. So they are warm-up, too,
+// as far as the planned time allows.
+//
 // In a job that does not train, a step is a batch of inference. If the script's code shows that it
 // may train later, this is only decided when the script or the trial ends.
 #pragma once
@@ -47,6 +51,8 @@ class Measurement {
   explicit Measurement(const Plan& plan) : plan_(plan) {}
 
   void add(const StepReport& report);
+  /// How many samples a batch of a rank's loader has. Until this is known, a step is a batch.
+  void set_batch_size(int64_t samples) { batch_size_ = samples; }
 
   /// Steps that every rank has made; 0 until every rank has reported.
   [[nodiscard]] int64_t steps() const;
@@ -108,6 +114,9 @@ class Measurement {
   /// one of many answers may be wrong by chance; so the interval is widened by half.
   [[nodiscard]] bool behind() const;
 
+  /// Whether the estimate covers batches that were made before its first step.
+  [[nodiscard]] bool covers_batches_made_ahead(int64_t least_steps) const;
+
   /// By what share the second half of what was measured was faster than the first; 0 if the
   /// difference may be chance.
   [[nodiscard]] double drift() const;
@@ -130,12 +139,17 @@ class Measurement {
   [[nodiscard]] int64_t median(Value of) const;
   [[nodiscard]] Series combined() const;
   [[nodiscard]] std::vector<double> shares() const;
+  [[nodiscard]] double batches(const Point& from, const Point& to) const;
+  [[nodiscard]] int64_t made_ahead_until_ns(int64_t stocks) const;
+  [[nodiscard]] std::optional<size_t> past_stock(const Series& all) const;
   [[nodiscard]] static Window trained(const Series& all, size_t first);
   [[nodiscard]] std::optional<Steady> steady(int64_t least_steps) const;
 
   Plan plan_;
   std::map<int, Series> ranks_;
   std::map<int, std::string> digests_;  // by rank: StepReport::batches_digest
+  std::map<int, int64_t> ahead_;        // by rank: StepReport::batches_ahead
+  int64_t batch_size_ = 0;              // 0: unknown
   int world_size_ = 1;
   int64_t first_ns_ = 0;
   int64_t latest_ns_ = 0;

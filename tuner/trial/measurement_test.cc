@@ -299,6 +299,79 @@ TEST(Measurement, WhatIsSurelySlowerIsBehindWhatMightNotIsNot) {
   EXPECT_TRUE(large.behind());
 }
 
+/// A loader that can give 32 samples/s, of batches of 8, after a stock of `ahead` batches. The
+/// loop takes 125 ms for one. The stock lasts twice as many steps, because workers go on meanwhile.
+void train_from_stock(Measurement& measurement, int64_t steps, int64_t ahead,
+                      int64_t batches_a_step = 1) {
+  int64_t now = 1;
+  int64_t waited = 0;
+  for (int64_t step = 1; step <= steps; ++step) {
+    const bool waits = step > 1 + 2 * ahead;
+    now += (waits ? 250 : 125) * kMillisecond;
+    waited += waits ? 125 * kMillisecond : 0;
+    StepReport report{0, 1, now, step, step * 8 * batches_a_step, std::nullopt};
+    report.data_wait_ns = waited;
+    report.batches_ahead = ahead;
+    measurement.add(report);
+  }
+}
+
+TEST(Measurement, BatchesThatWereMadeAheadAreWarmUp) {
+  Measurement of_the_stock(plan());
+  train_from_stock(of_the_stock, 33, 16);
+  EXPECT_FALSE(of_the_stock.complete()) << "four seconds without noise";
+  EXPECT_NEAR(of_the_stock.estimate()->samples_per_s, 64, 1e-6) << "for a job that ends now";
+  EXPECT_TRUE(of_the_stock.covers_batches_made_ahead(4));
+  Measurement measurement(plan());
+  train_from_stock(measurement, 33 + 13, 16);
+  EXPECT_NEAR(measurement.estimate()->samples_per_s, 32, 1e-6);
+  EXPECT_EQ(measurement.window(4)->steps, 13);
+  EXPECT_TRUE(measurement.complete()) << "3.25 s without noise";
+  EXPECT_FALSE(measurement.covers_batches_made_ahead(4));
+  Measurement unaware(plan());
+  train_from_stock(unaware, 33, 0);
+  EXPECT_FALSE(unaware.covers_batches_made_ahead(4)) << "no rank says that batches are made ahead";
+}
+
+TEST(Measurement, WhoWaitsHasNothingMadeAhead) {
+  Measurement measurement(plan());
+  int64_t now = 1;
+  for (int64_t step = 1; step <= 20; ++step) {
+    now += 250 * kMillisecond;
+    StepReport report{0, 1, now, step, step * 8, std::nullopt};
+    report.data_wait_ns = step * 125 * kMillisecond / 2;
+    report.batches_ahead = 1000;
+    measurement.add(report);
+  }
+  EXPECT_TRUE(measurement.complete()) << "a quarter of each step";
+  EXPECT_FALSE(measurement.covers_batches_made_ahead(4));
+}
+
+TEST(Measurement, AStockOutlastsThePlannedTime) {
+  Measurement::Plan shorter = plan();
+  shorter.measure_for = std::chrono::seconds(1);
+  const auto with = [&](int64_t steps) {
+    Measurement measurement(shorter);
+    train_from_stock(measurement, steps, 1000);
+    return measurement;
+  };
+  EXPECT_FALSE(with(18).complete()) << "one second is warm-up, and nine steps are too few";
+  EXPECT_TRUE(with(19).complete());
+  EXPECT_EQ(with(19).window(4)->steps, 10);
+  EXPECT_TRUE(with(19).covers_batches_made_ahead(4));
+  shorter.rate_to_beat = 65;
+  EXPECT_TRUE(with(15).behind()) << "without a stock it is no faster";
+}
+
+TEST(Measurement, AStepMayTakeSeveralOfTheBatchesMadeAhead) {
+  Measurement measurement(plan());
+  measurement.set_batch_size(8);
+  train_from_stock(measurement, 29, 16, 4);
+  // Eight steps after the first take 32 batches.
+  EXPECT_EQ(measurement.window(4)->steps, 20);
+  EXPECT_FALSE(measurement.covers_batches_made_ahead(4));
+}
+
 /// Two steps of 9 ms, two of 11, and so on. Of 43 steps the last 40 count, as 20 blocks of two.
 int64_t by_turns(int64_t step) { return ((step / 2) % 2 == 0 ? 9 : 11) * kMillisecond; }
 

@@ -67,7 +67,8 @@ constexpr Pattern kPatterns[] = {
      Outcome::kInvalid},
     {R"(: error: (unrecognized arguments|argument |the following arguments|ambiguous option))",
      Outcome::kInvalid},
-    {R"(can't open file '|No module named )", Outcome::kInvalid},
+    // As Python says it; warnings of optional modules quote the end of it.
+    {R"((Error: |python[\d.]*: )(can't open file '|No module named ))", Outcome::kInvalid},
 };
 
 const char* describe(Outcome outcome) {
@@ -296,7 +297,9 @@ Verdict judge(const Evidence& evidence) {
   // An exception that C++ code does not catch, out of memory too, ends the process by SIGABRT.
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (signal != 0 && signal != SIGABRT) return of_signal(signal, evidence.oom_killer_ran);
-  if (auto found = judge_text(evidence.stderr_text)) return *found;
+  // A command that makes no sense makes no step; after one, such words are of a warning.
+  const auto told = judge_text(evidence.stderr_text);
+  if (told && !(evidence.stepped && told->outcome == Outcome::kInvalid)) return *told;
   if (signal != 0) return of_signal(signal, evidence.oom_killer_ran);
   return of_exit(WEXITSTATUS(status), evidence);
 }

@@ -100,6 +100,7 @@ constexpr TextCase kTexts[] = {
     {"python3: can't open file '/x/train.py': [Errno 2] No such file or directory",
      Outcome::kInvalid},
     {"ModuleNotFoundError: No module named 'timm'", Outcome::kInvalid},
+    {"/usr/bin/python3.11: No module named trian", Outcome::kInvalid},
 };
 
 TEST(Outcome, KnowsTheTextsOfRealFailures) {
@@ -116,6 +117,7 @@ TEST(Outcome, TheWordErrorAloneSaysNothing) {
       "W1121 torch/distributed/run.py:774] Setting OMP_NUM_THREADS environment variable",
       "UserWarning: An error occurred while reading the cache, it is rebuilt",
       "INFO out of 1000 images, memory pinned",
+      "WARNING: A matching Triton is not available. Error caught was: No module named 'triton'",
       "[W socket.cpp:752] [c10d] The client socket has failed to connect (errno: 97)",
       "",
   };
@@ -194,6 +196,20 @@ TEST(Outcome, AWrongArgumentIsInvalidOnlyBeforeTheFirstStep) {
   EXPECT_EQ(name(judge(evidence).outcome), "invalid");
   evidence.stepped = true;
   EXPECT_EQ(name(judge(evidence).outcome), "crash");
+}
+
+TEST(Outcome, AfterAStepWordsOfAWrongCommandAreAWarnings) {
+  Evidence evidence;
+  evidence.wait_status = exited(1);
+  evidence.stderr_text =
+      "no flash-attn: ModuleNotFoundError: No module named 'flash_attn'\n"
+      "  traceback : Signal 11 (SIGSEGV) received by PID 7\n";
+  EXPECT_EQ(name(judge(evidence).outcome), "invalid");
+  evidence.stepped = true;
+  EXPECT_EQ(judge(evidence),
+            (Verdict{Outcome::kCrash, -1, "  traceback : Signal 11 (SIGSEGV) received by PID 7"}));
+  evidence.stderr_text += "MemoryError\n";
+  EXPECT_EQ(name(judge(evidence).outcome), "host_oom") << "what may come at any time counts";
 }
 
 TEST(Outcome, ReadsTheErrorFilesOfTorchelastic) {

@@ -38,7 +38,9 @@ void RankReports::add(const FailureReport& report) {
 }
 
 void RankReports::add(const SeenReport& report) {
-  if (report.rank == 0) observed_.insert(report.knobs.begin(), report.knobs.end());
+  if (report.rank != 0) return;
+  observed_.insert(report.knobs.begin(), report.knobs.end());
+  if (const auto size = number_of(observed_, "batch_size")) measurement_.set_batch_size(*size);
 }
 
 void RankReports::add(const UnusedReport& report) {

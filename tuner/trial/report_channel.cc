@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/json_values.h"
 
 namespace redline::tuner {
 
@@ -26,10 +27,6 @@ constexpr size_t kLongestLine = 64 * 1024;
 /// their times of day agree.
 int64_t own_clock_ns() { return unix_ns() - monotonic_ns(); }
 
-std::string knob_text(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 StepReport step_report(const json& line) {
   StepReport report;
   report.rank = line.at("rank").get<int>();
@@ -44,6 +41,7 @@ StepReport step_report(const json& line) {
   report.device = line.value("device", 0);
   report.devices = line.value("devices", 1);
   if (line.contains("wait")) report.data_wait_ns = line["wait"].get<int64_t>();
+  report.batches_ahead = line.value("ahead", int64_t{0});
   report.evaluation_ns = line.value("evaluation", int64_t{0});
   if (line.contains("epoch")) report.epoch_samples = line["epoch"].get<int64_t>();
   report.inference = line.value("inference", false);
@@ -68,7 +66,7 @@ UnusedReport unused_report(const json& line) {
 SeenReport seen_report(const json& line) {
   SeenReport report{line.at("rank").get<int>(), {}};
   for (const auto& [name, value] : line.at("knobs").get<json::object_t>())
-    report.knobs[name] = knob_text(value);
+    report.knobs[name] = plain_text(value);
   return report;
 }
 

@@ -35,6 +35,7 @@ struct StepReport {
   int device = 0;   ///< the device that this memory is of: the fullest of `devices`
   int devices = 1;  ///< how many the rank uses
   std::optional<int64_t> data_wait_ns = std::nullopt;  ///< time that the loop waited for its loader
+  int64_t batches_ahead = 0;  ///< that the workers of its loader may have made ahead; 0: none
   int64_t evaluation_ns = 0;  ///< time that the loop evaluated instead of trained
   std::optional<int64_t> epoch_samples = std::nullopt;  ///< of this rank
   /// A step is a batch of inference; the first report without it begins training.

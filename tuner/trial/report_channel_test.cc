@@ -36,7 +36,7 @@ class Channel : public ::testing::Test {
 };
 
 constexpr const char* kStep =
-    R"({"type":"step","rank":1,"world":2,"t":123456789012,"steps":7,"samples":448,"memory":99,"resting":44,"device":1,"devices":2})";
+    R"({"type":"step","rank":1,"world":2,"t":123456789012,"steps":7,"samples":448,"memory":99,"resting":44,"device":1,"devices":2,"ahead":16})";
 
 TEST_F(Channel, ReadsEveryKind) {
   write(std::string(kStep) + "\n" +
@@ -58,6 +58,7 @@ TEST_F(Channel, ReadsEveryKind) {
   EXPECT_EQ(step.resting_memory_bytes, 44U);
   EXPECT_EQ(step.device, 1);
   EXPECT_EQ(step.devices, 2);
+  EXPECT_EQ(step.batches_ahead, 16);
   EXPECT_EQ(std::get<FailureReport>(reports[1]).kind, "gpu_oom");
   EXPECT_EQ(std::get<SeenReport>(reports[2]).knobs.at("batch_size"), "64");
   EXPECT_EQ(std::get<NoteReport>(reports[3]).text, "no");

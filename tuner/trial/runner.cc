@@ -172,8 +172,8 @@ std::optional<TrialEnd> TrialRun::reason_to_stop() {
     if (measurement_.complete() && recorded()) return TrialEnd::kMeasured;
     if (measurement_.behind() && recorded()) return TrialEnd::kBehind;
   }
-  if (takes_too_long()) return TrialEnd::kTimeout;
-  if (hangs()) return TrialEnd::kHang;
+  if (takes_too_long()) return hangs() ? TrialEnd::kHang : TrialEnd::kTimeout;
+  if (hangs() && !spec_.may_pause) return TrialEnd::kHang;
   return std::nullopt;
 }
 
@@ -231,7 +231,7 @@ void TrialRun::show(const char* phase) {
 
 void TrialRun::stop() {
   show("ending");
-  disturbance_ = resources_->disturbance(tree_->living(), measurement_.drift());
+  disturbance_ = resources_->disturbance(tree_->living());
   if (end_ == TrialEnd::kHang || end_ == TrialEnd::kTimeout) {
     stacks_ = hang_stacks(tree_->scan(), paths_.stacks());
   }

@@ -240,14 +240,17 @@ TEST_F(RunTrial, WhatRunsWithoutAStepIsNamedWithWhatToGive) {
   spec_.timeout = std::chrono::milliseconds(1);
   spec_.start_timeout = std::chrono::minutes(1);
   const std::string body = "say(type='activity', rank=0, forwards=120, backwards=0)\n";
-  for (const char* end : {"", "say(type='begin', rank=0); time.sleep(1000)"}) {
-    const TrialResult result = python(body + end);
-    EXPECT_EQ(result.outcome, Outcome::kInvalid);
-    EXPECT_EQ(result.message,
-              "120 forward passes with gradients, no backward passes and no optimizer step: what a "
-              "step is cannot be seen. Give --step-marker NAME with a range that the script opens "
-              "in each step, or --metric with what the command prints");
-  }
+  const std::string said =
+      "120 forward passes with gradients, no backward passes and no optimizer step: what a step is "
+      "cannot be seen. Give --step-marker NAME with a range that the script opens in each step, or "
+      "--metric with what the command prints";
+  const TrialResult ended = python(body);
+  EXPECT_EQ(ended.outcome, Outcome::kInvalid);
+  EXPECT_EQ(ended.message, said);
+  const TrialResult slow = python(body + "say(type='begin', rank=0); time.sleep(1000)");
+  EXPECT_EQ(slow.outcome, Outcome::kInvalid);
+  EXPECT_EQ(slow.message,
+            said + ". If a step takes longer than 0.0 s, give a longer --trial-timeout");
   spec_.step_marker = "my step";
   EXPECT_THAT(python(body).message, HasSubstr("no two ranges or marks named 'my step' were seen"));
 }

@@ -90,6 +90,34 @@ time.sleep(1000))"));
   EXPECT_FALSE(exists("asked")) << "what hangs is ended at once";
 }
 
+TEST_F(RunTrialWatched, APauseMayLastUntilATimeoutThatTheUserGave) {
+  const std::string pauses = R"(
+now = time.monotonic_ns()
+for step in (1, 2):
+    say(type="step", rank=0, world=1, t=now - (15 - 2 * step) * now // 16, steps=step, samples=step)
+time.sleep(0.5)
+for step in range(3, 44):
+    say(type="step", rank=0, world=1, t=now + step * 10**7, steps=step, samples=step)
+time.sleep(1000))";
+  EXPECT_EQ(python(pauses).outcome, Outcome::kHang);
+  spec_.may_pause = true;
+  const TrialResult result = python(pauses);
+  EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
+  spec_.timeout = milliseconds(1);
+  spec_.start_timeout = std::chrono::minutes(1);
+  const TrialResult hung = python(R"(
+now = time.monotonic_ns()
+lines = [{"type": "begin", "rank": 0}]
+for step in range(1, 44):
+    at = now - (15 - step // 22) * now // 16 + step * 10**6
+    lines.append({"type": "step", "rank": 0, "t": at, "steps": step, "samples": step})
+with open(os.environ["REDLINE_TRIAL"], "w") as channel:
+    channel.write("".join(json.dumps(line) + "\n" for line in lines))
+time.sleep(1000))");
+  EXPECT_THAT(hung.message, StartsWith("no step for "))
+      << "whatever was measured of a job that makes no more steps";
+}
+
 TEST_F(RunTrialWatched, ItIsAskedToEndUnlessTheUserAsksTwice) {
   spec_.measure_for = std::chrono::hours(1);
   const auto is_asked = [this](StopRequest request) {
@@ -160,7 +188,7 @@ for step in range(1, 44):
 time.sleep(0.2))");
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
   EXPECT_EQ(result.message, "") << "it was not stopped early";
-  EXPECT_THAT(result.disturbance, EndsWith("its rate became 20 % slower during the measurement"));
+  EXPECT_THAT(result.notes, ElementsAre("its rate became 20 % slower during the measurement"));
 }
 
 TEST_F(RunTrialWatched, TellsTheMostThatItTookOfTheHost) {

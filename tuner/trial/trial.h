@@ -32,6 +32,8 @@ struct TrialSpec {
   /// The time within which the start-up hook must report; `timeout` counts from its report on. 0:
   /// `timeout` counts from the start.
   std::chrono::nanoseconds start_timeout{0};
+  /// The user gave `timeout`: until then a pause between steps is no hang, however long it is.
+  bool may_pause = false;
   std::chrono::nanoseconds compile_timeout = std::chrono::minutes(10);  ///< added to `timeout`
   /// After warm-up; then the trial ends.
   std::chrono::nanoseconds measure_for = std::chrono::seconds(10);

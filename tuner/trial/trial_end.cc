@@ -93,8 +93,10 @@ Verdict on_timeout(const EndedTrial& trial) {
             fmt::format("no result within {} and {} of compilation", format_wait(spec.timeout),
                         format_wait(spec.compile_timeout))};
   }
-  if (std::string unseen = unseen_steps(trial); !unseen.empty() && !is_by_metric(trial)) {
-    return {Outcome::kInvalid, -1, std::move(unseen)};
+  if (const std::string unseen = unseen_steps(trial); !unseen.empty() && !is_by_metric(trial)) {
+    return {Outcome::kInvalid, -1,
+            fmt::format("{}. If a step takes longer than {}, give a longer --trial-timeout", unseen,
+                        format_wait(spec.timeout))};
   }
   if (trial.reports.measurement().latest_ns() == 0 && !is_by_metric(trial)) {
     return {Outcome::kHang, -1,
@@ -128,7 +130,9 @@ Verdict verdict_on(const EndedTrial& trial,
   }
   if (trial.end == TrialEnd::kHang) {
     return {Outcome::kHang, -1,
-            fmt::format("no step for {} s", std::chrono::ceil<seconds>(trial.silence).count())};
+            fmt::format("no step for {} s. If the job pauses so long, give a longer "
+                        "--trial-timeout",
+                        std::chrono::ceil<seconds>(trial.silence).count())};
   }
   if (throughput) return on_step_size(trial);
   if (trial.end == TrialEnd::kTimeout) {
@@ -163,8 +167,23 @@ std::string last_words(const EndedTrial& trial) {
   return text + trial.stacks;
 }
 
-std::vector<std::string> notes_of(const EndedTrial& trial) {
+/// What the rate of a trial does not show.
+void add_notes_on_rate(const Measurement& measurement, std::vector<std::string>& notes) {
+  if (measurement.covers_batches_made_ahead(kFewestStepsAtEnd)) {
+    notes.push_back(
+        "measured on batches that were made ahead, so its loader may be slower than that");
+  }
+  if (const double drift = measurement.drift(); drift != 0) {
+    notes.push_back(fmt::format("its rate became {:.0f} % {} during the measurement",
+                                100 * std::abs(drift), drift < 0 ? "slower" : "faster"));
+  }
+}
+
+std::vector<std::string> notes_of(const EndedTrial& trial, Outcome outcome) {
   std::vector<std::string> notes = trial.reports.notes();
+  if (outcome == Outcome::kOk && !is_by_metric(trial)) {
+    add_notes_on_rate(trial.reports.measurement(), notes);
+  }
   if (trial.garbage > 0) {
     notes.push_back(
         fmt::format("reports of the ranks that were not understood: {}", trial.garbage));
@@ -203,7 +222,7 @@ TrialResult result_of(const EndedTrial& trial) {
   } else {
     result.stderr_tail = last_words(trial);
   }
-  result.notes = notes_of(trial);
+  result.notes = notes_of(trial, found.outcome);
   // The table has no room for all of it.
   if (!throughput && is_by_metric(trial) && found.message.ends_with(throughput.error())) {
     result.notes.push_back(throughput.error());

@@ -13,7 +13,9 @@ namespace redline::tuner {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -26,6 +28,7 @@ class EndOfTrial : public ::testing::Test {
   void steps(int64_t first, int64_t last, bool inference = false) {
     for (int64_t step = first; step <= last; ++step) {
       StepReport report;
+      report.batches_ahead = batches_ahead_;
       report.time_ns = step * 10'000'000;
       report.steps = step;
       report.samples = step * 8;
@@ -68,6 +71,7 @@ class EndOfTrial : public ::testing::Test {
   TrialSpec spec_;
   TrialPaths paths_{place_.path()};
   RankReports reports_{Measurement::Plan{}};
+  int64_t batches_ahead_ = 0;
   TrialResources resources_{spec_, without_gpus()};
   std::optional<launch::RecordNotes> notes_;
   std::optional<uint64_t> data_limit_;
@@ -149,8 +153,11 @@ TEST_F(EndOfTrial, ATimeoutTellsWhatDidNotCome) {
   EXPECT_EQ(verdict(TrialEnd::kTimeout), "hang: no result within 5.0 s and 10 min of compilation");
   reports_.take(CompileReport{0, false, 1});
   reports_.take(ActivityReport{0, 1, 0});
-  EXPECT_THAT(verdict(TrialEnd::kTimeout),
-              StartsWith("invalid: 1 forward pass with gradients, no backward passes and no "));
+  EXPECT_THAT(
+      verdict(TrialEnd::kTimeout),
+      AllOf(StartsWith("invalid: 1 forward pass with gradients, no backward passes and no "),
+            EndsWith(" what the command prints. If a step takes longer than 5.0 s, give a "
+                     "longer --trial-timeout")));
   spec_.step_marker = "step";
   EXPECT_THAT(verdict(TrialEnd::kTimeout), StartsWith("invalid: no two ranges or marks named"));
   steps(1, 3);
@@ -161,7 +168,38 @@ TEST_F(EndOfTrial, ATimeoutTellsWhatDidNotCome) {
 
 TEST_F(EndOfTrial, AHangIsOneHoweverMuchWasMeasured) {
   steps(1, 20);
-  EXPECT_EQ(verdict(TrialEnd::kHang), "hang: no step for 31 s");
+  EXPECT_EQ(verdict(TrialEnd::kHang),
+            "hang: no step for 31 s. If the job pauses so long, give a longer --trial-timeout");
+}
+
+TEST_F(EndOfTrial, ARateThatMayNotLastIsNoted) {
+  batches_ahead_ = 16;
+  steps(1, 17);
+  EXPECT_THAT(result(TrialEnd::kExited, 0).notes,
+              ElementsAre("measured on batches that were made ahead, so its loader may be slower "
+                          "than that"));
+  EXPECT_EQ(result(TrialEnd::kExited, 0).outcome, Outcome::kOk);
+  EXPECT_THAT(result(TrialEnd::kCancelled).notes, IsEmpty());
+  // 33 steps take what was made ahead and as much again.
+  steps(18, 41);
+  EXPECT_THAT(result(TrialEnd::kMeasured).notes, IsEmpty());
+  spec_.metric_regex = "rate ([0-9]+)";
+  print("rate 7\n");
+  EXPECT_THAT(result(TrialEnd::kTimeout).notes, IsEmpty()) << "what it prints is its own affair";
+}
+
+TEST_F(EndOfTrial, ARateThatChangesByItselfIsNotedAndIsNoDisturbance) {
+  steps(1, 33);
+  for (int64_t step = 34; step <= 43; ++step) {
+    StepReport report;
+    report.time_ns = 330'000'000 + (step - 33) * 15'000'000;
+    report.steps = step;
+    report.samples = step * 8;
+    reports_.take(report);
+  }
+  EXPECT_THAT(result(TrialEnd::kMeasured).notes,
+              ElementsAre("its rate became 20 % slower during the measurement"));
+  EXPECT_EQ(result(TrialEnd::kMeasured).disturbance, "others worked, too");
 }
 
 TEST_F(EndOfTrial, AMetricMustBeANumberOfWhichMoreIsBetter) {
@@ -196,7 +234,7 @@ TEST_F(EndOfTrial, WithoutAMetricTheMessageOrANoteTellsWhy) {
   EXPECT_THAT(result(TrialEnd::kExited, 3).notes, IsEmpty());
   EXPECT_THAT(result(TrialEnd::kExited, 3).unused, IsEmpty());
   print("rate 7\n");
-  EXPECT_EQ(verdict(TrialEnd::kHang), "hang: no step for 31 s");
+  EXPECT_THAT(verdict(TrialEnd::kHang), StartsWith("hang: no step for 31 s. "));
   EXPECT_THAT(result(TrialEnd::kHang).notes, IsEmpty());
 }
 

@@ -1,7 +1,5 @@
 #include "tuner/trial/trial_resources.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -31,14 +29,6 @@ void TrialResources::sample_slowly() {
   if (host_) host_->sample();
   const auto power = gpus_ ? gpus_->power() : std::nullopt;
   if (power) energy_.add(monotonic_ns(), *power);
-}
-
-std::string TrialResources::disturbance(const std::vector<pid_t>& processes, double drift) const {
-  std::string text = machine_.disturbance(processes);
-  if (drift == 0) return text;
-  if (!text.empty()) text += ", and ";
-  return text + fmt::format("its rate became {:.0f} % {} during the measurement",
-                            100 * std::abs(drift), drift < 0 ? "slower" : "faster");
 }
 
 std::vector<std::string> TrialResources::wait_for_gpu_memory(

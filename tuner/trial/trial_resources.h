@@ -22,8 +22,10 @@ class TrialResources {
   /// Samples what costs more to look at: host memory, /dev/shm and the GPUs' power.
   void sample_slowly();
 
-  /// A phrase on who else used the processors and how the rate drifted; empty if neither.
-  [[nodiscard]] std::string disturbance(const std::vector<pid_t>& processes, double drift) const;
+  /// A phrase on who else used the processors; empty if nobody.
+  [[nodiscard]] std::string disturbance(const std::vector<pid_t>& processes) const {
+    return machine_.disturbance(processes);
+  }
   /// GpuMemoryReturn::wait() for the trial's GPUs, at most 30 s.
   [[nodiscard]] std::vector<std::string> wait_for_gpu_memory(
       const std::atomic<StopRequest>& stop) const;

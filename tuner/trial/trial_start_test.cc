@@ -114,13 +114,11 @@ TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
   EXPECT_FALSE(prepared(notes).options.data_limit_bytes);
 }
 
-TEST(TrialResources, SayHowTheRateDrifted) {
+TEST(TrialResources, OfOtherMachinesAreNotLookedAt) {
   setenv("CUDA_VISIBLE_DEVICES", "", 1);
   const TrialResources resources(TrialSpec{}, launch::Environment::current());
   unsetenv("CUDA_VISIBLE_DEVICES");
-  EXPECT_EQ(resources.disturbance({}, 0), "");
-  EXPECT_EQ(resources.disturbance({}, -0.12), "its rate became 12 % slower during the measurement");
-  EXPECT_EQ(resources.disturbance({}, 0.3), "its rate became 30 % faster during the measurement");
+  EXPECT_EQ(resources.disturbance({}), "");
   EXPECT_TRUE(resources.host_use());
   TrialSpec elsewhere;
   elsewhere.slurm = true;

@@ -84,29 +84,37 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
   return 0;
 }
 
-/// Says on stderr where the logs are, and what held the run back.
-void tell_of_logs(const std::string& folder, const std::vector<std::string>& before, int status) {
-  auto logs = trace::find_step_logs(folder);
+/// Says why there is no verdict on the command, whose logs have the name `own`.
+void tell_of_no_steps(std::vector<std::string> logs, const std::string& own, int status) {
   std::erase_if(logs, [&](const std::string& path) {
-    return std::ranges::find(before, path) != before.end();
+    const auto log = trace::read_step_log(path);
+    return log && log->run != own;
   });
-  if (logs.empty() && status != 0) {
+  if (!logs.empty()) {
+    return say(format_plural(logs.size(), "step log") + " without a training step");
+  }
+  if (status != 0) {
     return say(
         fmt::format("no step log: the command ended with status {} before a training step "
                     "that Redline could see",
                     status));
   }
-  if (logs.empty()) {
-    say("no step log: no process of the command made a training step where Redline could see it "
-        "(a step has backward() or an optimizer of torch.optim; python -I, -E and -S hide it, and "
-        "so do an emptied environment and PYTHONPATH=src without :$PYTHONPATH)");
-    return;
-  }
-  auto run = trace::read_run(logs, /*has_ended=*/true);
+  say("no step log: no process of the command made a training step where Redline could see it "
+      "(a step has backward() or an optimizer of torch.optim; python -I, -E and -S hide it, and "
+      "so do an emptied environment and PYTHONPATH=src without :$PYTHONPATH)");
+}
+
+/// Says on stderr where the logs are, and what held the run back. Another job may have logged into
+/// the same folder meanwhile.
+void tell_of_logs(const std::string& folder, const std::vector<std::string>& before,
+                  const std::string& own, int status) {
+  auto logs = trace::find_step_logs(folder);
+  std::erase_if(logs, [&](const std::string& path) {
+    return std::ranges::find(before, path) != before.end();
+  });
+  auto run = trace::read_run(logs, own);
   if (!run) return say(printable(run.error().message, "?"));
-  if (!*run) {
-    return say(format_plural(logs.size(), "step log") + " without a training step");
-  }
+  if (!*run) return tell_of_no_steps(std::move(logs), own, status);
   const auto endless = status == 0 ? trace::take_back_deaths(**run) : std::vector<int>();
   std::fputs(trace::run_summary(**run, style_of(STDERR_FILENO)).c_str(), stderr);
   if (!endless.empty()) {
@@ -114,6 +122,12 @@ void tell_of_logs(const std::string& folder, const std::vector<std::string>& bef
         fmt::format("the log of {} lacks its end: it could not be written, or a process was killed "
                     "although the command ended with status 0",
                     format_ranks(endless)));
+  }
+  if (!(*run)->is_latest) {
+    return say(
+        fmt::format("a later run has its logs in {}, too, and redline report {} tells of it. Give "
+                    "each run a folder of its own with --log DIR",
+                    folder, folder));
   }
   say(fmt::format("{}: redline report {} says more", format_plural(logs.size(), "step log"),
                   folder));
@@ -167,7 +181,9 @@ int run(const RunOptions& options) {
   if (!status) {
     return fail(launch::start_problem(command, status.error(), "The command stands after --"));
   }
-  if (!options.log.empty()) tell_of_logs(options.log, logs, *status);
+  if (!options.log.empty()) {
+    tell_of_logs(options.log, logs, environment.get("REDLINE_LOG_RUN").value_or(""), *status);
+  }
   if (window_count > 0) {
     say(fmt::format("{} with operators in {}/windows", format_plural(window_count, "window"),
                     options.log));

@@ -115,7 +115,8 @@ class Turns {
     std::array<std::vector<trace::RunFigures>, 2> runs = {sides_[0].runs, sides_[1].runs};
     const auto pairs = static_cast<size_t>(pairs_done());
     for (auto& side : runs) side.resize(pairs);
-    return trace::change_between(runs[0], runs[1], trace::tail_of_look(pairs_done(), plan_.pairs));
+    return trace::change_between(runs[0], runs[1], trace::tail_of_look(pairs_done(), plan_.pairs),
+                                 trace::kLastTail);
   }
 
   [[nodiscard]] trace::RunDiff diff() const {

@@ -9,4 +9,14 @@ int64_t oom_kills(const std::string& root) {
   return number_of<int64_t>(value_of(read_file(root + "/proc/vmstat"), "oom_kill ")).value_or(0);
 }
 
+void RecentOomKills::add(int64_t now_ns, int64_t kills) {
+  constexpr int64_t kLately_ns = 10'000'000'000;
+  readings_.push_back({now_ns, kills});
+  while (readings_.size() > 1 && readings_[1].time_ns <= now_ns - kLately_ns) readings_.pop_front();
+}
+
+bool RecentOomKills::have_risen_to(int64_t kills) const {
+  return !readings_.empty() && kills > readings_.front().kills;
+}
+
 }  // namespace redline::machine

@@ -13,13 +13,12 @@
 #include "base/printable.h"
 #include "base/quiet_thread.h"
 #include "machine/launch/process_tree.h"
-#include "machine/oom_kills.h"
 #include "machine/resources.h"
 #include "profiler/request/logged_jobs.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/trigger.h"
-#include "trace/read/step_log_reader.h"
 #include "trace/report/hang_words.h"
+#include "trace/run/folder.h"
 
 namespace redline::watch {
 namespace {
@@ -80,16 +79,6 @@ ThreadState state_of(const HangTable& table) {
   return known->state == 'T' || known->state == 't' ? ThreadState::kStopped : ThreadState::kUnknown;
 }
 
-// Whether the rank, which has no table, ended a step lately.
-bool makes_steps(const std::string& folder, int rank, const std::string& run, int64_t now_ns) {
-  for (const std::string& path : trace::find_step_logs(folder)) {
-    const auto log = trace::read_step_log(path);
-    if (!log || log->rank != rank || log->run != run || log->steps.empty()) continue;
-    return log->steps.back().end_ns() > now_ns - kFreshNs;
-  }
-  return false;
-}
-
 }  // namespace
 
 HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnHang on_hang,
@@ -100,8 +89,8 @@ HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnH
       hang_after_(hang_after),
       on_hang_(on_hang),
       name_(host_ + " " + std::to_string(getpid())),
-      meeting_(place ? std::make_unique<Meeting>(*std::move(place)) : nullptr),
-      oom_kills_before_(machine::oom_kills()) {
+      meeting_(place ? std::make_unique<Meeting>(*std::move(place)) : nullptr) {
+  oom_kills_.add(monotonic_ns(), machine::oom_kills());
   std::error_code ignored;
   for (const auto& path : trace::find_hang_tables(folder_)) {
     // Ranks of another launcher of this job may have been there first.
@@ -146,6 +135,7 @@ void HangWatch::watch() {
 }
 
 void HangWatch::look() {
+  oom_kills_.add(monotonic_ns(), machine::oom_kills());
   auto tables = trace::read_hang_tables(folder_, run_);
   const int64_t now_ns = unix_ns();
   add_processes(tables);
@@ -272,7 +262,7 @@ void HangWatch::add_processes(std::vector<HangTable>& tables) {
     processes_[table.rank] = table.process;
     const ThreadState state = state_of(table);
     if (state != ThreadState::kUnknown || cannot_go_on(table)) table.state = state;
-    if (state == ThreadState::kGone && table.error.empty() && killed_for_memory(table.rank)) {
+    if (state == ThreadState::kGone && table.error.empty() && killed_for_memory(table.process)) {
       table.memory_error = "killed by the kernel: out of host memory";
     }
   }
@@ -290,17 +280,17 @@ void HangWatch::add_processes(std::vector<HangTable>& tables) {
     silent.host = host_;
     silent.process = process;
     silent.state = state_of(silent);
-    silent.is_moving =
-        silent.state == ThreadState::kUnknown && makes_steps(folder_, rank, run_, now_ns);
+    silent.is_moving = silent.state == ThreadState::kUnknown &&
+                       trace::has_step_after(folder_, run_, rank, now_ns - kFreshNs);
     tables.push_back(std::move(silent));
   }
 }
 
 // Whether the kernel's out-of-memory killer ran at about the time at which the rank ended.
-bool HangWatch::killed_for_memory(int rank) {
-  const auto known = ended_.find(rank);
+bool HangWatch::killed_for_memory(int64_t process) {
+  const auto known = ended_.find(process);
   if (known != ended_.end()) return known->second;
-  return ended_[rank] = machine::oom_kills() > oom_kills_before_;
+  return ended_[process] = oom_kills_.have_risen_to(machine::oom_kills());
 }
 
 // Ranks that an exception ended have left their last words, which tell who was the first.

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/oom_kills.h"
 #include "trace/analysis/hang.h"
 #include "watch/asked_stack.h"
 #include "watch/meeting.h"
@@ -54,8 +55,6 @@ class HangWatch {
   bool finish();
 
  private:
-  [[nodiscard]] std::string path_of(int rank) const;
-  [[nodiscard]] std::string seen_path_of(int rank) const;
   void watch();
   void look();
   void take(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
@@ -79,7 +78,7 @@ class HangWatch {
   void end_job();
   void remove_seen();
   void tell_of_failure();
-  [[nodiscard]] bool killed_for_memory(int rank);
+  [[nodiscard]] bool killed_for_memory(int64_t process);
 
   const std::string folder_;
   const std::string run_;
@@ -94,8 +93,8 @@ class HangWatch {
   std::optional<trace::Hang> told_;                  ///< what was printed last
   std::set<std::pair<int, std::string>> told_slow_;  ///< a rank, and its phase
   std::vector<std::string> seen_paths_;
-  const int64_t oom_kills_before_;
-  std::map<int, bool> ended_;  ///< ranks that are gone, and whether for lack of memory
+  machine::RecentOomKills oom_kills_;
+  std::map<int64_t, bool> ended_;  ///< processes of ranks that are gone: for lack of memory?
   /// Of a rank that writes no table any more.
   struct Silent {
     int64_t written_ns = -1;  ///< its last table

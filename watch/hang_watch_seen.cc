@@ -20,15 +20,12 @@ using trace::ThreadState;
 constexpr int64_t kStarvedNs = 1'000'000'000;  // _STARVED_SECONDS of _hang_table.py
 constexpr int kMostQuestions = 3;              // to a program in C++: where it is
 
+// What the names of a rank's files begin with. Two jobs may use one folder.
+std::string path_begin(const std::string& folder, int rank, const std::string& run) {
+  return folder + "/rank" + std::to_string(rank) + (run.empty() ? "" : "." + run);
+}
+
 }  // namespace
-
-std::string HangWatch::path_of(int rank) const {
-  return folder_ + "/rank" + std::to_string(rank) + trace::kHangTableSuffix;
-}
-
-std::string HangWatch::seen_path_of(int rank) const {
-  return folder_ + "/rank" + std::to_string(rank) + ".seen" + trace::kHangTableSuffix;
-}
 
 void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>& tables,
                            int64_t now_ns) {
@@ -89,7 +86,8 @@ void HangWatch::ask_programs(const Hang& hang, std::vector<HangTable>& tables) {
 // says the same later.
 std::string HangWatch::seen_text(const HangTable& table, int64_t written_ns) const {
   using nlohmann::json;
-  const std::string own = read_file(path_of(table.rank));
+  const std::string own =
+      read_file(path_begin(folder_, table.rank, table.run) + trace::kHangTableSuffix);
   json object = json::parse(own.substr(0, own.find('\n')), nullptr, false);
   if (!object.is_object()) {
     object = {{"schema", "redline.hang/1"},     {"run", table.run},   {"rank", table.rank},
@@ -107,7 +105,7 @@ std::string HangWatch::seen_text(const HangTable& table, int64_t written_ns) con
 }
 
 void HangWatch::write_seen(int rank, const std::string& text) {
-  const std::string path = seen_path_of(rank);
+  const std::string path = path_begin(folder_, rank, run_) + ".seen" + trace::kHangTableSuffix;
   if (write_file(path, text + "\n")) seen_paths_.push_back(path);
 }
 

@@ -261,7 +261,8 @@ void HangReport::add_thread(json& table, int64_t now_ns) {
 }
 
 void HangReport::write(json table) {
-  path_ = folder_ + "/rank" + std::to_string(rank_.rank) + ".hang.redline";
+  const std::string run = run_.empty() ? "" : "." + run_;  // two jobs may use one folder
+  path_ = folder_ + "/rank" + std::to_string(rank_.rank) + run + ".hang.redline";
   // Opened each time: other machines see what was written once it is closed.
   const FileDescriptor file(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   const std::string text = json_text(table) + "\n";

@@ -239,7 +239,8 @@ class HangWatch:
         }
 
     def _put(self, table):
-        self._path = os.path.join(self._folder, f"rank{table['rank']}.hang.redline")
+        run = f".{self._run_name}" if self._run_name else ""  # two jobs may use one folder
+        self._path = os.path.join(self._folder, f"rank{table['rank']}{run}.hang.redline")
         table["sealed_ns"] = table["written_ns"]  # comes last, so it shows a table that is written at this moment
         # Opened each time: other machines see what was written once it is closed.
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,13 @@ def lines_until_verdict(process, words="redline: the job hangs: "):
     raise AssertionError(f"no verdict: {''.join(lines)}")
 
 
+def assert_tables_have_the_runs_name(folder):
+    """Jobs that use one folder do not overwrite each other's tables."""
+    names = [path.name for path in folder.glob("*.hang.redline")]
+    assert names
+    assert all(re.fullmatch(r"rank[0-2]\.\d{19}\.\d+(\.seen)?\.hang\.redline", name) for name in names), names
+
+
 def assert_report_says(run, program, folder, expected):
     """Waits until the report on a job that hangs gives these figures. Its ranks write their tables and dumps one after
     another, so a report may mix two moments, and on a busy machine these lie far apart."""
@@ -73,6 +81,7 @@ def test_the_verdict_names_kind_rank_and_line(start, run, command, program, tmp_
         hang = assert_report_says(run, program, tmp_path / "traces", {
             "kind": kind, "ranks": [1], "waiting_ranks": [0, 2], "group": "0", "step": step, "sequence": 2 * step + 1,
             "operation": "all_reduce"})
+        assert_tables_have_the_runs_name(tmp_path / "traces")
     text = run([program("redline"), "report", tmp_path / "traces"])
     assert said[0].startswith("redline: the job hangs: rank 1 "), said
     if function:
@@ -223,6 +232,7 @@ def test_a_program_in_cpp_tells_of_its_collectives_and_is_asked_where_it_is(
         hang = assert_report_says(run, program, folder, {
             "kind": kind, "ranks": [1], "waiting_ranks": [0, 2], "group": "0", "step": 5 if steps else None,
             "sequence": 12, "operation": "all_reduce"})
+        assert_tables_have_the_runs_name(folder)
     place, _, name = hang["stack"][0].partition(" ")
     assert name == function
     file, _, number = place.partition(":")

@@ -110,6 +110,24 @@ def test_what_trains_nothing_has_no_log(run, program, tmp_path):
     assert list((tmp_path / "logs").iterdir()) == []
 
 
+def test_at_its_end_a_command_is_told_of_its_own_job(run, program, python, tmp_path):
+    """Another one logs into the same folder meanwhile."""
+    folder = tmp_path / "logs"
+    log = [program("redline"), "run", "--log", folder, "--"]
+    other = " ".join(map(str, [*log, python, JOB]))
+    own = f"{python} {JOB} exit"
+    done = run([*log, "sh", "-c", f"{own}; status=$?; {other}; exit $status"])
+    assert done.returncode == 7
+    said = done.stderr.splitlines()
+    assert f"redline: 1 step log: redline report {folder} says more" in said  # the other one
+    assert said[-1] == (f"redline: a later run has its logs in {folder}, too, and redline report {folder} tells of it. "
+                        "Give each run a folder of its own with --log DIR")
+    assert "status 7" in done.stderr
+    without = run([*log, "sh", "-c", f"{other}; exit 3"])
+    assert without.stderr.splitlines()[-1] == (
+        "redline: no step log: the command ended with status 3 before a training step that Redline could see")
+
+
 def test_a_command_that_sets_pythonpath_anew_learns_why_it_has_no_log(run, program, python, tmp_path):
     job = f"PYTHONPATH=. {python} {JOB}"
     done = run([program("redline"), "run", "--log", tmp_path, "--", "bash", "-c", job])

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iterator>
+#include <map>
+#include <set>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -19,6 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMoreTries = 3;
+constexpr int64_t kFreshNs = 5'000'000'000;  // a rank writes its table each second
 constexpr std::string_view kStateNames[] = {
     "", "runs", "sleeps", "lock", "io", "stopped", "gone"};  // in the order of ThreadState
 
@@ -50,6 +54,36 @@ void read_lists(const json& object, HangTable& table) {
   for (const json& frame : list_in(object, "stack")) {
     if (frame.is_string()) table.stack.push_back(frame.get<std::string>());
   }
+}
+
+// The names of the runs beside `run` that have a rank of it, too, at the same time: in one
+// allocation of Slurm all jobs have one name.
+std::set<std::string> jobs_beside(const std::vector<HangTable>& tables, const std::string& run) {
+  std::map<int, int64_t> written_ns;  // by rank
+  for (const HangTable& table : tables) {
+    if (table.run != run) continue;
+    int64_t& last_ns = written_ns[table.rank];
+    last_ns = std::max(last_ns, table.written_ns);
+  }
+  std::set<std::string> beside;
+  for (const HangTable& table : tables) {
+    const auto own = written_ns.find(table.rank);
+    if (table.run == run || own == written_ns.end()) continue;
+    if (std::abs(own->second - table.written_ns) < kFreshNs) beside.insert(table.run);
+  }
+  return beside;
+}
+
+// torchrun may start a job again with fewer ranks. The others' last tables stay.
+void drop_earlier_start(std::vector<HangTable>& tables) {
+  const auto latest = std::ranges::max_element(tables, {}, &HangTable::written_ns);
+  if (latest == tables.end()) return;
+  const int world_size = latest->world_size;
+  const int64_t fresh_ns = latest->written_ns - kFreshNs;
+  std::erase_if(tables, [&](const HangTable& table) {
+    return table.world_size != world_size && table.rank >= world_size &&
+           table.written_ns < fresh_ns;
+  });
 }
 
 }  // namespace
@@ -131,11 +165,16 @@ void keep_one_job(std::vector<HangTable>& tables, const std::string& run) {
     for (const HangTable& table : tables) wanted = std::max(wanted, table.run);
   }
   std::string job;
+  int64_t named_ns = 0;
   for (const HangTable& table : tables) {
-    if (table.run == wanted && !table.job.empty()) job = table.job;
+    if (table.run != wanted || table.job.empty() || table.written_ns < named_ns) continue;
+    job = table.job;  // after a restart, torchrun has another port
+    named_ns = table.written_ns;
   }
+  const std::set<std::string> beside = jobs_beside(tables, wanted);
   std::erase_if(tables, [&](const HangTable& table) {
-    return table.run != wanted && (job.empty() || table.job != job);
+    const bool is_of_job = !job.empty() && table.job == job && !beside.contains(table.run);
+    return table.run != wanted && !is_of_job;
   });
   std::ranges::sort(
       tables, {}, [](const HangTable& table) { return std::pair(table.rank, -table.written_ns); });
@@ -149,6 +188,7 @@ void keep_one_job(std::vector<HangTable>& tables, const std::string& run) {
     if (lacks_stack && is_its_own) latest.stack = std::move(tables[i].stack);
   }
   tables.erase(std::unique(tables.begin(), tables.end(), is_same_rank), tables.end());
+  drop_earlier_start(tables);
   add_unknown_groups(tables);
 }
 

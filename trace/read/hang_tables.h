@@ -12,7 +12,7 @@
 
 namespace redline::trace {
 
-/// The end of the file's name, which follows "rank1".
+/// The end of the file's name, which begins with "rank1" and the run's name, if it has one.
 inline constexpr const char* kHangTableSuffix = ".hang.redline";
 
 /// One collective that the rank has entered, as torch's flight recorder lists it.
@@ -96,7 +96,8 @@ struct HangTable {
 [[nodiscard]] std::vector<HangTable> read_hang_tables(const std::string& folder,
                                                       const std::string& run = "");
 
-/// What read_hang_tables() keeps of all tables that it can read.
+/// What read_hang_tables() keeps of all tables that it can read. Leaves out jobs beside this one
+/// and ranks that it went on without after a restart.
 void keep_one_job(std::vector<HangTable>& tables, const std::string& run);
 
 /// nullopt if `text` is no table.

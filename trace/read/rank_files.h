@@ -1,5 +1,5 @@
 // Each rank of a job writes files of its own into one folder: "rank3.steps.redline",
-// "rank3.hang.redline".
+// "rank3.1700000000000000000.4711.hang.redline".
 #pragma once
 
 #include <string>

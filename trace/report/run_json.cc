@@ -25,11 +25,13 @@ json run_finding_json(const RunFinding& finding) {
           {"from_step", finding.from_step},
           {"to_step", finding.to_step},
           {"change", unless_zero(finding.change)},
+          {"risen_step", unless_zero(finding.risen_step)},
           {"lost_share", unless_zero(finding.lost_share)},
           {"count", unless_zero(finding.count)},
           {"period_steps", unless_zero(finding.period)},
           {"typical_ns", unless_zero(std::llround(finding.typical_ns))},
           {"by_other_processes", finding.by_others},
+          {"more_tokens", unless_zero(finding.more_tokens)},
           {"bytes_per_hour", unless_zero(std::llround(finding.bytes_per_hour))}};
 }
 

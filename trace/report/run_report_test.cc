@@ -109,8 +109,23 @@ TEST(RunReport, ASlowBeginIsSlowerThanWhatCameLater) {
   begin.to_step = 2000;
   begin.change = 0.5;
   EXPECT_EQ(headline_of(begin), "Until step 2,000 50 % slower than later");
-  begin.from_step = 1000;
+  begin.from_step = begin.risen_step = 1000;
   EXPECT_EQ(headline_of(begin), "From step 1,000 to 2,000 50 % slower");
+}
+
+TEST(RunReport, ASlowDownThatCameBitByBitSaysWhereItWasReached) {
+  RunFinding slower;
+  slower.cause = RunCause::kSlower;
+  slower.from_step = 1000;
+  slower.risen_step = 3000;
+  slower.change = 0.12;
+  slower.is_whole_step = true;
+  EXPECT_EQ(headline_of(slower),
+            "From step 1,000 on slower and slower, by 12 % at step 3,000: all parts of the step "
+            "alike");
+  slower.more_tokens = 0.061;
+  EXPECT_EQ(detail_of(slower), "The samples have 6.1 % more tokens then.");
+  EXPECT_FALSE(cost_of(slower));
 }
 
 TEST(RunReport, TooFewStepsAreNoSoundRun) {

@@ -84,8 +84,13 @@ std::string slower_headline(const RunFinding& finding) {
   const std::string what = finding.is_whole_step ? ": all parts of the step alike"
                            : finding.part        ? ": " + part_text(finding)
                                                  : "";
-  return fmt::format("{} {} slower{}{}{}", when, percent(finding.change),
-                     is_begin ? " than later" : "", what, on_ranks(finding));
+  const std::string slower =
+      finding.risen_step > finding.from_step
+          ? fmt::format("slower and slower, by {} at step {}", percent(finding.change),
+                        format_count(finding.risen_step))
+          : percent(finding.change) + " slower";
+  return fmt::format("{} {}{}{}{}", when, slower, is_begin ? " than later" : "", what,
+                     on_ranks(finding));
 }
 
 std::string stalls_text(const RunFinding& finding) {
@@ -111,6 +116,9 @@ std::string part_detail(const RunFinding& finding) {
 }
 
 std::string slower_detail(const RunFinding& finding) {
+  if (finding.more_tokens > 0) {
+    return fmt::format("The samples have {} more tokens then.", percent(finding.more_tokens));
+  }
   if (finding.by_others.value_or(false)) {
     return "Other processes have taken more of the cores since then, and the job's threads waited "
            "for one.";

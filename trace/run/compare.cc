@@ -157,7 +157,7 @@ bool RunComparison::is_by_undisturbed() const {
 }
 
 RunComparison change_between(std::vector<RunFigures> before, std::vector<RunFigures> after,
-                             double tail) {
+                             double tail, double tail_of_more) {
   std::ranges::stable_sort(before, {}, &RunFigures::begin_ns);
   std::ranges::stable_sort(after, {}, &RunFigures::begin_ns);
   RunComparison result;
@@ -165,12 +165,14 @@ RunComparison change_between(std::vector<RunFigures> before, std::vector<RunFigu
   const auto samples = mean_samples(before);
   if (samples && mean_samples(after)) result.basis_samples = samples;
   const auto is_known = [](const RunFigures& run) { return run.undisturbed.has_value(); };
-  const bool has_two = std::min(before.size(), after.size()) >= kFewestForUndisturbed &&
-                       std::ranges::all_of(before, is_known) &&
-                       std::ranges::all_of(after, is_known);
+  const bool will_have_two =
+      std::ranges::all_of(before, is_known) && std::ranges::all_of(after, is_known);
+  const bool has_two =
+      will_have_two && std::min(before.size(), after.size()) >= kFewestForUndisturbed;
   result.before = std::move(before);
   result.after = std::move(after);
   const double tail_of_each = has_two ? tail / 2 : tail;
+  result.tail_of_more = will_have_two ? tail_of_more / 2 : tail_of_more;
   const auto all = [](const RunFigures& run) -> const StepFigures& { return run.all_steps; };
   result.all_steps = StepComparison(result, all, tail_of_each).compare();
   if (has_two) {

@@ -58,6 +58,8 @@ struct RunComparison {
   /// its samples.
   std::optional<double> basis_samples;
   bool is_paired = false;
+  /// The share of cases in which each interval of the step would miss the truth with more runs.
+  double tail_of_more = 0.05;
   StepChange all_steps;
   std::optional<StepChange>
       undisturbed;  ///< nullopt if a run does not know them, or if these are few
@@ -80,8 +82,10 @@ struct RunComparison {
                                                             const std::vector<RunFigures>& after);
 
 /// Both sides have at least one run. The intervals of the step that are shown miss the truth in
-/// `tail` of all cases: with two ways to find a change, each of them in half of it.
+/// `tail` of all cases: with two ways to find a change, each of them in half of it. With more runs
+/// they would be those of `tail_of_more`.
 [[nodiscard]] RunComparison change_between(std::vector<RunFigures> before,
-                                           std::vector<RunFigures> after, double tail = 0.05);
+                                           std::vector<RunFigures> after, double tail = 0.05,
+                                           double tail_of_more = 0.05);
 
 }  // namespace redline::trace

@@ -394,7 +394,9 @@ TEST(Gate, FewerRunsAreMissingWhereUndisturbedStepsWillTell) {
     return judge_change(noisy_runs(noise, after), {.slower = limit, .memory = std::nullopt})
         .more_runs;
   };
-  EXPECT_EQ(more(1.05, 0.0495), 1);  // the undisturbed steps are 5.2 % slower
+  // The undisturbed steps are 5.2 % slower. With five runs t(4) * spread * sqrt(2 / 5) is 0.0020
+  // for a tail of 0.05, but 0.0025 for half of it, which is more than the 0.0023 that are needed.
+  EXPECT_EQ(more(1.05, 0.0495), 2);
   EXPECT_EQ(more(1.05, 0.06), std::nullopt);
 }
 
@@ -406,7 +408,7 @@ TEST(Gate, IsBeyondOnlyIfTheWholeIntervalIs) {
 }
 
 TEST(Gate, SaysHowManyRunsAreMissing) {
-  const auto before = runs_of({99, 100, 101}), after = runs_of({102, 104, 106}, 100);
+  auto before = runs_of({99, 100, 101}), after = runs_of({102, 104, 106}, 100);
   const RunComparison runs = change_between(before, after);
   const GateVerdict gate = judge_change(runs, {.slower = 0.02, .memory = std::nullopt});
   ASSERT_EQ(gate.time, GateOutcome::kCannotTell);
@@ -414,6 +416,17 @@ TEST(Gate, SaysHowManyRunsAreMissing) {
   // With n runs a side of this spread: t(2n - 2) * spread * sqrt(2 / n) < ln(1.04 / 1.02).
   EXPECT_EQ(*gate.more_runs, 4);
   EXPECT_EQ(judge_change(runs, {.slower = 0.04, .memory = std::nullopt}).more_runs, std::nullopt);
+  // The last look of `redline compare` has the smaller tail 0.03, and each of two ways half of it.
+  const auto more_in_turns = [&] {
+    return judge_change(change_between(before, after, 0.05, kLastTail),
+                        {.slower = 0.02, .memory = std::nullopt})
+        .more_runs;
+  };
+  EXPECT_EQ(more_in_turns(), 5);
+  for (auto* side : {&before, &after}) {
+    for (RunFigures& run : *side) run.undisturbed = run.all_steps;
+  }
+  EXPECT_EQ(more_in_turns(), 7);
 }
 
 TEST(Gate, TheWorstOfTimeAndMemoryCounts) {

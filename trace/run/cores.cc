@@ -100,12 +100,13 @@ int64_t time_of_step(const RankRun& rank, int64_t step) {
   return rank.end_ns;
 }
 
-// Whether others took more of the cores in the second of two levels, so that at least half of the
-// change is theirs.
+// Whether others took more of the cores once the steps had become slower, so that at least half of
+// the change is theirs.
 std::optional<bool> was_slowed_by_others(const RankRuns& ranks, const RunFinding& finding,
                                          const std::vector<RunSegment>& segments) {
-  const auto after = std::ranges::find(segments, finding.from_step, &RunSegment::first_step);
-  if (after == segments.begin() || after == segments.end()) return std::nullopt;
+  const auto first = std::ranges::find(segments, finding.from_step, &RunSegment::first_step);
+  const auto after = std::ranges::find(segments, finding.risen_step, &RunSegment::first_step);
+  if (first == segments.begin() || after == segments.end()) return std::nullopt;
   const RankRun& clock = ranks.front();
   const auto shares_of = [&](const Members& members, const RunSegment& segment) {
     return cores_between(members, time_of_step(clock, segment.first_step),
@@ -113,7 +114,7 @@ std::optional<bool> was_slowed_by_others(const RankRuns& ranks, const RunFinding
   };
   std::optional<bool> explained;
   for (const auto& [host, members] : hosts_of(ranks)) {
-    const auto was = shares_of(members, *std::prev(after)), is = shares_of(members, *after);
+    const auto was = shares_of(members, *std::prev(first)), is = shares_of(members, *after);
     if (!was || !is) continue;
     const double lost = lost_to_others(*is) - lost_to_others(*was);
     explained =

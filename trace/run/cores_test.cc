@@ -125,6 +125,27 @@ TEST(RunVerdict, WhoHadTheCoresExplainsSlowerSteps) {
   }
 }
 
+TEST(RunVerdict, WhoHadTheCoresExplainsStepsThatBecameSlowerBitByBit) {
+  Job job{.noise = 0, .jitter = 0};
+  job.change = [](Own& own, std::mt19937&) {
+    const double factor = 1 + 0.04 * static_cast<double>(own.step / 800);
+    own.forward *= factor;
+    own.backward *= factor;
+    own.optimizer *= factor;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  log_cores(logs[0], [](double at) {
+    return at > 0.6 ? Cores{.own = 1.2, .waiting = 0.6, .busy = 2} : Cores{};
+  });
+  const RunVerdict verdict = judge(logs);
+  const auto slower = std::ranges::find(verdict.findings, RunCause::kSlower, &RunFinding::cause);
+  ASSERT_NE(slower, verdict.findings.end());
+  EXPECT_EQ(slower->from_step, 800);
+  EXPECT_EQ(slower->risen_step, 3200);
+  EXPECT_NEAR(slower->change, 0.16 * 34 / 37, 1e-3);
+  EXPECT_TRUE(slower->by_others.value_or(false)) << "others came after the first rise";
+}
+
 TEST(RunVerdict, AWarmUpAmongOtherProcessesIsToldAsThat) {
   for (const bool others : {true, false}) {
     Job job{.steps = 400};

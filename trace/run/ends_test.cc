@@ -16,15 +16,17 @@ TEST(RunVerdict, ARankWhoseProcessIsNoMoreNeedsNoLongSilence) {
   std::vector<StepLog> logs = logs_of({.ranks = 2});
   for (StepLog& log : logs) log.ended = false;
   const int64_t last_ns = logs[0].last_sign_ns;
-  const auto causes_after = [&](int64_t ns, bool is_gone) {
+  const auto causes_after = [&](int64_t ns, bool is_gone, bool is_over = false) {
     std::vector<RankRun> ranks = {summarise(logs[0]), summarise(logs[1])};
     ranks[1].is_gone = is_gone;
+    ranks[1].is_over = is_over;
     const auto verdict = judge_run(ranks, last_ns + ns);
     return verdict->findings.empty() ? std::vector<int>{-1} : verdict->findings[0].ranks;
   };
   EXPECT_EQ(causes_after(3'000'000'000, true), std::vector<int>{1});
   EXPECT_EQ(causes_after(2'000'000'000, true), std::vector<int>{-1});
   EXPECT_EQ(causes_after(3'000'000'000, false), std::vector<int>{-1});
+  EXPECT_EQ(causes_after(0, false, /*is_over=*/true), std::vector<int>{1});
 }
 
 TEST(RunVerdict, TheRankThatDiedIsTheOneThatFellSilentFirst) {

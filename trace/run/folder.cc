@@ -132,14 +132,13 @@ tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
 }
 
 tl::expected<std::optional<RunVerdict>, ReadError> read_run(const std::vector<std::string>& logs,
-                                                            bool has_ended) {
+                                                            const std::string& ended_run) {
   auto read = read_logs(logs, summary_of);
   if (read.logs.empty() && !read.errors.empty()) {
     return tl::unexpected(ReadError{read.errors.front()});
   }
-  int64_t now_ns = unix_ns();
-  if (has_ended) now_ns += 3'600'000'000'000;  // nothing will be heard of them until then
-  auto verdict = judge_run(std::move(read.logs), now_ns);
+  for (RankRun& rank : read.logs) rank.is_over = !ended_run.empty() && rank.run == ended_run;
+  auto verdict = judge_run(std::move(read.logs), unix_ns(), ended_run);
   if (verdict) verdict->unreadable_logs = std::move(read.errors);
   return verdict;
 }
@@ -155,6 +154,14 @@ void note_end(const std::string& folder, const std::string& run, int exit_status
     const FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     static_cast<void>(write_all(file.get(), encode_block(end)));  // else the log stays as it is
   }
+}
+
+bool has_step_after(const std::string& folder, const std::string& run, int rank, int64_t time_ns) {
+  return std::ranges::any_of(find_step_logs(folder), [&](const std::string& path) {
+    const auto log = read_step_log(path);
+    return log && log->run == run && log->rank == rank && !log->steps.empty() &&
+           log->steps.back().end_ns() > time_ns;
+  });
 }
 
 RunningJob read_running_job(const std::string& folder, const std::string& run) {

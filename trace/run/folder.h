@@ -1,6 +1,7 @@
 // Finds the step logs of a run, reads them and judges the run.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
@@ -30,16 +31,21 @@ namespace redline::trace {
 [[nodiscard]] tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
     const std::vector<std::string>& logs);
 
-/// The verdict on these logs, as of now. Logs that cannot be read are left out and named in
-/// RunVerdict::unreadable_logs. nullopt if none of the others has a step. Fails if there are logs
-/// and none of them can be read. `has_ended`: the command is over, so that a rank whose log has no
-/// end has died, however short ago.
+/// The verdict on the latest job of these logs, as of now. Logs that cannot be read are left out
+/// and named in RunVerdict::unreadable_logs. nullopt if none of the others has a step. Fails if
+/// there are logs and none of them can be read. `ended_run`: the command that gave its logs this
+/// name is over. Then the verdict is on its job, and a rank of that name whose log has no end has
+/// died, however short ago.
 [[nodiscard]] tl::expected<std::optional<RunVerdict>, ReadError> read_run(
-    const std::vector<std::string>& logs, bool has_ended = false);
+    const std::vector<std::string>& logs, const std::string& ended_run = "");
 
 /// Completes the logs of `run` in `folder`, whose command ended with `exit_status` by a signal that
 /// gave its processes no time to say so. Leaves out those that live, or that another machine has.
 void note_end(const std::string& folder, const std::string& run, int exit_status);
+
+/// Whether a step of this rank of `run` ended after `time_ns`, in any of its logs in `folder`.
+[[nodiscard]] bool has_step_after(const std::string& folder, const std::string& run, int rank,
+                                  int64_t time_ns);
 
 /// What the job whose step logs are in `folder` and have the name `run` does right now.
 [[nodiscard]] RunningJob read_running_job(const std::string& folder, const std::string& run);

@@ -8,7 +8,9 @@
 #include <csignal>
 #include <ctime>
 #include <fstream>
+#include <utility>
 
+#include "base/clock.h"
 #include "machine/resources.h"
 #include "tests/temporary_folder.h"
 #include "trace/emit/step_log_writer.h"
@@ -28,7 +30,7 @@ class RunFolder : public ::testing::Test {
     write_log(owner, steps);
   }
   void write_log(LogOwner owner, int64_t steps) const {
-    owner.run = "run";
+    if (owner.run.empty()) owner.run = "run";
     owner.world_size = 4;
     const auto writer = StepLogWriter::create(folder_, owner);
     ASSERT_TRUE(writer);
@@ -96,6 +98,55 @@ TEST_F(RunFolder, ARankOnAMachineThatSleptStillRuns) {
   const auto both = read_run(step_logs_of({folder_}));
   ASSERT_TRUE(both && *both);
   EXPECT_GT((*both)->ranks[1].age_ns, kSleep / 2) << "of its clock nothing is known";
+}
+
+// Run 1.2 is the same job on another node, and goes on for a moment. Run 2.1 is another job.
+TEST_F(RunFolder, AtACommandsEndTheVerdictIsOnItsJobAndItsOwnRanksHaveEnded) {
+  LogOwner owner;
+  owner.begin_ns = unix_ns() + 3'600'000'000'000;  // nobody is silent yet
+  const std::pair<const char*, int> kLogs[] = {{"1.1", 0}, {"1.2", 1}, {"2.1", 0}, {"2.1", 1}};
+  for (const auto& [run, rank] : kLogs) {
+    owner.run = run;
+    owner.rank = rank;
+    write_log(owner, 500);
+  }
+  const auto logs = step_logs_of({folder_});
+  const auto dead = [&](const std::string& ended_run) {
+    const auto run = read_run(logs, ended_run);
+    std::vector<int> ranks;
+    for (const RunFinding& finding : (*run)->findings) {
+      if (finding.cause == RunCause::kDied) ranks = finding.ranks;
+    }
+    return ranks;
+  };
+  const auto own = read_run(logs, "1.1");
+  ASSERT_TRUE(own && *own);
+  EXPECT_EQ((*own)->ranks.size(), 2U);
+  EXPECT_FALSE((*own)->is_latest);
+  EXPECT_EQ(dead("1.1"), std::vector<int>{0});
+  EXPECT_EQ(dead("1.2"), std::vector<int>{1});
+  EXPECT_EQ(dead("2.1"), (std::vector<int>{0, 1}));
+  EXPECT_EQ(dead(""), std::vector<int>{});
+  const auto without = read_run(logs, "3.1");
+  ASSERT_TRUE(without);
+  EXPECT_FALSE(*without);
+}
+
+TEST_F(RunFolder, ARankThatWasStartedAgainEndsSteps) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  LogOwner owner;
+  owner.rank = 1;
+  owner.begin_ns = kRunBegin;
+  write_log(owner, 500);  // until second 5
+  owner.begin_ns += 60 * kSecond;
+  write_log(owner, 500);  // until second 65
+  const auto ends_after = [&](const std::string& run, int rank, int64_t second) {
+    return has_step_after(folder_, run, rank, kRunBegin + second * kSecond);
+  };
+  EXPECT_TRUE(ends_after("run", 1, 64));
+  EXPECT_FALSE(ends_after("run", 1, 65));
+  EXPECT_FALSE(ends_after("run", 0, 4));
+  EXPECT_FALSE(ends_after("another run", 1, 4));
 }
 
 TEST_F(RunFolder, WhatWasInterruptedDidNotDie) {

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kFirstLook = 3;  // pairs
 constexpr double kTail = 0.05;
-constexpr double kEarlyTail = 0.02;  // of all looks but the last
 
 // How far the ratio is from the limit decides how narrow the interval must become.
 std::optional<int64_t> more_runs_for(const RunComparison& runs, const StepChange& step,
@@ -20,7 +19,8 @@ std::optional<int64_t> more_runs_for(const RunComparison& runs, const StepChange
   for (int64_t more = 1; more <= kMostMoreRuns; ++more) {
     const auto count = static_cast<double>(now + more);
     const double degrees = runs.is_paired ? count - 1 : 2 * count - 2;
-    if (student_t(degrees) * step.spread * std::sqrt(2 / count) < distance) return more;
+    if (student_t(degrees, runs.tail_of_more) * step.spread * std::sqrt(2 / count) < distance)
+      return more;
   }
   return std::nullopt;
 }
@@ -85,8 +85,8 @@ bool is_look(int64_t pairs, int64_t planned) { return pairs >= kFirstLook || pai
 
 double tail_of_look(int64_t pairs, int64_t planned) {
   if (planned <= kFirstLook) return kTail;
-  if (pairs >= planned) return kTail - kEarlyTail;
-  return kEarlyTail / static_cast<double>(planned - kFirstLook);
+  if (pairs >= planned) return kLastTail;
+  return (kTail - kLastTail) / static_cast<double>(planned - kFirstLook);
 }
 
 bool is_answered(const RunComparison& runs, const GateLimits& limits) {

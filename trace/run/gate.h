@@ -45,6 +45,7 @@ constexpr int64_t kMostMoreRuns = 100;
 /// The share of cases in which the interval of this look may miss the truth, so that all looks
 /// together miss it in 5 %. The last one, where most answers come from, gets most of it.
 [[nodiscard]] double tail_of_look(int64_t pairs, int64_t planned);
+constexpr double kLastTail = 0.03;  ///< that of the last one where more than three are planned
 /// Whether the limits are decided; without limits, whether there is a clear difference.
 [[nodiscard]] bool is_answered(const RunComparison& runs, const GateLimits& limits);
 

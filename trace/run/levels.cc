@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kLeastBlocks = 5;    // in a segment
 constexpr double kLeastLevel = 0.03;  // by which two segments must differ, as a share
 constexpr double kLeastBegun = 0.02;  // of the run's time, lost until it became fast
+constexpr double kSudden = 2.0 / 3;   // of the rises that follow each other, made by one of them
 // A rank is named if it grew by more than this times the median rank's growth.
 constexpr double kAlone = 2;
 constexpr double kMostOfIt = 0.5;
@@ -117,6 +118,82 @@ void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment
   }
 }
 
+/// From one level to a later one.
+struct Rise {
+  size_t from = 0;
+  size_t to = 0;
+};
+
+// Levels that rise one after the other are one slow-down that came bit by bit. They are not if one
+// rise makes most of it, or if there are two that are each worth a finding.
+std::vector<Rise> rises_of(const std::vector<double>& levels) {
+  const auto change = [&](size_t from, size_t to) { return levels[to] / levels[from] - 1; };
+  std::vector<Rise> rises;
+  for (size_t from = 0, to = 0; from < levels.size(); from = to + 1) {
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    for (to = from; to + 1 < levels.size(); ++to) {
+      const double next = change(to, to + 1);
+      if (next < kLeastChange / 2) break;
+      least = std::min(least, next);
+      most = std::max(most, next);
+    }
+    const size_t fewest = least < kLeastChange ? 2 : 3;
+    const bool is_one = to - from >= fewest && most < kSudden * change(from, to);
+    const size_t stride = is_one ? to - from : 1;
+    for (size_t i = from; i < to; i += stride) {
+      if (change(i, i + stride) >= kLeastChange) rises.push_back({i, i + stride});
+    }
+  }
+  return rises;
+}
+
+// Minutes to which steps are joined have the slow steps in them, so the level falls where single
+// steps begin. From there on it is taken for as high as before.
+std::vector<double> comparable_levels(const RankRuns& ranks,
+                                      const std::vector<RunSegment>& segments) {
+  const auto begins_single_steps = [&](const RunSegment& segment) {
+    return std::ranges::any_of(ranks, [&](const RankRun& rank) {
+      return rank.thinned_before_step > 0 &&
+             std::abs(segment.first_step - rank.thinned_before_step) <= 2 * rank.block_steps;
+    });
+  };
+  std::vector<double> levels;
+  double scale = 1;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const double level = segments[i].step_ns;
+    if (i > 0 && begins_single_steps(segments[i])) {
+      scale *= std::max(1.0, segments[i - 1].step_ns / level);
+    }
+    levels.push_back(scale * level);
+  }
+  return levels;
+}
+
+// How many more tokens the samples of these ranks have, as a share; 0 if a rank does not see them.
+double more_tokens(const RankRuns& ranks, const std::vector<int>& numbers, const RunSegment& before,
+                   const RunSegment& after) {
+  double was = 0, is = 0;
+  for (const RankRun& rank : ranks) {
+    if (!rank.sees_tokens || !rank.sees_samples) return 0;
+    if (!numbers.empty() && std::ranges::find(numbers, rank.rank) == numbers.end()) continue;
+    const StepSums earlier = usual_between(rank, before.first_step, before.end_step);
+    const StepSums later = usual_between(rank, after.first_step, after.end_step);
+    if (earlier.samples <= 0 || later.samples <= 0) continue;
+    was += earlier.tokens / earlier.samples;
+    is += later.tokens / later.samples;
+  }
+  return was > 0 ? is / was - 1 : 0;
+}
+
+// Steps with more tokens may take longer, and nobody knows how much longer they need to.
+void explain_by_tokens(RunFinding& finding, const RankRuns& ranks, const RunSegment& before,
+                       const RunSegment& after) {
+  const double more = more_tokens(ranks, finding.ranks, before, after);
+  if (more < kMostOfIt * finding.change) return;
+  finding.more_tokens = more;
+  finding.lost_share = 0;
+}
+
 // Levels that the run began with, and left for good. Minutes to which steps are joined have the
 // slow steps in them, so they are above the level of later single steps in any case.
 std::optional<RunFinding> find_slow_begin(const RankRuns& ranks,
@@ -146,6 +223,7 @@ std::optional<RunFinding> find_slow_begin(const RankRuns& ranks,
   finding.lost_share = std::min(1.0, (slow.step_ns - last.step_ns) * slow_steps / all_ns);
   if (finding.lost_share < kLeastBegun) return std::nullopt;
   name_the_cause(finding, ranks, last, slow);
+  explain_by_tokens(finding, ranks, last, slow);
   return finding;
 }
 
@@ -208,26 +286,28 @@ std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,
                                        const std::vector<RunSegment>& segments) {
   std::vector<RunFinding> findings;
   const double all_ns = total_ns(ranks) / static_cast<double>(ranks.size());
-  for (size_t i = 1; i < segments.size(); ++i) {
-    const RunSegment &before = segments[i - 1], &after = segments[i];
+  const std::vector<double> levels = comparable_levels(ranks, segments);
+  for (const auto& [from, to] : rises_of(levels)) {
     RunFinding finding;
     finding.cause = RunCause::kSlower;
-    finding.change = after.step_ns / before.step_ns - 1;
-    if (finding.change < kLeastChange) continue;
-    finding.from_step = after.first_step;
+    finding.change = levels[to] / levels[from] - 1;
+    finding.from_step = segments[from + 1].first_step;
+    finding.risen_step = segments[to].first_step;
     // The slowdown lasts until a level that is about as fast as before.
     double lost_ns = 0;
-    for (size_t later = i; later < segments.size(); ++later) {
+    for (size_t later = from + 1; later < segments.size(); ++later) {
       const RunSegment& segment = segments[later];
-      if (segment.step_ns < before.step_ns * (1 + kLeastChange / 2)) {
+      if (levels[later] < levels[from] * (1 + kLeastChange / 2)) {
         finding.to_step = segment.first_step;
         break;
       }
-      lost_ns += (std::min(segment.step_ns, after.step_ns) - before.step_ns) *
+      lost_ns += (std::min(levels[later], levels[to]) - levels[from]) *
                  static_cast<double>(segment.end_step - segment.first_step);
     }
+    lost_ns *= segments[to].step_ns / levels[to];
     finding.lost_share = std::min(1.0, lost_ns / all_ns);
-    name_the_cause(finding, ranks, before, after);
+    name_the_cause(finding, ranks, segments[from], segments[to]);
+    explain_by_tokens(finding, ranks, segments[from], segments[to]);
     findings.push_back(finding);
   }
   if (!findings.empty() || segments.empty()) return findings;

@@ -404,7 +404,7 @@ int64_t period_of(const std::vector<int64_t>& steps) {
 
 bool RankRun::is_silent(int64_t now_ns) const {
   constexpr int64_t kSilence = 10'000'000'000;
-  return !ended && silence_ns(now_ns) > (is_gone ? kBetweenSignsNs : kSilence);
+  return !ended && (is_over || silence_ns(now_ns) > (is_gone ? kBetweenSignsNs : kSilence));
 }
 
 RankRun summarise(const StepLog& log) {

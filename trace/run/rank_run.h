@@ -92,6 +92,7 @@ struct RankRun {
   int64_t end_ns = 0;  ///< the end of its last step
   bool ended = false;
   bool is_gone = false;  ///< it did not say that it ended, but its process is no more
+  bool is_over = false;  ///< the command that started it has ended
   std::optional<int> exit_status;
   int64_t last_sign_ns = 0;
   int64_t clock_shift_ns = 0;  ///< what the present clock adds to that of the log's begin, if known
@@ -130,7 +131,8 @@ struct RankRun {
   [[nodiscard]] int64_t silence_ns(int64_t now_ns) const {
     return now_ns - last_sign_ns - clock_shift_ns;
   }
-  /// Whether it neither ended nor gave a sign of life for so long that it must have died.
+  /// Whether it did not end and must have died: its command is over, or it gave no sign of life for
+  /// long.
   [[nodiscard]] bool is_silent(int64_t now_ns) const;
   /// Whether somebody ended it by SIGINT, as Ctrl-C does.
   [[nodiscard]] bool is_interrupted() const { return exit_status == 128 + SIGINT; }

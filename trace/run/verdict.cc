@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 
 #include "base/sample_shares.h"
@@ -17,12 +18,18 @@ constexpr size_t kWorstSlow = 16;
 constexpr double kLeastWarmUp = 0.1;      // of the run's time
 constexpr double kLeastCompiling = 0.02;  // of the run's time, after the warm-up
 
-// A folder may have the logs of several runs. Keeps only those of the latest run. Returns how many
-// it left out.
-int64_t keep_latest(RankRuns& ranks) {
+// A folder may have the logs of several runs. Keeps those of the job that has logs of `run`, or if
+// that is empty, of the latest one.
+void keep_job(RankRuns& ranks, const std::string& run, RunVerdict& verdict) {
   const size_t all = ranks.size();
-  ranks = std::move(runs_of(std::move(ranks)).back());
-  return static_cast<int64_t>(all - ranks.size());
+  std::vector<RankRuns> runs = runs_of(std::move(ranks));
+  const auto is_asked = [&](const RankRuns& each) {
+    return std::ranges::find(each, run, &RankRun::run) != each.end();
+  };
+  const auto job = run.empty() ? std::prev(runs.end()) : std::ranges::find_if(runs, is_asked);
+  ranks = job == runs.end() ? RankRuns() : std::move(*job);
+  verdict.is_latest = job != runs.end() && std::next(job) == runs.end();
+  verdict.earlier_logs = static_cast<int64_t>(all - ranks.size());
 }
 
 // Whether a rank may wait for others in this part, or in what is no part.
@@ -246,11 +253,13 @@ std::vector<double> counted_shares(const RankRuns& ranks) {
   return sample_shares(digests);
 }
 
-std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns) {
+std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns,
+                                    const std::string& run) {
   std::erase_if(ranks, [](const RankRun& rank) { return rank.all.length_ns <= 0; });
   if (ranks.empty()) return std::nullopt;
   RunVerdict verdict;
-  verdict.earlier_logs = keep_latest(ranks);
+  keep_job(ranks, run, verdict);
+  if (ranks.empty()) return std::nullopt;
   int64_t block_steps = 1;
   for (const RankRun& rank : ranks) block_steps = std::max(block_steps, rank.block_steps);
   for (RankRun& rank : ranks) rank.coarsen(block_steps);

@@ -43,6 +43,8 @@ struct RunFinding {
   int64_t from_step = 0;
   std::optional<int64_t> to_step;  ///< nullopt: to the end
   double change = 0;               ///< of the step's time, or of a rank's own work, as a share
+  int64_t risen_step = 0;          ///< of kSlower: where `change` was reached, from_step if at once
+  double more_tokens = 0;          ///< of kSlower, as a share: what the samples have more, if much
   bool is_whole_step = false;      ///< forward, backward and optimizer alike
   int64_t count = 0;               ///< slow steps, compilations, errors
   int64_t period = 0;              ///< steps between them if that is regular, else 0
@@ -95,6 +97,7 @@ struct RunVerdict {
   /// Logs of earlier runs or starts in the same folder, and of further processes that are the same
   /// rank, which are left out.
   int64_t earlier_logs = 0;
+  bool is_latest = true;  ///< no log is of a run that began later
   /// For each log that could not be read, and was left out: its path and why.
   std::vector<std::string> unreadable_logs;
   bool is_running = false;
@@ -132,8 +135,10 @@ struct RunVerdict {
   std::vector<RunFinding> findings;
 };
 
-/// nullopt if no log has a step. `now_ns` (unix time) serves to tell a rank that died from one that
-/// runs.
-[[nodiscard]] std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns);
+/// Of the job that has logs of this name (RankRun::run), or if it is empty, of the latest one.
+/// nullopt if no such log has a step. `now_ns` (unix time) serves to tell a rank that died from one
+/// that runs.
+[[nodiscard]] std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns,
+                                                  const std::string& run = "");
 
 }  // namespace redline::trace

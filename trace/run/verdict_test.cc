@@ -615,6 +615,27 @@ TEST(RunVerdict, CommandsOnTwoNodesLogOneRun) {
   EXPECT_EQ(verdict.earlier_logs, 4);
 }
 
+TEST(RunVerdict, IsOfTheRunThatIsAskedForOrOfTheLatest) {
+  std::vector<RankRun> ranks;
+  for (StepLog log : logs_of({.ranks = 2, .steps = 200})) {
+    log.run = "1.1";
+    ranks.push_back(summarise(log));
+    log.run = "2.1";
+    ranks.push_back(summarise(begun_later(log, 1'000'000'000)));
+  }
+  const auto verdict_on = [&](const std::string& run) { return judge_run(ranks, 0, run); };
+  ASSERT_TRUE(verdict_on("1.1") && verdict_on("2.1") && verdict_on(""));
+  EXPECT_EQ(verdict_on("1.1")->run, "1.1");
+  EXPECT_EQ(verdict_on("1.1")->ranks.size(), 2U);
+  EXPECT_EQ(verdict_on("1.1")->earlier_logs, 2);
+  EXPECT_FALSE(verdict_on("1.1")->is_latest);
+  EXPECT_EQ(verdict_on("2.1")->run, "2.1");
+  EXPECT_TRUE(verdict_on("2.1")->is_latest);
+  EXPECT_EQ(verdict_on("")->run, "2.1");
+  EXPECT_TRUE(verdict_on("")->is_latest);
+  EXPECT_FALSE(verdict_on("3.1"));
+}
+
 TEST(RunVerdict, ARankThatMadeNoStepIsNotTakenFromAnEarlierRun) {
   const std::vector<StepLog> all = logs_of({.ranks = 2, .steps = 200});
   const int64_t end_ns = all[0].last_sign_ns;

@@ -1,0 +1,146 @@
+// How a run's levels become findings.
+#include <gtest/gtest.h>
+
+#include "trace/run/parts.h"
+#include "trace/run/testing_job.h"
+
+namespace redline::trace {
+namespace {
+
+using namespace redline::testing;
+
+constexpr int64_t kLevelSteps = 1000;
+
+/// The slow-downs of a rank that has taken these milliseconds a step, for a thousand steps each.
+std::vector<RunFinding> slowdowns_of(const std::vector<double>& levels_ms,
+                                     int64_t thinned_before_step = 0) {
+  RankRun rank;
+  rank.block_steps = 50;
+  rank.thinned_before_step = thinned_before_step;
+  std::vector<RunSegment> segments;
+  for (const double ms : levels_ms) {
+    const int64_t first = std::ssize(segments) * kLevelSteps;
+    segments.push_back({first, first + kLevelSteps, ms * 1e6});
+    rank.all.length_ns += ms * 1e6 * static_cast<double>(kLevelSteps);
+  }
+  return find_slowdowns({rank}, segments);
+}
+
+TEST(Levels, SmallRisesInARowAreOneSlowDown) {
+  const auto findings = slowdowns_of({100, 104, 108, 112});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].from_step, 1000);
+  EXPECT_EQ(findings[0].risen_step, 3000);
+  EXPECT_FALSE(findings[0].to_step);
+  EXPECT_NEAR(findings[0].change, 0.12, 1e-9);
+  EXPECT_NEAR(findings[0].lost_share, (4 + 8 + 12) / 424.0, 1e-9);
+  EXPECT_EQ(slowdowns_of({100, 104, 108}).size(), 1U);
+  EXPECT_TRUE(slowdowns_of({100, 104, 100, 104}).empty()) << "never twice in a row";
+}
+
+TEST(Levels, ASlowDownBitByBitEndsWhereTheRunIsAsFastAsBefore) {
+  const auto findings = slowdowns_of({100, 104, 108, 102, 101});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].to_step, 3000);
+  EXPECT_NEAR(findings[0].lost_share, (4 + 8) / 515.0, 1e-9);
+}
+
+TEST(Levels, RisesOfARampMayEachBeWorthAFinding) {
+  for (const double middle_ms : {110, 113}) {  // rises of 3.8 % and 7.1 %, or of 6.6 % and 7.1 %
+    const auto findings = slowdowns_of({100, 106, middle_ms, 121});
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].from_step, 1000);
+    EXPECT_NEAR(findings[0].change, 0.21, 1e-9);
+  }
+}
+
+TEST(Levels, ASuddenSlowDownIsToldByItself) {
+  const auto sudden = slowdowns_of({100, 104, 124.8, 129.792});
+  ASSERT_EQ(sudden.size(), 1U);
+  EXPECT_EQ(sudden[0].from_step, 2000);
+  EXPECT_EQ(sudden[0].risen_step, 2000);
+  EXPECT_NEAR(sudden[0].change, 0.2, 1e-9);
+  EXPECT_NEAR(sudden[0].lost_share, 2 * 20.8 / 458.592, 1e-9);
+  const auto two = slowdowns_of({100, 110, 121});
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].from_step, 1000);
+  EXPECT_EQ(two[1].from_step, 2000);
+}
+
+TEST(Levels, WhereMinutesEndARunDoesNotBecomeFaster) {
+  const std::vector<double> levels_ms = {100, 110, 99};
+  EXPECT_EQ(slowdowns_of(levels_ms)[0].to_step, 2000);
+  EXPECT_EQ(slowdowns_of(levels_ms, 2101)[0].to_step, 2000);
+  for (const int64_t before_step : {1900, 2030, 2100}) {
+    const auto findings = slowdowns_of(levels_ms, before_step);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].from_step, 1000);
+    EXPECT_FALSE(findings[0].to_step) << before_step;
+    EXPECT_NEAR(findings[0].change, 0.1, 1e-9);
+    EXPECT_NEAR(findings[0].lost_share, 20 / 309.0, 1e-9);
+  }
+  EXPECT_EQ(slowdowns_of({100, 110, 99, 90}, 2030)[0].to_step, 3000);
+}
+
+TEST(Levels, ASlowDownAfterTheMinutesCostsWhatItsOwnStepsLost) {
+  const auto findings = slowdowns_of({110, 100, 120}, 1000);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NEAR(findings[0].change, 0.2, 1e-9);
+  EXPECT_NEAR(findings[0].lost_share, 20 / 330.0, 1e-9);
+}
+
+TEST(Levels, LongerSequencesExplainSlowerSteps) {
+  for (const int64_t tokens : {4000, 4600, 5000}) {
+    Job job{.ranks = 2, .noise = 0, .jitter = 0};
+    job.change = [tokens](Own& own, std::mt19937&) {
+      own.tokens = 4000;
+      if (own.step < 2000) return;
+      own.tokens = tokens;
+      own.forward *= 1.25;
+      own.backward *= 1.25;
+      own.optimizer *= 1.25;
+    };
+    const RunFinding finding = only(judge(job));
+    EXPECT_EQ(finding.cause, RunCause::kSlower);
+    EXPECT_TRUE(finding.is_whole_step);
+    EXPECT_NEAR(finding.change, 8.5 / 37, 1e-3);
+    EXPECT_NEAR(finding.more_tokens, static_cast<double>(tokens - 4000) / 4000, 1e-9);
+    EXPECT_EQ(finding.lost_share > 0, tokens == 4000);
+  }
+}
+
+TEST(Levels, AFewMoreTokensOrThoseOfOtherRanksExplainNothing) {
+  for (const bool is_other : {false, true}) {
+    Job job{.ranks = 4, .noise = 0, .jitter = 0};
+    job.change = [is_other](Own& own, std::mt19937&) {
+      const bool is_late = own.step >= 2000;
+      own.tokens = 4000;
+      if (is_late && is_other && own.rank != 1) own.tokens = 5000;
+      if (is_late && !is_other && own.rank == 1) own.tokens = 4400;
+      if (is_late && own.rank == 1) own.forward *= 2;
+    };
+    const RunFinding finding = only(judge(job));
+    EXPECT_EQ(finding.ranks, std::vector<int>{1});
+    EXPECT_EQ(finding.more_tokens, 0);
+    EXPECT_GT(finding.lost_share, 0);
+  }
+}
+
+// Half as many samples a step, with twice the tokens each, are the same work.
+TEST(Levels, TokensCountForASample) {
+  for (const bool has_longer : {false, true}) {
+    Job job{.noise = 0, .jitter = 0};
+    job.change = [has_longer](Own& own, std::mt19937&) {
+      own.tokens = 4000;
+      if (own.step < 2000) return;
+      own.samples /= 2;
+      if (!has_longer) own.tokens /= 2;
+    };
+    const RunFinding finding = only(judge(job));
+    EXPECT_NEAR(finding.change, 1, 1e-3);
+    EXPECT_NEAR(finding.more_tokens, has_longer ? 1 : 0, 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace redline::trace

@@ -10,8 +10,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/format.h"
 #include "base/terminal.h"
 #include "cli/command.h"
@@ -73,35 +75,49 @@ class Screen {
   size_t lines_ = 0;
 };
 
-/// The running jobs of this user. Reading the logs of many ranks takes long; then it is done less
-/// often, so that the monitor takes at most a twentieth of a core for it.
-class JobWatcher {
+std::vector<trace::RunningJob> read_running_jobs() {
+  std::vector<trace::RunningJob> jobs;
+  for (const launch::LoggedJob& job : launch::running_logged_jobs()) {
+    jobs.push_back(trace::read_running_job(job.folder, job.run));
+  }
+  return jobs;
+}
+
+/// The file of --prom. Where a look cannot be written there, and after the end, there is none:
+/// nobody shall take old figures for new ones.
+class PrometheusFile {
  public:
-  [[nodiscard]] const std::vector<trace::RunningJob>& look() {
-    if (Clock::now() >= next_) read();
-    for (trace::RunningJob& job : jobs_) {
-      if (job.recent) job.recent->stop_if_silent(unix_ns());
+  explicit PrometheusFile(std::string path) : path_(std::move(path)) {}
+
+  /// If the first look cannot be written, the path is wrong. Later a disk may be full for a while:
+  /// that is told once, and the next look may succeed.
+  [[nodiscard]] int write(const std::string& figures) {
+    if (!was_written_) {
+      const int status = write_output(figures, path_, "--prom");
+      was_written_ = status == kDone;
+      if (!was_written_) remove();
+      return status;
     }
-    return jobs_;
+    const auto written = write_file(path_, figures);
+    if (!written) {
+      remove();
+      if (!fails_) say(written.error() + ". It is tried again at each look");
+    }
+    fails_ = !written;
+    return kDone;
+  }
+
+  void remove() const {
+    if (may_become_file(path_)) unlink(behind_links(path_).c_str());
   }
 
  private:
-  void read() {
-    const auto begin = Clock::now();
-    jobs_.clear();
-    for (const launch::LoggedJob& job : launch::running_logged_jobs()) {
-      jobs_.push_back(trace::read_running_job(job.folder, job.run));
-    }
-    constexpr int kShare = 20;
-    const auto end = Clock::now();
-    next_ = end + (kShare - 1) * (end - begin);
-  }
-
-  std::vector<trace::RunningJob> jobs_;
-  Clock::time_point next_;
+  std::string path_;
+  bool was_written_ = false;
+  bool fails_ = false;
 };
 
-std::string shown(const monitor::Snapshot& machine, const std::vector<trace::RunningJob>& jobs,
+std::string shown(const monitor::Snapshot& machine, const trace::ReadJobs& jobs,
                   const std::string& format, const TextStyle& style) {
   if (format == "json") return monitor::as_json(machine, trace::jobs_json(jobs));
   return monitor::as_text(machine, style) + trace::jobs_text(jobs, style, machine.time_ns);
@@ -122,22 +138,24 @@ int monitor(const MonitorOptions& options) {
       std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(options.interval_s));
   std::optional<monitor::Watcher> machine;  // Prometheus' own exporters watch machines
   if (options.prometheus.empty()) machine.emplace();
-  JobWatcher job_watcher;
+  trace::JobWatcher job_watcher(read_running_jobs);
+  PrometheusFile prometheus(options.prometheus);
   Screen screen;
   auto next = Clock::now() + (options.once ? std::min(interval, kOnceInterval) : interval);
   while (wait_until(next, interrupted)) {
     next = std::max(next + interval, Clock::now());
-    const std::vector<trace::RunningJob>& jobs = job_watcher.look();
+    const trace::ReadJobs& jobs = job_watcher.look(unix_ns());
     int status = kDone;
     if (machine) {
       const std::string look = shown(machine->look(), jobs, options.format, style);
       status = write_output(redraws ? screen.draw(look) : gap + look, "");
       if (options.format == "text") gap = "\n";
     } else {
-      status = write_output(trace::jobs_prometheus(jobs), options.prometheus, "--prom");
+      status = prometheus.write(trace::jobs_prometheus(jobs));
     }
     if (status != kDone || options.once) return status;
   }
+  if (!machine) prometheus.remove();
   return kDone;
 }
 

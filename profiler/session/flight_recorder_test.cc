@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <semaphore>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -188,6 +189,31 @@ TEST_F(FlightRecorderTest, WritesASlowStep) {
     }
   }
   EXPECT_THAT(std::string(read(path)["redline"]["reason"]), StartsWith("step "));
+}
+
+TEST_F(FlightRecorderTest, KeepsTheLastTenSlowSteps) {
+  begin(0.001, 8 << 20, 100);
+  // On a busy machine a step may hang, too. Traces of hangs are kept beside these.
+  const auto add_slow = [&](std::set<std::string>& paths) {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      const std::string path = entry.path();
+      if (!path.ends_with(".gz") || paths.contains(path)) continue;
+      const std::string reason = read(path)["redline"]["reason"];
+      if (reason.find(" took ") != std::string::npos) paths.insert(path);
+    }
+  };
+  std::set<std::string> seen, kept;
+  for (int64_t step = 0; seen.size() < 11; step += 100) {
+    steps(step, step + 99);
+    redline_begin_step(step + 99);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // makes the step slow
+    redline_end_step();
+    add_slow(seen);
+  }
+  ASSERT_EQ(redline_discard(), 0);
+  add_slow(kept);
+  EXPECT_EQ(kept.size(), 10u);
+  EXPECT_FALSE(kept.contains(*seen.begin()));  // the oldest, as its name says
 }
 
 TEST_F(FlightRecorderTest, SaysWhyASlowStepIsNotWritten) {

@@ -57,14 +57,14 @@ void JobSteps::look(int64_t now_ns) {
 
 void JobSteps::write_ring(std::optional<std::string> reason) {
   if (!reason) return;
-  slow_step_ = *reason;
+  slow_step_ = {*reason, is_hanging_};
   wake_control_thread(Call::kSlowStep);
 }
 
 void JobSteps::watch_slow_steps(double factor, int64_t pause_ns) {
   const std::lock_guard lock(mutex_);
   slow_steps_.emplace(factor, pause_ns);
-  slow_step_.clear();
+  slow_step_ = {};
 }
 
 uint64_t JobSteps::slow_steps_not_told() {
@@ -72,9 +72,14 @@ uint64_t JobSteps::slow_steps_not_told() {
   return slow_steps_ ? slow_steps_->not_told() : 0;
 }
 
-std::string JobSteps::take_slow_step() {
+JobSteps::SlowStep JobSteps::take_slow_step() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(slow_step_, "");
+  return std::exchange(slow_step_, {});
+}
+
+void JobSteps::slow_step_written(int64_t took_ns) {
+  const std::lock_guard lock(mutex_);
+  if (slow_steps_) slow_steps_->written(took_ns);
 }
 
 }  // namespace redline::profiler

@@ -29,10 +29,15 @@ class JobSteps {
   void watch_slow_steps(double factor, int64_t pause_ns);
   /// To be called every now and then: looks whether the open step hangs.
   void look(int64_t now_ns);
-  /// Says why the flight recorder's trace shall be written, once for each reason; "" if it shall
-  /// not.
-  [[nodiscard]] std::string take_slow_step();
-  /// How many slow steps got no trace, because they came too soon after another or after too many.
+  struct SlowStep {
+    std::string reason;  ///< why the flight recorder's trace shall be written; "" if it shall not
+    bool hangs = false;
+  };
+  /// Gives each slow step once.
+  [[nodiscard]] SlowStep take_slow_step();
+  /// Its trace took so long to write.
+  void slow_step_written(int64_t took_ns);
+  /// How many slow steps got no trace, because they came too soon after another.
   [[nodiscard]] uint64_t slow_steps_not_told();
 
  private:
@@ -48,7 +53,7 @@ class JobSteps {
   int64_t begin_ns_ = 0;
   OpenSlice* slice_ = nullptr;
   std::optional<SlowSteps> slow_steps_;
-  std::string slow_step_;
+  SlowStep slow_step_;
 };
 
 }  // namespace redline::profiler

@@ -124,6 +124,7 @@ Result Recorder::prepare(const Options& wanted, Owner owner) {
   own.state = State::kIdle;  // if a later line fails, there is nothing to export
   own.options = options;
   own.reason.clear();
+  own.has_told_of_slow_step = false;
   own.new_metadata.clear();
   const uint64_t text_budget = options.memory_budget_bytes / 4;
   texts_.reset(text_budget);

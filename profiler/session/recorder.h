@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -126,6 +127,7 @@ class Recorder {
     bool saved = false;  ///< the stopped window was saved at least once
     Options options;
     std::string reason;
+    bool has_told_of_slow_step = false;  ///< that its trace could not be written
     ClockPair clock_at_begin;
     std::vector<trace::Entry> new_metadata;  ///< added since the window's header was written
     std::unique_ptr<Window> window;
@@ -181,6 +183,8 @@ class Recorder {
 
   std::mutex mutex_;  ///< for all below
   Session sessions_[2];
+  /// Written by all flight recorders of the process, the oldest first.
+  std::deque<std::string> slow_traces_, hang_traces_;
   HostSampler host_sampler_;
   GpuSampler gpu_sampler_;
   cupti::CuptiSource& gpu_;  ///< never destroyed, like the recorder

@@ -1,5 +1,10 @@
 // The recorder as a flight recorder: options.ring_seconds > 0.
+#include <unistd.h>
+
+#include <deque>
 #include <exception>
+#include <string>
+#include <utility>
 
 #include "base/quiet_thread.h"
 #include "profiler/cupti/cupti_source.h"
@@ -7,6 +12,19 @@
 #include "profiler/session/recorder.h"
 
 namespace redline::profiler {
+namespace {
+
+/// Nobody knows beforehand which slow step will matter, so the oldest trace makes room for a new
+/// one.
+void keep_last(std::deque<std::string>& traces, const std::string& path) {
+  constexpr size_t kMostKept = 10;
+  traces.push_back(path);
+  if (traces.size() <= kMostKept) return;
+  unlink(traces.front().c_str());
+  traces.pop_front();
+}
+
+}  // namespace
 
 Result Recorder::begin_ring(Session& session) {
   // Crashes and SIGTERM need the control thread. If it cannot start, the rest of the ring works.
@@ -47,10 +65,16 @@ void Recorder::write_termination() {
 /// wakes up.
 void Recorder::write_slow_step_of(Session& own) {
   if (!own.flight || own.state != State::kRecording) return;
-  const std::string reason = steps_.take_slow_step();
+  const auto [reason, hangs] = steps_.take_slow_step();
   if (reason.empty()) return;
-  // The next slow step gets another try.
-  if (const auto path = write_ring_of(own, reason); !path) say_not_written(path.error());
+  const int64_t begin_ns = monotonic_ns();
+  const auto path = write_ring_of(own, reason);
+  steps_.slow_step_written(monotonic_ns() - begin_ns);
+  if (path) {
+    keep_last(hangs ? hang_traces_ : slow_traces_, *path);
+  } else if (!std::exchange(own.has_told_of_slow_step, true)) {  // the next one gets another try
+    say_not_written(path.error());
+  }
 }
 
 tl::expected<std::string, std::string> Recorder::write_ring_of(Session& own,

@@ -35,12 +35,11 @@ std::optional<std::string> SlowSteps::tell_hanging(int64_t number, int64_t took_
 
 std::optional<std::string> SlowSteps::tell(Told& told, const char* form, int64_t number,
                                            int64_t took_ns, int64_t usual_ns, int64_t now_ns) {
-  if (told.count == kMostTold || (told.last_ns && now_ns - *told.last_ns < pause_ns_)) {
+  if (told && now_ns - *told < pause_ns_) {
     ++not_told_;
     return std::nullopt;
   }
-  ++told.count;
-  told.last_ns = now_ns;
+  told = now_ns;
   char text[160];
   std::snprintf(text, sizeof(text), form, static_cast<long long>(number),
                 static_cast<double>(took_ns) / 1e6,

@@ -55,7 +55,7 @@ TEST(SlowSteps, AreTheNewUsualWhenTheyStay) {
   SlowSteps steps(3, 0);
   int64_t now = 0;
   EXPECT_EQ(told(steps, 64, 10, now), 0);
-  EXPECT_EQ(told(steps, 40, 50, now), 10);  // at most 10 are ever told
+  EXPECT_EQ(told(steps, 40, 50, now), 32);  // then half of the last 64 are like them
   SlowSteps settled(3, 0);
   EXPECT_EQ(told(settled, 10, 10, now), 0);
   EXPECT_GT(told(settled, 40, 50, now), 0);
@@ -71,6 +71,31 @@ TEST(SlowSteps, AreToldOnceInAPause) {
   }
   EXPECT_GT(steps.not_told(), 25u);
   EXPECT_LT(steps.not_told(), 35u);
+}
+
+TEST(SlowSteps, AreToldHoursIntoAJob) {
+  SlowSteps steps(3, 1000 * kMs);
+  int64_t now = 0;
+  for (int i = 0; i < 100; ++i) {  // an evaluation now and then
+    EXPECT_EQ(told(steps, 110, 10, now), 0);
+    EXPECT_EQ(told(steps, 1, 100, now), 1);
+    EXPECT_TRUE(steps.tell_hanging(7, 1031 * kMs, now * kMs));
+  }
+  EXPECT_EQ(steps.not_told(), 0u);
+}
+
+TEST(SlowSteps, AreToldSoSeldomThatWritingThemTakesAFiftiethOfTheTime) {
+  SlowSteps steps(2, 1000 * kMs);
+  int64_t now = 0;
+  EXPECT_EQ(told(steps, 20, 10, now) + told(steps, 1, 100, now), 1);
+  steps.written(40 * kMs);  // 50 times that is 2 s
+  now += 1899;
+  EXPECT_EQ(told(steps, 1, 100, now), 0);
+  now -= 99;
+  EXPECT_EQ(told(steps, 1, 100, now), 1);
+  steps.written(2 * kMs);  // less than the shortest pause
+  now += 900;
+  EXPECT_EQ(told(steps, 1, 100, now), 1);
 }
 
 TEST(SlowSteps, AreNoneWhereNobodyWantsThem) {

@@ -20,7 +20,7 @@ from torch.profiler import ProfilerAction
 from redline._batch_samples import ids_in, reads_sequences
 from redline._cycle import operations, records
 from redline._job_metadata import describe_job, distributed_info
-from redline._library import MAY_BE_CAPTURED, NOT_CAPTURED, RecorderError, core_path, recorder
+from redline._library import MAY_BE_CAPTURED, NOT_CAPTURED, ProcessEnds, RecorderError, core_path, recorder
 from redline._model_calls import ModelCalls
 from redline._optimizer_steps import watch_optimizers
 from redline._python_library import step_functions
@@ -59,6 +59,8 @@ def never_harm(method):
         except NotWanted:
             self.over = True
             self._recorder.discard()
+        except ProcessEnds:  # nothing failed: a signal ends the job while its threads still run
+            self.over = True
         except Exception as error:
             self.over = True
             with contextlib.suppress(Exception):

@@ -30,10 +30,15 @@ _ENDS_WITH_STEP = 2  # redline_capture_of_stacks() gives it during the last step
 NOT_CAPTURED = 1
 MAY_BE_CAPTURED = 2
 _MARKER = ctypes.CFUNCTYPE(None)
+_PROCESS_ENDS = "the process is ending"  # profiler/session/recorder.cc says so
 
 
 class RecorderError(RuntimeError):
     """The recorder was misused, or could not do what was asked; the message says which and why."""
+
+
+class ProcessEnds(RecorderError):
+    """The recorder has written what was wanted and does nothing more: SIGTERM came, or the process leaves."""
 
 
 class Stats(ctypes.Structure):
@@ -204,7 +209,8 @@ class Recorder:
 
     def _check(self, status):
         if status != 0:
-            raise RecorderError(self._library.redline_last_error().decode(errors="replace"))
+            why = self._library.redline_last_error().decode(errors="replace")
+            raise ProcessEnds(why) if why == _PROCESS_ENDS else RecorderError(why)
 
 
 @functools.cache

@@ -248,6 +248,27 @@ def test_a_recorded_job_writes_its_slow_step_and_how_it_failed(
     assert ("uncaught ValueError" in reasons) == (end == "fails")
 
 
+LEAVES = """
+import os, signal, sys, time, torch
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3000):
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(0.02)
+sys.exit()
+"""
+
+
+def test_a_job_that_leaves_while_sigterm_is_written_is_told_of_no_failure(run, program, python, tmp_path):
+    done = run([program("redline"), "record", "-o", "traces", "--ring", "30s", "--slow-step", "0", "--",
+                python, "-c", LEAVES], cwd=tmp_path)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert [trace["redline"]["reason"] for trace in traces(tmp_path / "traces")] == ["SIGTERM"]
+    assert "ended early" not in done.stderr
+
+
 HANG = """
 import threading, torch
 class Hangs(torch.autograd.Function):

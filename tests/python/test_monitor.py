@@ -94,6 +94,24 @@ def test_a_file_for_prometheus_that_cannot_be_written_is_an_error(once, tmp_path
     assert done.stderr.endswith(": No such file or directory. Choose another file with --prom FILE\n")
 
 
+def test_a_file_for_prometheus_that_cannot_be_written_for_a_while_comes_back(start, program, tmp_path):
+    file = tmp_path / "metrics" / "redline.prom"
+    file.parent.mkdir()
+    with start([program("redline"), "monitor", "--interval", "0.1", "--prom", file]) as monitor:
+        while not file.exists():
+            assert monitor.poll() is None, monitor.stderr.read()
+            time.sleep(0.01)
+        file.parent.rename(tmp_path / "away")
+        assert monitor.stderr.readline() == f"redline: {file}: No such file or directory. It is tried again at each look\n"
+        file.parent.mkdir()
+        while not file.exists():
+            assert monitor.poll() is None, monitor.stderr.read()
+            time.sleep(0.01)
+        monitor.send_signal(signal.SIGTERM)
+        assert (monitor.wait(60), monitor.stderr.read()) == (0, "")
+    assert not file.exists()
+
+
 def test_gpus_in_json(once, stubs):
     look = json.loads(once("--format", "json", **stubs).stdout)
     assert look["driver"] == "580.65.06"

@@ -40,6 +40,11 @@ def test_a_number_is_the_same(repo_root, file, before, python_file, name):
     assert float(said or 1) == eval(python_said)  # nothing stands before a single kOneSecond_ns
 
 
+def test_the_end_of_a_process_has_the_same_words(repo_root):
+    words = re.search(r'^_PROCESS_ENDS = (".*?")', python_text(repo_root, "_library.py"), re.MULTILINE)[1]
+    assert f"misuse({words})" in (repo_root / "profiler" / "session" / "recorder.cc").read_text()
+
+
 def test_the_kinds_of_a_step_log_have_the_same_order(repo_root):
     python_names = re.findall(r"^\(?([A-Z_,\s]+)\)? = range\((?:9|10)\)", python_text(repo_root, "_step_log.py"), re.MULTILINE)
     text = (repo_root / "trace" / "emit" / "step_log_terms.h").read_text()

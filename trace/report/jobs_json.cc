@@ -19,8 +19,9 @@ json recent_rank_json(const RecentRank& rank) {
           {"memory_bytes", rank.memory_bytes}};
 }
 
-json job_json(const RunningJob& job) {
-  json object = {{"folder", job.folder}, {"unreadable_logs", job.unreadable_logs}};
+json job_json(const RunningJob& job, int64_t read_ns) {
+  json object = {
+      {"folder", job.folder}, {"read_ns", read_ns}, {"unreadable_logs", job.unreadable_logs}};
   object["ranks"] = json::array();
   if (!job.recent) return object;
   const RecentRun& run = *job.recent;
@@ -37,6 +38,8 @@ json job_json(const RunningJob& job) {
 
 }  // namespace
 
-json jobs_json(const std::vector<RunningJob>& jobs) { return list_json(jobs, job_json); }
+json jobs_json(const ReadJobs& read) {
+  return list_json(read.jobs, [&](const RunningJob& job) { return job_json(job, read.read_ns); });
+}
 
 }  // namespace redline::trace

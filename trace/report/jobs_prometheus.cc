@@ -104,17 +104,26 @@ std::string rank_labels(const RunningJob& job, const RecentRank& rank) {
                      label_value(rank.host));
 }
 
+std::string job_lines(const Metric<RecentRun>& metric, const std::vector<RunningJob>& jobs) {
+  MetricLines lines(metric);
+  for (const RunningJob& job : jobs) {
+    if (job.recent) lines.add(*job.recent, job_labels(job));
+  }
+  return lines.text();
+}
+
 }  // namespace
 
-std::string jobs_prometheus(const std::vector<RunningJob>& jobs) {
-  std::string text;
-  for (const auto& metric : job_metrics()) {
-    MetricLines lines(metric);
-    for (const RunningJob& job : jobs) {
-      if (job.recent) lines.add(*job.recent, job_labels(job));
-    }
-    text += lines.text();
-  }
+std::string jobs_prometheus(const ReadJobs& read) {
+  const std::vector<RunningJob>& jobs = read.jobs;
+  const auto read_seconds = [&](const RecentRun&) {
+    return seconds_of(static_cast<double>(read.read_ns));
+  };
+  std::string text =
+      job_lines({"redline_job_read_timestamp_seconds", "gauge",
+                 "When the other figures were read from the step logs, unix time.", read_seconds},
+                jobs);
+  for (const auto& metric : job_metrics()) text += job_lines(metric, jobs);
   for (const auto& metric : rank_metrics()) {
     MetricLines lines(metric);
     for (const RunningJob& job : jobs) {

@@ -37,7 +37,7 @@ RunningJob two_ranks() {
 
 TEST(JobsText, ShowsRateWaitAndTheLastStep) {
   RunningJob job = two_ranks();
-  EXPECT_EQ(jobs_text({job}, {}, kJobsNow),
+  EXPECT_EQ(jobs_text({kJobsNow, {job}}, {}, kJobsNow),
             "\n"
             "JOB                             steps  steps/s  samples/s  waits       last step\n"
             "/home/me/logs                  41,200     10.9        698   11 %       0.5 s ago\n"
@@ -45,7 +45,7 @@ TEST(JobsText, ShowsRateWaitAndTheLastStep) {
   job.recent->slowest = 1;
   job.recent->slowest_excess = 0.12;
   EXPECT_THAT(
-      jobs_text({job}, {}, kJobsNow),
+      jobs_text({kJobsNow, {job}}, {}, kJobsNow),
       HasSubstr("2 of 4 ranks · rank 3 on node7: 12 % more work of its own than the median\n"));
 }
 
@@ -53,32 +53,82 @@ TEST(JobsText, NamesARankWhoseLastStepIsLongAgo) {
   RunningJob job = two_ranks();
   job.recent->ranks[1].last_step_ns = kJobsNow - 75 * kOneSecond;
   job.recent->most_silent = 1;
-  const std::string text = jobs_text({job}, {}, kJobsNow);
+  const std::string text = jobs_text({kJobsNow, {job}}, {}, kJobsNow);
   EXPECT_THAT(text, HasSubstr("  1 min 15 s ago\n"));
   EXPECT_THAT(text,
               HasSubstr("  rank 3 on node7 ended its last step 1 min 15 s ago, others later\n"));
   // All ranks evaluate, say: none of them is behind.
   job.recent->ranks[0].last_step_ns = kJobsNow - 74 * kOneSecond;
-  EXPECT_THAT(jobs_text({job}, {}, kJobsNow), Not(HasSubstr("others later")));
+  EXPECT_THAT(jobs_text({kJobsNow, {job}}, {}, kJobsNow), Not(HasSubstr("others later")));
+}
+
+TEST(JobsText, ShowsOldFiguresAsOfThen) {
+  const ReadJobs read = {kJobsNow, {two_ranks()}};
+  const std::string text = jobs_text(read, {}, kJobsNow + 4 * kOneSecond);
+  EXPECT_EQ(text, jobs_text(read, {}, kJobsNow));
+  EXPECT_EQ(
+      jobs_text(read, {}, kJobsNow + 75 * kOneSecond),
+      text + "  as of 1 min 15 s ago: reading the logs takes so long that it is done seldom\n");
+}
+
+TEST(JobsText, NamesNoRankWhoseLogWasReadBeforeThoseOfTheOthers) {
+  RunningJob job = two_ranks();
+  job.recent->ranks[1].last_step_ns = kJobsNow + 20 * kOneSecond;  // it was read 20 s later
+  EXPECT_EQ(jobs_text({kJobsNow, {job}}, {}, kJobsNow),
+            jobs_text({kJobsNow, {two_ranks()}}, {}, kJobsNow));
 }
 
 TEST(JobsText, SaysWhatIsNotThere) {
-  EXPECT_EQ(jobs_text({}, {}, kJobsNow), "");
+  EXPECT_EQ(jobs_text({kJobsNow, {}}, {}, kJobsNow), "");
   RunningJob job = two_ranks();
   job.recent->samples_per_s = job.recent->data_wait_share = std::nullopt;
   job.recent->most_silent = std::nullopt;
   job.unreadable_logs = {"/home/me/logs/rank1.steps.redline: no step log"};
-  const std::string text = jobs_text({job}, {}, kJobsNow);
+  const std::string text = jobs_text({kJobsNow, {job}}, {}, kJobsNow);
   EXPECT_THAT(text, HasSubstr("10.9        n/a    n/a           ended\n"));
   EXPECT_THAT(text,
               HasSubstr("  1 log left out: /home/me/logs/rank1.steps.redline: no step log\n"));
   job.recent = std::nullopt;
-  EXPECT_THAT(jobs_text({job}, {}, kJobsNow), HasSubstr("no step yet\n"));
+  EXPECT_THAT(jobs_text({kJobsNow, {job}}, {}, kJobsNow), HasSubstr("no step yet\n"));
+}
+
+/// Reads two jobs in 4 s: one makes steps, the other has made none for longer than a minute.
+class JobWatcherTest : public ::testing::Test {
+ protected:
+  std::vector<RunningJob> read() {
+    ++reads_;
+    clock_ns_ += 4 * kOneSecond;
+    RunningJob silent = two_ranks();
+    for (RecentRank& rank : silent.recent->ranks) rank.last_step_ns -= 60 * kOneSecond;
+    return {two_ranks(), silent};
+  }
+
+  int reads_ = 0;
+  int64_t clock_ns_ = 0;
+  JobWatcher watcher_{[this] { return read(); }, [this] { return clock_ns_; }};
+};
+
+TEST_F(JobWatcherTest, KnowsOfNoSilenceAfterTheReading) {
+  EXPECT_EQ(watcher_.look(kJobsNow).jobs[0].recent->steps_per_s, 10.9);
+  clock_ns_ += 75 * kOneSecond;
+  const ReadJobs& later = watcher_.look(kJobsNow + 79 * kOneSecond);
+  EXPECT_EQ(later.read_ns, kJobsNow);
+  EXPECT_EQ(later.jobs[0].recent->steps_per_s, 10.9);
+  EXPECT_EQ(later.jobs[1].recent->steps_per_s, 0);
+  EXPECT_EQ(reads_, 1);
+}
+
+TEST_F(JobWatcherTest, ReadsAgainAfter19TimesTheReading) {
+  EXPECT_EQ(watcher_.look(kJobsNow).read_ns, kJobsNow);
+  clock_ns_ += 76 * kOneSecond;
+  EXPECT_EQ(watcher_.look(kJobsNow + 80 * kOneSecond).read_ns, kJobsNow + 80 * kOneSecond);
+  EXPECT_EQ(reads_, 2);
 }
 
 TEST(JobsJson, IsNullWhereNothingIsKnown) {
-  const auto json = jobs_json({two_ranks()});
+  const auto json = jobs_json({kJobsNow, {two_ranks()}});
   EXPECT_EQ(json[0]["folder"], "/home/me/logs");
+  EXPECT_EQ(json[0]["read_ns"], kJobsNow);
   EXPECT_EQ(json[0]["steps"], 41'200);
   EXPECT_TRUE(json[0]["tokens_per_s"].is_null());
   EXPECT_TRUE(json[0]["slowest_rank"].is_null());
@@ -91,7 +141,7 @@ TEST(JobsPrometheus, WritesEachFigureOnceWithItsComments) {
   other.folder = "/a\"b\\c\n\xfcr";  // Prometheus takes UTF-8 only
   other.run = "18.1";
   other.recent->ranks.resize(1);
-  const std::string text = jobs_prometheus({two_ranks(), other});
+  const std::string text = jobs_prometheus({kJobsNow, {two_ranks(), other}});
   EXPECT_THAT(text, HasSubstr("# HELP redline_job_steps_total Training steps since the start of "
                               "the job.\n"
                               "# TYPE redline_job_steps_total counter\n"
@@ -103,11 +153,13 @@ TEST(JobsPrometheus, WritesEachFigureOnceWithItsComments) {
                               "rank=\"3\",host=\"node7\"} 0.0917\n"));
   EXPECT_THAT(text, HasSubstr("last_step_timestamp_seconds{run=\"17.1\",log=\"/home/me/logs\","
                               "rank=\"0\",host=\"node7\"} 1700000099.5\n"));
+  EXPECT_THAT(text, HasSubstr("job_read_timestamp_seconds{run=\"17.1\",log=\"/home/me/logs\"} "
+                              "1700000100\n"));
   EXPECT_THAT(text, Not(HasSubstr("tokens")));
 }
 
 TEST(JobsPrometheus, AJobWithoutAStepHasNoFigures) {
-  EXPECT_EQ(jobs_prometheus({{.folder = "logs", .run = "1"}}), "");
+  EXPECT_EQ(jobs_prometheus({kJobsNow, {{.folder = "logs", .run = "1"}}}), "");
 }
 
 }  // namespace

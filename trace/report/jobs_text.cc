@@ -10,6 +10,7 @@
 namespace redline::trace {
 namespace {
 
+constexpr int64_t kOld_ns = 5'000'000'000;  // figures that are so old are not passed off as new
 constexpr double kQuiet_ns = 10e9;  // a step that is the longest ago by that much is shown in red
 
 std::string wait_text(int64_t ns) { return format_wait(std::chrono::nanoseconds(ns)); }
@@ -34,19 +35,21 @@ void write_ranks_line(TextCanvas& canvas, const RecentRun& run) {
   canvas.end_line();
 }
 
-void write_silent_rank(TextCanvas& canvas, const RecentRun& run, int64_t now_ns) {
+void write_silent_rank(TextCanvas& canvas, const RecentRun& run, int64_t read_ns) {
   if (!run.most_silent || run.ranks.size() < 2) return;
   const RecentRank& rank = run.ranks[*run.most_silent];
   int64_t newest_ns = 0;
   for (const RecentRank& other : run.ranks) newest_ns = std::max(newest_ns, other.last_step_ns);
-  const auto behind = static_cast<double>(newest_ns - rank.last_step_ns);
+  // The logs of many ranks are read one after the other, and the last ones hold later steps.
+  const auto behind = static_cast<double>(std::min(newest_ns, read_ns) - rank.last_step_ns);
   if (behind < std::max(kQuiet_ns, 3 * rank.step_ns)) return;
-  const std::string line = fmt::format("rank {} on {} ended its last step {} ago, others later",
-                                       rank.rank, rank.host, wait_text(now_ns - rank.last_step_ns));
+  const std::string line =
+      fmt::format("rank {} on {} ended its last step {} ago, others later", rank.rank, rank.host,
+                  wait_text(read_ns - rank.last_step_ns));
   canvas.left("  ").left(line, kTerminalColumns - 2, Hue::kRed).end_line();
 }
 
-void write_recent(TextCanvas& canvas, const RecentRun& run, int64_t now_ns) {
+void write_recent(TextCanvas& canvas, const RecentRun& run, int64_t read_ns) {
   canvas.right(format_count(run.steps), 10).right(format_number(run.steps_per_s), 9);
   canvas.right(run.samples_per_s ? format_number(*run.samples_per_s) : "n/a", 11);
   canvas.right(run.data_wait_share ? fmt::format("{:.0f} %", 100 * *run.data_wait_share) : "n/a",
@@ -56,24 +59,24 @@ void write_recent(TextCanvas& canvas, const RecentRun& run, int64_t now_ns) {
     return;
   }
   const RecentRank& rank = run.ranks[*run.most_silent];
-  const auto age_ns = std::max<int64_t>(0, now_ns - rank.last_step_ns);
+  const auto age_ns = std::max<int64_t>(0, read_ns - rank.last_step_ns);
   const bool is_long = static_cast<double>(age_ns) > std::max(kQuiet_ns, 3 * rank.step_ns);
   canvas.right(wait_text(age_ns) + " ago", 16, is_long ? Hue::kRed : Hue::kNone).end_line();
 }
 
 }  // namespace
 
-std::string jobs_text(const std::vector<RunningJob>& jobs, const TextStyle& style, int64_t now_ns) {
-  if (jobs.empty()) return "";
+std::string jobs_text(const ReadJobs& read, const TextStyle& style, int64_t now_ns) {
+  if (read.jobs.empty()) return "";
   TextCanvas canvas(style);
   canvas.end_line();
   write_job_titles(canvas);
-  for (const RunningJob& job : jobs) {
+  for (const RunningJob& job : read.jobs) {
     canvas.left(elide_middle(job.folder, 26), 27, Hue::kBold);
     if (job.recent) {
-      write_recent(canvas, *job.recent, now_ns);
+      write_recent(canvas, *job.recent, read.read_ns);
       write_ranks_line(canvas, *job.recent);
-      write_silent_rank(canvas, *job.recent, now_ns);
+      write_silent_rank(canvas, *job.recent, read.read_ns);
     } else {
       canvas.dim_line("no step yet");
     }
@@ -82,6 +85,11 @@ std::string jobs_text(const std::vector<RunningJob>& jobs, const TextStyle& styl
                                " left out: " + job.unreadable_logs.front();
       canvas.left("  ").left(elide_middle(line, kTerminalColumns - 2), 0, Hue::kRed).end_line();
     }
+  }
+  if (const int64_t age_ns = now_ns - read.read_ns; age_ns >= kOld_ns) {
+    canvas.dim_line(
+        fmt::format("  as of {} ago: reading the logs takes so long that it is done seldom",
+                    wait_text(age_ns)));
   }
   return canvas.take();
 }

@@ -112,10 +112,11 @@ std::vector<Finding> advise(const Analysis& analysis, unsigned threads) {
     rank_by_gain(findings);
     return findings;  // the other rules would take the start-up for training
   }
-  const std::span<const Rule> rules =
-      analysis.lacks_gpu_work()  ? std::span<const Rule>(kRulesWithoutGpuRecords)
-      : activity.lacks_pytorch() ? std::span<const Rule>(kRulesOfAnyProgram)
-                                 : std::span<const Rule>(kRules);
+  const bool is_blind = analysis.lacks_gpu_work() || analysis.may_hide_gpu_work();
+  const std::span<const Rule> rules = is_blind ? std::span<const Rule>(kRulesWithoutGpuRecords)
+                                      : activity.lacks_pytorch()
+                                          ? std::span<const Rule>(kRulesOfAnyProgram)
+                                          : std::span<const Rule>(kRules);
   std::vector<std::optional<Finding>> found(rules.size());
   for_each_index(threads, rules.size(), [&](size_t i, unsigned) { found[i] = rules[i](activity); });
   for (auto& finding : found) {

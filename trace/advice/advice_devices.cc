@@ -141,7 +141,7 @@ std::optional<Finding> gpus_take_turns(const Activity& activity) {
   return finding;
 }
 
-// Reads the counters "GPU 0 throttled: heat" (profiler/host/gpu_samples.h).
+// Reads the counters "GPU 0 throttled: heat" (profiler/host/gpu_samples.cc).
 std::optional<Finding> gpu_throttled(const Activity& activity) {
   const Trace& trace = activity.trace();
   const Counter* worst = nullptr;

@@ -38,8 +38,8 @@ std::optional<MemoryUse> fullest_device(const Analysis& analysis) {
   for (const MemoryPeak& peak : analysis.memory) {
     const DeviceProperties* device = properties_of(analysis, peak.device);
     if (!peak.is_gpu || device == nullptr || device->memory_bytes == 0) continue;
-    if (peak.reserved_bytes == 0) continue;
-    const MemoryUse use{peak.device, peak.reserved_bytes, peak.allocated_bytes,
+    if (peak.reserved_bytes.value_or(0) == 0) continue;
+    const MemoryUse use{peak.device, *peak.reserved_bytes, peak.allocated_bytes,
                         device->memory_bytes};
     if (!fullest || use.share() > fullest->share()) fullest = use;
   }

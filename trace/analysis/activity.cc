@@ -37,7 +37,7 @@ WorkKind call_kind(string_view name) {
   constexpr auto kWaits = std::to_array<string_view>(
       {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
        "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemcpy",
-       "hipMemcpyWithStream"});
+       "hipMemcpyWithStream", "urEventWait", "urQueueFinish"});
   constexpr auto kAllocations = std::to_array<string_view>(
       {"cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaMallocHost", "cudaFreeHost", "cuMemCreate",
        "cuMemMap", "cuMemUnmap", "cuMemRelease", "hipMalloc", "hipFree", "hipHostMalloc"});

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <future>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -42,6 +43,18 @@ void run_both(unsigned threads, Here here, Beside beside) {
   other.get();
 }
 
+int64_t count_processes(const Trace& trace) {
+  const Slices& slices = trace.slices();
+  std::set<StringId> pids;
+  for (const Lane& lane : trace.lanes()) {
+    const StringId pid = trace.tracks()[lane.track.value].pid;
+    if (pids.contains(pid)) continue;
+    const auto categories = slices.category.subspan(lane.first.value, lane.count);
+    if (std::ranges::any_of(categories, is_launch)) pids.insert(pid);
+  }
+  return std::ssize(pids);
+}
+
 TraceFacts facts_of(const Trace& trace, const RecordedFacts& recorded) {
   const Metadata& metadata = trace.metadata();
   TraceFacts facts;
@@ -65,6 +78,10 @@ TraceFacts facts_of(const Trace& trace, const RecordedFacts& recorded) {
   facts.batches_digest = recorded.text("redline", "batches_digest");
   facts.is_inference = recorded.is_inference();
   facts.is_amd = is_amd(trace);
+  facts.processes = count_processes(trace);
+  if (!recorded.is_of_redline()) {
+    facts.unknown_slices = std::ranges::count(trace.slices().category, Category::kOther);
+  }
   return facts;
 }
 

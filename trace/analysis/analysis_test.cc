@@ -64,6 +64,54 @@ TEST(Steps, ATraceWithoutAnnotationsIsOne) {
   EXPECT_FALSE(analysis.steps[0].number);
 }
 
+// As a serving engine leaves it, which replays graphs outside operators.
+TEST(Steps, ATraceWithoutThemLastsAsLongAsItsAnnotationsAndLaunchedWork) {
+  TraceText text;
+  text.cpu_op("aten::copy_", 10, 20).annotation("execute_model", 5, 90);
+  EXPECT_EQ(analysis_of(text).steps.at(0).window, (Interval{5, 90}));
+  text.runtime("cudaGraphLaunch", 95, 100, 1)
+      .kernel("replayed", 120, 150, on_stream(7, 1))
+      .kernel("replayed", 150, 190, on_stream(7, 1))
+      .runtime("cudaDeviceSynchronize", 195, 400);
+  EXPECT_EQ(analysis_of(text).steps.at(0).host, (Interval{5, 100}));
+  EXPECT_EQ(analysis_of(text).steps.at(0).window, (Interval{5, 190}));
+}
+
+TEST(Steps, AStepWithinAnotherIsAPartOfIt) {
+  const Analysis analysis = analysis_of(TraceText()
+                                            .step(10, 10, 990)
+                                            .step(0, 0, 3000)
+                                            .step(11, 1000, 3000)
+                                            .step(12, 3000, 3900)
+                                            .step(1, 3000, 6000)
+                                            .runtime("cudaLaunchKernel", 100, 110, 1)
+                                            .kernel("gemm", 200, 900, on_stream(7, 1))
+                                            .runtime("cudaLaunchKernel", 3100, 3110, 2)
+                                            .kernel("gemm", 3200, 6500, on_stream(7, 2)));
+  ASSERT_EQ(analysis.steps.size(), 2U);
+  EXPECT_EQ(analysis.steps[0].number, 0);
+  EXPECT_EQ(analysis.steps[0].window, (Interval{0, 3000}));
+  EXPECT_EQ(analysis.steps[1].number, 1);
+  EXPECT_EQ(analysis.steps[1].window, (Interval{3000, 6500}));
+}
+
+// PyTorch shows an annotation again where its work ran on the GPU.
+TEST(Steps, OfSeveralThreadsThatMarkThemThoseOfTheFirstCount) {
+  TraceText text;
+  for (int i = 0; i < 2; ++i) {
+    const std::string name = fmt::format("ProfilerStep#{}", i);
+    const int64_t at_ns = 1000 + i * 1000;
+    text.slice("gpu_user_annotation", name, at_ns + 100, at_ns + 1100, on_stream(7));
+    text.slice("user_annotation", name, at_ns - 5, at_ns + 995, {.pid = "2"});
+    text.slice("user_annotation", name, at_ns + 500, at_ns + 1500, {.tid = "2"});
+    text.step(i, at_ns, at_ns + 990);
+  }
+  const auto steps = analysis_of(text).steps;
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].window, (Interval{1000, 1990}));
+  EXPECT_EQ(steps[1].window, (Interval{2000, 2990}));
+}
+
 TEST(Breakdown, EachInstantCountsOnceAndPartsSumToTheStep) {
   const Analysis analysis =
       analysis_of(TraceText()

@@ -21,19 +21,31 @@ constexpr size_t kNames = 10;
 constexpr size_t kLongest = 10;
 constexpr size_t kNone = SIZE_MAX;
 
+// Of each track, whether a thread works on it, though it be a stream's: see ThreadCursor.
+std::vector<bool> find_threads(const Trace& trace) {
+  const auto is_of_a_thread = [](Category category) {
+    return is_host_node(category) || is_launch(category) || category == Category::kPythonFunction;
+  };
+  std::vector<bool> is_thread(trace.tracks().size());
+  for (const Lane& lane : trace.lanes()) {
+    if (is_thread[lane.track.value]) continue;
+    const auto categories = of_lane(trace.slices().category, lane);
+    is_thread[lane.track.value] = std::ranges::any_of(categories, is_of_a_thread);
+  }
+  return is_thread;
+}
+
 // The threads that lived at a time and so may have been waited for. Each time asked for must be
 // earlier than the one before. A job that starts a thread for every batch has thousands of threads,
 // but only few at once.
 class LivingThreads {
  public:
-  explicit LivingThreads(const Trace& trace) {
-    const auto is_thread = [](const Track& track) { return track.kind == TrackKind::kCpuThread; };
-    to_come_.reserve(static_cast<size_t>(std::ranges::count_if(trace.tracks(), is_thread)));
-    for (size_t thread = 0; thread < trace.tracks().size(); ++thread) {
-      const Track& track = trace.tracks()[thread];
-      if (!is_thread(track)) continue;
+  LivingThreads(const Trace& trace, const std::vector<bool>& is_thread) {
+    to_come_.reserve(static_cast<size_t>(std::ranges::count(is_thread, true)));
+    for (size_t thread = 0; thread < is_thread.size(); ++thread) {
+      if (!is_thread[thread]) continue;
       Life life{thread, {INT64_MAX, INT64_MIN}};
-      for (const Lane& lane : lanes_of(trace, track)) {
+      for (const Lane& lane : lanes_of(trace, trace.tracks()[thread])) {
         if (lane.count == 0) continue;
         const SliceId last{lane.end() - 1};
         life.time.begin_ns = std::min(life.time.begin_ns, interval_of(trace, lane.first).begin_ns);
@@ -107,7 +119,8 @@ class PathWalker {
         table_(table),
         visit_(visit),
         calls_(waiting_calls_of(trace)),
-        living_(trace) {
+        is_thread_(find_threads(trace)),
+        living_(trace, is_thread_) {
     for (const DeviceStream& stream : table.streams) streams_.emplace_back(table, stream);
     for (uint32_t i = 0; i < table.rows.size(); ++i) {
       const SliceId launch = table.rows[i].launch;
@@ -211,8 +224,7 @@ class PathWalker {
 
   // The index of its track; kNone where that is no thread.
   [[nodiscard]] size_t thread_of(const Lane& lane) const {
-    const bool is_thread = trace_.tracks()[lane.track.value].kind == TrackKind::kCpuThread;
-    return is_thread ? lane.track.value : kNone;
+    return is_thread_[lane.track.value] ? lane.track.value : kNone;
   }
 
   [[nodiscard]] ThreadMoment moment_of(size_t thread) {
@@ -344,6 +356,7 @@ class PathWalker {
   const DeviceWorkTable& table_;
   const std::function<void(const PathPart&)>& visit_;
   std::vector<WaitingCall> calls_;  // by name
+  std::vector<bool> is_thread_;     // by track
   std::vector<StreamCursor> streams_;
   LivingThreads living_;
   std::unordered_map<size_t, ThreadCursor> cursors_;  // by thread; of those that were looked at

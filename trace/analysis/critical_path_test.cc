@@ -159,6 +159,31 @@ TEST(CriticalPath, AutogradsThreadWaitsForTheFrameThatCalledIt) {
                           "cpu backward 30", "other ProfilerStep#0 10", "cpu optimizer 10"));
 }
 
+// In a container Python is process 1, and the GPU may have a stream 1, too.
+TEST(CriticalPath, AThreadWithTheNumbersOfAStreamIsNoStream) {
+  const auto path = [](const std::string& device) {
+    const Row stream{.pid = device};
+    const auto of = [&](uint32_t correlation) { return Row{device, "1", correlation}; };
+    return path_of(TraceText()
+                       .step(0, 0, 100 * kUs)
+                       .cpu_op("aten::mm", 10 * kUs, 40 * kUs)
+                       .runtime("cudaLaunchKernel", 20 * kUs, 30 * kUs, 1)
+                       .slice("gpu_user_annotation", "ProfilerStep#0", 33 * kUs, 120 * kUs, stream)
+                       .kernel("gemm", 33 * kUs, 55 * kUs, of(1))
+                       .cpu_op("aten::add", 50 * kUs, 90 * kUs)
+                       .runtime("cudaLaunchKernel", 70 * kUs, 80 * kUs, 2)
+                       .kernel("add", 84 * kUs, 120 * kUs, of(2)));
+  };
+  for (const char* device : {"0", "1"}) {
+    EXPECT_THAT(
+        path(device),
+        ElementsAre("other ProfilerStep#0 10", "cpu aten::mm 10", "runtime cudaLaunchKernel 10",
+                    "cpu aten::mm 10", "other ProfilerStep#0 10", "cpu aten::add 20",
+                    "runtime cudaLaunchKernel 10", "launch_delay add 4", "kernel add 36"))
+        << device;
+  }
+}
+
 // With stacks an annotation begins within the frames that begin it, and outlives them.
 TEST(CriticalPath, GoesThroughAnnotationsThatOutliveTheFramesInWhichTheyBegan) {
   EXPECT_THAT(

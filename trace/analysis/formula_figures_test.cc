@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "tests/kept_sums.h"
 #include "tests/paths.h"
 #include "trace/analysis/device_peaks.h"
@@ -203,8 +202,7 @@ class MadeUpInputs {
 
 /// What stands in the quotes behind `before` in a file of the sources.
 std::vector<std::string> names_in(const char* file, const char* before) {
-  std::ifstream stream(redline::testing::source_dir() + "/trace/analysis/" + file);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const std::string text = read_file(redline::testing::source_dir() + "/trace/analysis/" + file);
   const std::regex name(std::string(before) + "\\{\\s*\"([^\"]+)\"");
   std::vector<std::string> names;
   for (auto at = std::sregex_iterator(text.begin(), text.end(), name); at != std::sregex_iterator();

@@ -173,7 +173,8 @@ Interval span_of(std::initializer_list<const Intervals*> lists) {
   return span;
 }
 
-GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps, bool amd) {
+GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps,
+               bool has_tensor_cores) {
   const Intervals compute = slices.compute.take();
   const Intervals communication = slices.communication.take();
   const Intervals memory = slices.memory.take();
@@ -199,7 +200,7 @@ GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps
   if (slices.with_occupancy_ns > 0) {
     use.occupancy = slices.occupancy_ns / static_cast<double>(slices.with_occupancy_ns);
   }
-  if (slices.kernel_ns > 0 && !amd) {
+  if (slices.kernel_ns > 0 && has_tensor_cores) {
     use.tensor_core_share = share_of(slices.tensor_core_ns, slices.kernel_ns);
     use.tensor_core_eligible_share = share_of(slices.tensor_core_eligible_ns, slices.kernel_ns);
   }
@@ -266,10 +267,10 @@ std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceWorkTable& table, co
                             const std::vector<DeviceProperties>& properties) {
   if (steps.empty()) return {};
   const Interval all_steps{steps.front().window.begin_ns, steps.back().window.end_ns};
-  const bool amd = is_amd(trace);
+  const bool amd = is_amd(trace), has_tensor_cores = may_have_tensor_cores(trace);
   std::vector<GpuUse> gpus;
   for (auto& [device, slices] : gather(trace, table, tree, all_steps)) {
-    GpuUse use = measure(table, std::move(slices), all_steps, amd);
+    GpuUse use = measure(table, std::move(slices), all_steps, has_tensor_cores);
     use.device = device;
     if (const DeviceProperties* known = properties_of(properties, device, amd)) {
       use.properties = *known;

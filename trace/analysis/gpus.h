@@ -84,8 +84,8 @@ struct GpuUse {
   /// a kernel counts as 0.
   std::optional<double> sm_efficiency;
   std::optional<double> occupancy;  ///< mean estimated occupancy of kernels, weighted by time
-  /// Share of kernel time in kernels that use Tensor Cores, by their names. nullopt on AMD's GPUs,
-  /// whose Matrix Cores are not counted.
+  /// Share of kernel time in kernels that use Tensor Cores, by their names. nullopt on GPUs that
+  /// are not NVIDIA's: AMD's Matrix Cores and Intel's are not counted.
   std::optional<double> tensor_core_share;
   /// Share of kernel time that matrix products and convolutions launched, which can use Tensor
   /// Cores.

@@ -7,6 +7,7 @@
 #include "tests/parsed_trace.h"
 #include "trace/analysis/activity.h"
 #include "trace/analysis/tables.h"
+#include "trace/analysis/waiting_calls.h"
 
 namespace redline::trace {
 namespace {
@@ -85,9 +86,31 @@ TEST(KindOfCall, IsToldByTheName) {
       {"hipExtLaunchKernel", WorkKind::kLaunch},
       {"hipModuleLaunchKernel", WorkKind::kLaunch},
       {"hipExtModuleLaunchKernel", WorkKind::kLaunch},
+      {"urEventWait", WorkKind::kSynchronization},  // .item() on Intel's GPUs
+      {"urQueueFinish", WorkKind::kSynchronization},
+      {"urEnqueueEventsWait", WorkKind::kNone},
+      {"cudaStreamWaitEvent", WorkKind::kNone},
   };
   for (const auto& [name, kind] : rows)
     EXPECT_EQ(work_kind_of(Category::kRuntime, name), kind) << name;
+}
+
+TEST(WaitingCalls, AreToldByTheName) {
+  const std::pair<const char*, WaitingCall> rows[] = {
+      {"cudaStreamSynchronize", WaitingCall::kSynchronises},
+      {"hipDeviceSynchronize", WaitingCall::kSynchronises},
+      {"urEventWait", WaitingCall::kSynchronises},
+      {"urQueueFinish", WaitingCall::kSynchronises},
+      {"urEnqueueUSMMemcpy", WaitingCall::kCopies},
+      {"urEnqueueEventsWait", WaitingCall::kNone},
+      {"cudaStreamWaitEvent", WaitingCall::kNone},
+  };
+  TraceText text;
+  for (const auto& [name, kind] : rows) text.runtime(name, 0, 10);
+  const auto trace = parsed(text.str());
+  const std::vector<WaitingCall> kinds = waiting_calls_of(*trace);
+  for (const auto& [name, kind] : rows)
+    EXPECT_EQ(kinds[trace->find_string(name).value], kind) << name;
 }
 
 // Tries each way in which a trace says that its GPUs are AMD's.
@@ -117,6 +140,28 @@ TEST(Gpus, OfAmdHaveNoTensorCores) {
     EXPECT_THAT(advise(analysis), Not(HasRule("tensor_cores_unused")));
     EXPECT_THAT(advise(analysis), Not(HasRule("tf32_off")));
   }
+}
+
+// Whose properties Kineto does not write: Intel's and others are known by their calls.
+TEST(Gpus, OfOtherMakersHaveNoTensorCores) {
+  const auto with = [](const char* category, const char* call) {
+    return analysis_of(TraceText()
+                           .step(0, 0, 2000)
+                           .cpu_op("aten::mm", 0, 100)
+                           .slice(category, call, 10, 20, {.correlation = 1})
+                           .kernel("gemm_kernel", 100, 1900, on_stream(0, 1)));
+  };
+  for (const Analysis& analysis :
+       {with("xpu_runtime", "urEnqueueKernelLaunch"), with("privateuse1_runtime", "launch")}) {
+    EXPECT_EQ(analysis.gpus.at(0).tensor_core_share, std::nullopt);
+    EXPECT_EQ(analysis.gpus.at(0).tensor_core_eligible_share, std::nullopt);
+    EXPECT_EQ(analysis.kernels.at(0).uses_tensor_cores, std::nullopt);
+  }
+  for (const char* call : {"cudaLaunchKernel", "cuLaunchKernel"}) {
+    EXPECT_EQ(with("cuda_driver", call).gpus.at(0).tensor_core_share, 0) << call;
+  }
+  const Analysis alone = analysis_of(TraceText().step(0, 0, 2000).kernel("gemm_s884", 100, 1900));
+  EXPECT_EQ(alone.gpus.at(0).tensor_core_share, 1) << "a sampled trace may have no calls";
 }
 
 struct RealGpu {

@@ -70,6 +70,7 @@ class DeviceMemory {
     const MemoryPoint point{event.time_ns, event.allocated >= 0 ? event.allocated : growth_,
                             std::max<int64_t>(0, event.reserved)};
     peak_.points.push_back(point);
+    if (event.reserved >= 0 && !peak_.reserved_bytes) peak_.reserved_bytes = 0;
     look_for_peak(point);
     const int64_t piece = (point.time_ns - begin_ns_) / piece_ns_;
     if (peak_.timeline.empty() || piece != last_piece_) {
@@ -91,8 +92,9 @@ class DeviceMemory {
       peak_.peak_time_ns = std::max(point.time_ns, time_.begin_ns);
       events_to_peak_ = peak_.points.size();
     }
+    if (!peak_.reserved_bytes) return;
     peak_.reserved_bytes =
-        is_before ? point.reserved_bytes : std::max(peak_.reserved_bytes, point.reserved_bytes);
+        is_before ? point.reserved_bytes : std::max(*peak_.reserved_bytes, point.reserved_bytes);
   }
 
   MemoryPeak& peak_;

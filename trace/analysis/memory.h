@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,7 +38,7 @@ void read_args(TextCursor& text, std::span<MemoryEvent> events);
 struct MemoryPoint {
   int64_t time_ns = 0;
   int64_t allocated_bytes = 0;
-  int64_t reserved_bytes = 0;
+  int64_t reserved_bytes = 0;  ///< 0 also if the trace does not say
 };
 
 /// Bytes that an operator allocated before the peak and that were not released by then.
@@ -51,7 +52,8 @@ struct MemoryPeak {
   bool is_gpu = false;
   int32_t device = 0;  ///< -1 for the host
   int64_t allocated_bytes = 0;
-  int64_t reserved_bytes = 0;       ///< held by the caching allocator
+  /// Held by the caching allocator; nullopt if the trace does not say.
+  std::optional<int64_t> reserved_bytes;
   int64_t peak_time_ns = 0;         ///< when most was allocated
   std::vector<MemoryPoint> points;  ///< the state after each event, by time
   /// The largest `allocated` of each of up to 256 equal pieces of the recording: no peak is lost.

@@ -110,6 +110,7 @@ TEST(Memory, WithoutAddressesOrTotalsNothingIsInvented) {
   ASSERT_EQ(old.memory.size(), 1U);
   EXPECT_EQ(old.memory[0].allocated_bytes, 120);
   EXPECT_EQ(old.memory[0].earlier_bytes, -70);
+  EXPECT_EQ(old.memory[0].reserved_bytes, std::nullopt);
   EXPECT_EQ(sum_of_holders(old.memory[0]), 120);
 }
 

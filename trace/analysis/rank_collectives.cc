@@ -17,6 +17,14 @@ std::vector<Step> numbered_steps(const Trace& trace) {
   return steps;
 }
 
+// Groups without names cannot be told apart, so only those of the whole job have the same calls on
+// all ranks. (PyTorch of about 2.2 writes sizes of groups, but no names.)
+bool is_of_a_nameless_part(const Trace& trace, const ProcessGroup& group,
+                           const CollectiveCall& call) {
+  const int whole = trace.metadata().world_size.value_or(call.ranks);
+  return group == ProcessGroup() && call.ranks != whole;
+}
+
 }  // namespace
 
 HostClock host_clock(const Metadata& metadata) {
@@ -47,6 +55,7 @@ RankCollectives rank_collectives(const Trace& trace, const CollectiveCalls& coll
   for (const CollectiveCall& call : collectives.calls) {
     all.has_seqs = all.has_seqs && call.seq_recorded;
     if (!holds_all_ranks(call.kind) || !call.is_timed) continue;
+    if (is_of_a_nameless_part(trace, collectives.groups[call.group], call)) continue;
     const SliceId host = call.launch ? call.launch : call.slice;
     const Step* step = step_at(steps, &Step::host, trace.slices().begin_ns[host.value]);
     const Interval interval = interval_of(trace, call.slice);

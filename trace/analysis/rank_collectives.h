@@ -37,7 +37,7 @@ struct TimedCall {
 
 struct RankCollectives {
   std::vector<ProcessGroup> groups;
-  std::vector<TimedCall> calls;  ///< by begin
+  std::vector<TimedCall> calls;  ///< by begin; not those of a part of the job that has no name
   bool has_seqs = true;          ///< the trace has the sequence numbers of all its collectives
   bool has_numbered_steps = false;
   HostClock clock;

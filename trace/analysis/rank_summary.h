@@ -58,6 +58,10 @@ struct TraceFacts {
   std::string batches_digest;  ///< of what the rank reads, for sample_shares()
   bool is_inference = false;
   bool is_amd = false;
+  /// Processes that call the runtime; more than one where a tool has merged their files.
+  int64_t processes = 0;
+  /// Slices of categories that we do not know, 0 in Redline's own traces: they may be GPU work.
+  int64_t unknown_slices = 0;
 };
 
 struct RankSummary {
@@ -78,6 +82,10 @@ struct RankSummary {
   std::optional<std::string> partial_gpu;
   [[nodiscard]] bool lacks_gpu_work() const { return unrecorded_gpu || partial_gpu; }
   [[nodiscard]] bool has_whole_gpu_work() const { return has_device_work && !lacks_gpu_work(); }
+  /// Whether slices that we do not know may be the work of a GPU.
+  [[nodiscard]] bool may_hide_gpu_work() const {
+    return !has_device_work && facts.unknown_slices > 0;
+  }
   std::vector<GpuUse> gpus;  ///< only GPUs that did some work
   std::vector<KernelRow> kernels;
   std::vector<OperatorRow> operators;

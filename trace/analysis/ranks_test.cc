@@ -253,6 +253,29 @@ TEST(ClockAlignment, NothingInCommonIsNoOffset) {
   EXPECT_FALSE(comparison.waits);
 }
 
+// PyTorch of about 2.2 writes sizes of groups, but no names: here two pairs of ranks with one
+// clock.
+TEST(ClockAlignment, CallsOfAPartOfTheJobWithoutANameAreNotMatched) {
+  const auto compare = [](bool all_reduce_too) {
+    SyntheticRanks job(4);
+    for (int64_t i = 0; i < 10; ++i) {
+      const int64_t at = kStart + i * 10'000'000, later = at + 3'000'000;
+      const std::vector<int64_t> first(4, at), second(4, later), all(4, at + 8'000'000);
+      job.all_reduce(first, at + 900'000, {2, 3}, R"("Group size": 2)");
+      job.all_reduce(second, later + 900'000, {0, 1}, R"("Group size": 2)");
+      if (all_reduce_too) job.all_reduce(all, all[0] + 900'000, {}, R"("Group size": 4)");
+    }
+    return job.compare();
+  };
+  const RankComparison parts = compare(false);
+  EXPECT_FALSE(parts.waits);
+  for (size_t rank = 1; rank < 4; ++rank) EXPECT_FALSE(parts.clocks[rank]) << rank;
+  const RankComparison whole = compare(true);
+  ASSERT_TRUE(whole.waits);
+  EXPECT_EQ(whole.waits->collectives, 10);
+  for (size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(whole.clocks[rank]->offset_ns, 0) << rank;
+}
+
 TEST(ClockAlignment, AFirstRankWithoutCollectivesIsNoReference) {
   SyntheticRanks job(3);
   job.clock(2, 3'000);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "base/statistics.h"
+#include "trace/analysis/host_tree.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -31,18 +33,22 @@ bool is_of_the_profiler(Category category) {
   return category == Category::kSpan || category == Category::kOverhead;
 }
 
-std::vector<Step> one_pseudo_step(const Trace& trace) {
+std::vector<Step> one_pseudo_step(const Trace& trace, const DeviceWorkTable& device) {
   Interval all{INT64_MAX, INT64_MIN};
-  const auto extend = [&](bool operators_only) {
-    for_each_slice(trace, [&](SliceId slice, Category category) {
-      if (operators_only ? category != Category::kCpuOp : is_of_the_profiler(category)) return;
-      const Interval interval = interval_of(trace, slice);
-      all.begin_ns = std::min(all.begin_ns, interval.begin_ns);
-      all.end_ns = std::max(all.end_ns, interval.end_ns);
-    });
+  const auto extend = [&](SliceId slice) {
+    const Interval interval = interval_of(trace, slice);
+    all.begin_ns = std::min(all.begin_ns, interval.begin_ns);
+    all.end_ns = std::max(all.end_ns, interval.end_ns);
   };
-  extend(true);
-  if (all.end_ns < all.begin_ns) extend(false);
+  const auto& categories = trace.slices().category;
+  const bool has_operators = std::ranges::find(categories, Category::kCpuOp) != categories.end();
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (has_operators ? is_host_node(category) : !is_of_the_profiler(category)) extend(slice);
+  });
+  // Of runtime calls only launches count: the last one may be the profiler's own wait for the GPU.
+  for (const DeviceWork& row : device.rows) {
+    if (row.launch) extend(row.launch);
+  }
   if (all.end_ns < all.begin_ns) return {};
   return {{std::nullopt, all, all}};
 }
@@ -142,21 +148,31 @@ BreakdownPart part_of(const DeviceWork& work) {
 }
 
 std::vector<Step> annotated_steps(const Trace& trace) {
-  std::vector<Step> steps;
+  std::vector<Step> marked;
+  const Track* marking = nullptr;  // the first thread that marks steps
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (category != Category::kUserAnnotation) return;
     const std::string_view name = name_of(trace, slice);
     if (!is_step_name(name)) return;
+    if (marking == nullptr) marking = &track_of(trace, slice);
+    if (marking != &track_of(trace, slice)) return;
     const Interval host = interval_of(trace, slice);
-    steps.push_back({number_of(name), host, host});
+    marked.push_back({number_of(name), host, host});
   });
-  std::ranges::sort(steps, {}, [](const Step& step) { return step.host.begin_ns; });
+  std::ranges::sort(marked, {}, [](const Step& step) {
+    return std::pair(step.host.begin_ns, -step.host.end_ns);  // the outer one before the inner one
+  });
+  std::vector<Step> steps;
+  for (const Step& step : marked) {
+    const bool is_within = !steps.empty() && step.host.end_ns <= steps.back().host.end_ns;
+    if (!is_within) steps.push_back(step);
+  }
   return steps;
 }
 
 std::vector<Step> find_steps(const Trace& trace, const DeviceWorkTable& device) {
   std::vector<Step> steps = annotated_steps(trace);
-  if (steps.empty()) steps = one_pseudo_step(trace);
+  if (steps.empty()) steps = one_pseudo_step(trace, device);
   if (steps.empty()) return steps;
   const LaunchedWork work = find_launched_work(trace, steps, device);
   const bool any_launched =

@@ -24,11 +24,13 @@ struct Step {
 
 /// Steps in order of time. A last step whose GPU work was clearly cut off by the end of the
 /// recording (less than 80 % of the kernels and copies of the step before) is left out, as the
-/// plugin does. A trace without annotations is one step, from its first to its last operator or, if
-/// it has none, of whatever is not the profiler's own.
+/// plugin does. A trace without annotations is one step, from the first to the last of its
+/// operators, annotations and launches of GPU work or, without operators, of whatever is not the
+/// profiler's own.
 [[nodiscard]] std::vector<Step> find_steps(const Trace& trace, const DeviceWorkTable& device);
 
-/// All annotations of steps, in order of time; `window` is not widened to GPU work.
+/// All annotations of steps on the first thread that has any, in order of time, without those that
+/// lie within another; `window` is not widened to GPU work.
 [[nodiscard]] std::vector<Step> annotated_steps(const Trace& trace);
 
 /// The step that began last before a time by `part` (Step::host or Step::window), if the time is in

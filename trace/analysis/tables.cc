@@ -8,6 +8,7 @@
 #include "base/statistics.h"
 #include "base/text_search.h"
 #include "trace/analysis/communication.h"
+#include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -180,6 +181,19 @@ bool is_amd(const Trace& trace) {
          trace.find_string("hipLaunchKernel");
 }
 
+// Kineto writes no properties of Intel's GPUs, nor of those that PyTorch knows as PrivateUse1.
+bool may_have_tensor_cores(const Trace& trace) {
+  if (is_amd(trace)) return false;
+  const Slices& slices = trace.slices();
+  bool has_calls = false;
+  for (size_t i = 0; i < trace.slice_count(); ++i) {
+    if (!is_launch(slices.category[i])) continue;
+    if (trace.string(slices.name[i]).starts_with("cu")) return true;
+    has_calls = true;
+  }
+  return !has_calls;
+}
+
 std::optional<double> CopyRow::bandwidth() const {
   if (bytes == 0 || total_ns == 0) return std::nullopt;
   return static_cast<double>(bytes) * 1e9 / static_cast<double>(total_ns);
@@ -200,10 +214,10 @@ std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& d
     if (work.blocks_per_sm >= 0) row.blocks.add(work.blocks_per_sm, length_ns);
     if (work.occupancy >= 0) row.occupied.add(work.occupancy, length_ns);
   }
-  const bool amd = is_amd(trace);
+  const bool has_tensor_cores = may_have_tensor_cores(trace);
   std::vector<KernelRow> table;
   for (KernelSums& row : rows.sorted_by([](const KernelRow& row) { return row.total_ns; })) {
-    if (!amd) row.uses_tensor_cores = uses_tensor_cores(row.name);
+    if (has_tensor_cores) row.uses_tensor_cores = uses_tensor_cores(row.name);
     row.blocks_per_sm = row.blocks.mean();
     row.occupancy = row.occupied.mean();
     table.push_back(std::move(row));

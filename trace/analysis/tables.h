@@ -17,7 +17,7 @@ namespace redline::trace {
 
 struct KernelRow {
   std::string name;
-  std::optional<bool> uses_tensor_cores;  ///< nullopt on AMD's GPUs
+  std::optional<bool> uses_tensor_cores;  ///< nullopt on GPUs that are not NVIDIA's
   int64_t count = 0;
   int64_t total_ns = 0;
   int64_t min_ns = 0;
@@ -56,9 +56,12 @@ struct CopyRow {
 /// later libraries.
 [[nodiscard]] bool uses_tensor_cores(std::string_view kernel_name);
 
-/// Whether the trace is of AMD's GPUs: they have no Tensor Cores, and their compute capability is
-/// no NVIDIA architecture's.
+/// Whether the trace is of AMD's GPUs: their compute capability is no NVIDIA architecture's.
 [[nodiscard]] bool is_amd(const Trace& trace);
+
+/// Whether the GPUs may be NVIDIA's, which alone have Tensor Cores: the trace calls CUDA, or has no
+/// calls at all.
+[[nodiscard]] bool may_have_tensor_cores(const Trace& trace);
 
 /// What begins at that time belongs to the interval.
 [[nodiscard]] inline bool is_within(Interval time, int64_t begin_ns) {

@@ -11,7 +11,9 @@ std::vector<WaitingCall> waiting_calls_of(const Trace& trace) {
   std::vector<WaitingCall> kinds(trace.string_count(), WaitingCall::kNone);
   for (uint32_t i = 0; i < kinds.size(); ++i) {
     const std::string_view name = trace.string(StringId{i});
-    if (contains(name, "Synchronize")) kinds[i] = WaitingCall::kSynchronises;
+    if (contains_any(name, {"Synchronize", "urEventWait", "urQueueFinish"})) {  // SYCL's: ur…
+      kinds[i] = WaitingCall::kSynchronises;
+    }
     if (contains_any(name, {"Memcpy", "Memset"})) kinds[i] = WaitingCall::kCopies;
   }
   return kinds;

@@ -18,7 +18,7 @@ namespace redline::trace {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of the predicted change: how far runs were from predictions in bench/what_if (bench/README.md).
+// Of the predicted change: how far runs were from predictions in what_if.py (bench/README.md).
 constexpr double kModelError = 0.15;
 constexpr double kTail = 0.10;  // outside of the interval
 // std::regex needs stack for every character that it matches. Of a longer name the beginning is

@@ -4,7 +4,7 @@
 //
 // The interval holds what the recording leaves open: how much its steps differ, and what a change
 // may mean (a collective may have waited for other ranks instead of the network). It also has the
-// error that bench/what_if measured between predictions and runs. It ends where all that becomes
+// error that bench/what_if.py measured between predictions and runs. It ends where all that becomes
 // shorter would take no time, but for that error, and, for a knob that can only help, at no gain.
 #pragma once
 

@@ -119,15 +119,50 @@ std::string_view kernel_protocol(std::string_view name) {
 }
 
 int64_t element_bytes(std::string_view type) {
-  constexpr std::array<std::pair<std::string_view, int64_t>, 25> kSizes = {{
-      {"float", 4},         {"Float", 4}, {"double", 8},      {"Double", 8},
-      {"half", 2},          {"Half", 2},  {"c10::Half", 2},   {"c10::BFloat16", 2},
-      {"BFloat16", 2},      {"int", 4},   {"Int", 4},         {"long", 8},
-      {"long int", 8},      {"Long", 8},  {"short", 2},       {"Short", 2},
-      {"unsigned char", 1}, {"Byte", 1},  {"signed char", 1}, {"Char", 1},
-      {"bool", 1},          {"Bool", 1},  {"char", 1},        {"Float8_e4m3fn", 1},
+  constexpr std::array<std::pair<std::string_view, int64_t>, 40> kSizes = {{
+      {"float", 4},
+      {"Float", 4},
+      {"double", 8},
+      {"Double", 8},
+      {"half", 2},
+      {"Half", 2},
+      {"BFloat16", 2},
+      {"int", 4},
+      {"Int", 4},
+      {"long", 8},
+      {"long int", 8},
+      {"Long", 8},
+      {"short", 2},
+      {"Short", 2},
+      {"unsigned char", 1},
+      {"Byte", 1},
+      {"signed char", 1},
+      {"Char", 1},
+      {"bool", 1},
+      {"Bool", 1},
+      {"char", 1},
+      {"UInt16", 2},
+      {"unsigned short", 2},
+      {"short unsigned int", 2},
+      {"UInt32", 4},
+      {"unsigned int", 4},
+      {"UInt64", 8},
+      {"unsigned long", 8},
+      {"long unsigned int", 8},
+      {"ComplexHalf", 4},
+      {"complex<c10::Half>", 4},
+      {"ComplexFloat", 8},
+      {"complex<float>", 8},
+      {"ComplexDouble", 16},
+      {"complex<double>", 16},
+      {"Float8_e4m3fn", 1},
       {"Float8_e5m2", 1},
+      {"Float8_e4m3fnuz", 1},
+      {"Float8_e5m2fnuz", 1},
+      {"Float8_e8m0fnu", 1},
   }};
+  // PyTorch's own types stand in "Input type" as in C++, in "dtype" without their namespace.
+  if (type.starts_with("c10::")) type.remove_prefix(5);
   for (const auto& [name, bytes] : kSizes) {
     if (name == type) return bytes;
   }

@@ -106,8 +106,13 @@ TEST(CollectiveNames, AnElementHasTheBytesOfItsType) {
       {4, {"float", "Float", "int", "Int"}},
       {2, {"half", "Half", "c10::Half", "c10::BFloat16", "BFloat16", "short", "Short"}},
       {1, {"unsigned char", "Byte", "signed char", "Char", "char", "bool", "Bool"}},
-      {1, {"Float8_e4m3fn", "Float8_e5m2"}},
-      {0, {"", "complex", "Floats"}},
+      {1, {"Float8_e4m3fn", "Float8_e5m2", "Float8_e4m3fnuz", "Float8_e5m2fnuz", "Float8_e8m0fnu"}},
+      {1, {"c10::Float8_e4m3fn", "c10::Float8_e5m2", "c10::Float8_e8m0fnu"}},
+      {2, {"UInt16", "unsigned short", "short unsigned int"}},
+      {4, {"UInt32", "unsigned int", "ComplexHalf", "c10::complex<c10::Half>"}},
+      {8, {"UInt64", "unsigned long", "long unsigned int", "ComplexFloat", "c10::complex<float>"}},
+      {16, {"ComplexDouble", "c10::complex<double>"}},
+      {0, {"", "complex", "Floats", "c10::"}},
   };
   for (const auto& [bytes, types] : rows) {
     for (const char* type : types) EXPECT_EQ(element_bytes(type), bytes) << type;

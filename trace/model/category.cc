@@ -8,7 +8,7 @@
 namespace redline::trace {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Category>, 20> kCategories{{
+constexpr std::array<std::pair<std::string_view, Category>, 22> kCategories{{
     {"cpu_op", Category::kCpuOp},
     {"cuda_runtime", Category::kRuntime},
     {"kernel", Category::kKernel},
@@ -29,6 +29,8 @@ constexpr std::array<std::pair<std::string_view, Category>, 20> kCategories{{
     {"hip_runtime", Category::kRuntime},
     {"xpu_runtime", Category::kRuntime},
     {"xpu_driver", Category::kDriver},
+    {"privateuse1_runtime", Category::kRuntime},
+    {"privateuse1_driver", Category::kDriver},
 }};
 
 }  // namespace

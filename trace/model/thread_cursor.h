@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -19,19 +20,21 @@ struct ThreadMoment {
 
 /// The cursor passes each slice once, however many times are asked for and however deep the slice
 /// lies, so walking over a whole trace takes linear time. Where stacks were recorded, it looks at
-/// each lane of the thread each time.
+/// each lane of the thread each time, and so where the thread shares a track with GPU work: as
+/// process 1 of a container it may have the pid and tid of a stream.
 class ThreadCursor {
  public:
   ThreadCursor(const Trace& trace, const Track& track) : trace_(&trace), track_(&track) {
     for (const Lane& lane : lanes_of(trace, track)) left_.push_back(lane.count);
     if (track.lane_count > kMostLanes) return;
+    has_gpu_work_ = track.kind == TrackKind::kGpuStream;
     for (uint32_t depth = 1; depth < track.lane_count; ++depth) {
       has_outliving_ = has_outliving_ || outlives_what_is_around(depth);
     }
   }
 
   [[nodiscard]] ThreadMoment before(int64_t time_ns) {
-    if (has_outliving_) return before_in_all_lanes(time_ns);
+    if (has_outliving_ || has_gpu_work_) return before_in_all_lanes(time_ns);
     const auto& slices = trace_->slices();
     // A slice begins no earlier than the one around it, so the deepest open lanes close first.
     while (open_ > 0 && slices.begin_ns[last_left(open_ - 1).value] >= time_ns) --open_;
@@ -59,6 +62,12 @@ class ThreadCursor {
 
   [[nodiscard]] bool is_frame(SliceId slice) const {
     return trace_->slices().category[slice.value] == Category::kPythonFunction;
+  }
+
+  // Whether the thread had nothing to do with it.
+  [[nodiscard]] bool is_passed_over(uint32_t slice) const {
+    const Category category = trace_->slices().category[slice];
+    return has_gpu_work_ && (is_launched(category) || category == Category::kGpuUserAnnotation);
   }
 
   [[nodiscard]] SliceId innermost_work() const {
@@ -110,8 +119,9 @@ class ThreadCursor {
     const Lane& lane = trace_->lanes()[track_->first_lane.value + depth];
     const auto& begins = trace_->slices().begin_ns;
     uint32_t& left = left_[depth];
-    while (left > 0 && begins[lane.first.value + left - 1] >= time_ns) --left;
-    return left == 0 ? SliceId::none() : SliceId{lane.first.value + left - 1};
+    const auto last = [&] { return lane.first.value + left - 1; };
+    while (left > 0 && (begins[last()] >= time_ns || is_passed_over(last()))) --left;
+    return left == 0 ? SliceId::none() : SliceId{last()};
   }
 
   // The last slice that is left in a lane, which must have one.
@@ -124,6 +134,7 @@ class ThreadCursor {
   const Track* track_;
   uint32_t open_ = 0;  // lanes whose last slice left was under way at the last time
   bool has_outliving_ = false;
+  bool has_gpu_work_ = false;
   std::vector<uint32_t> left_;  // for each lane, how many slices began before the last time
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -136,6 +137,7 @@ class FlowLinker {
     });
     size_t linked = 0;
     for (const auto& part : parts) linked += part.size();
+    if (has_several_processes()) leave_shared_numbers(parts);
     flows_.reserve(linked + linked / 4);
     for (const auto& part : parts) {
       for (const auto& [launch, work] : part) {
@@ -145,6 +147,29 @@ class FlowLinker {
           flows_.push_back({from, to, FlowKind::kLaunch});
           has_launch_[to.value] = true;
         });
+      }
+    }
+  }
+
+  // Of a file that another tool merged: each process counts its launches from 1.
+  [[nodiscard]] bool has_several_processes() const {
+    constexpr uint32_t kLaunches = bit_of(Category::kRuntime) | bit_of(Category::kDriver);
+    std::set<StringId> pids;
+    for (size_t i = 0; i < placed_.tracks.size(); ++i) {
+      if ((placed_.categories[i] & kLaunches) != 0) pids.insert(placed_.tracks[i].pid);
+    }
+    return pids.size() > 1;
+  }
+
+  // Nobody knows whose the work of a number is that launches of two processes have: their flow
+  // events share it, too. So it is left without a launch.
+  void leave_shared_numbers(std::span<const std::vector<Pair>> parts) {
+    std::unordered_map<const CorrelationTable::Entry*, StringId> pids;
+    for (const auto& part : parts) {
+      for (const auto& [launch, work] : part) {
+        const Lane& lane = placed_.lanes[placed_.slices.lane[launch.value].value];
+        const StringId pid = placed_.tracks[lane.track.value].pid;
+        if (pids.try_emplace(work, pid).first->second != pid) work->is_linked = 1;
       }
     }
   }

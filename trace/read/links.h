@@ -41,7 +41,8 @@ struct PairedSlice {
                                                   IssueLog& issues);
 
 /// Launches are linked by correlation number, which is there with or without flow events; flow
-/// events link the rest, by the slices that lie at their times. Kineto writes an "f" on every
+/// events link the rest, by the slices that lie at their times. Work is left without a launch where
+/// two processes have launches of its number. Kineto writes an "f" on every
 /// runtime call, launch or not, so an "f" without "s" is no error. Sorted by Flow::from. Takes the
 /// flow ends out of `rows`; adds `base_ns` to their times.
 [[nodiscard]] std::vector<Flow> link_flows(const PlacedTracks& placed,

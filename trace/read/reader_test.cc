@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "tests/parsed_trace.h"
 #include "tests/paths.h"
@@ -415,6 +416,38 @@ TEST(Reader, LinksWorkWithoutANumberByItsFlow) {
   };
   EXPECT_EQ(links(other + call + of_another_kind(start) + work + of_another_kind(end)),
             "call>work ");
+}
+
+// As SGLang merges the files of its ranks: only the pids differ.
+TEST(Reader, LinksNoWorkOfANumberThatLaunchesOfTwoProcessesHave) {
+  const auto links = [](const std::string& second_pid) {
+    TraceText text;
+    const auto add = [&](const std::string& pid, uint32_t number, int64_t at_ns) {
+      const Row work = {.pid = R"("[TP00] 0")", .tid = "7", .correlation = number};
+      text.slice("cuda_runtime", fmt::format("call{}", number), at_ns, at_ns + 10,
+                 {.pid = pid, .correlation = number});
+      text.slice("kernel", fmt::format("work{}", number), at_ns + 50, at_ns + 60, work);
+      for (const auto& [phase, row, flow_ns] :
+           {std::tuple("s", Row{.pid = pid}, at_ns), std::tuple("f", work, at_ns + 50)}) {
+        text.event(fmt::format(R"({{"ph": "{}", "id": {}, "pid": {}, "tid": {}, "ts": 0.{:03}, )"
+                               R"("cat": "ac2g", "name": "ac2g"}})",
+                               phase, number, row.pid, row.tid, flow_ns));
+      }
+    };
+    add(R"("[TP00] 9")", 7, 0);
+    add(R"("[TP00] 9")", 8, 100);
+    add(second_pid, 7, 200);
+    add(second_pid, 9, 300);
+    const auto trace = parsed(text.str());
+    std::string found;
+    for (const Flow& flow : trace->flows()) {
+      found += fmt::format("{}>{} ", trace->string(trace->slices().name[flow.from.value]),
+                           trace->string(trace->slices().name[flow.to.value]));
+    }
+    return found;
+  };
+  EXPECT_EQ(links(R"("[TP01] 9")"), "call8>work8 call9>work9 ");
+  EXPECT_EQ(links(R"("[TP00] 9")"), "call7>work7 call7>work7 call8>work8 call9>work9 ");
 }
 
 TEST(Reader, PairsEndsOfManyFlowsOfFewNumbers) {

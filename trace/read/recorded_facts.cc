@@ -45,6 +45,8 @@ std::optional<double> RecordedFacts::tokens_per_step() const {
 
 bool RecordedFacts::is_inference() const { return value("redline", "inference") == true; }
 
+bool RecordedFacts::is_of_redline() const { return value("redline", "version").is_string(); }
+
 bool RecordedFacts::is_without_pytorch() const {
   const auto redline = top_->find("redline");
   return redline != top_->end() && redline->contains("version") && !top_->contains("torch") &&
@@ -52,9 +54,8 @@ bool RecordedFacts::is_without_pytorch() const {
 }
 
 bool RecordedFacts::is_without_python() const {
-  return is_without_pytorch() ||
-         (value("redline", "version").is_string() && value("torch", "version").is_string() &&
-          !value("torch", "python").is_string());
+  return is_without_pytorch() || (is_of_redline() && value("torch", "version").is_string() &&
+                                  !value("torch", "python").is_string());
 }
 
 std::optional<int64_t> RecordedFacts::usable_cores() const {

@@ -45,6 +45,8 @@ class RecordedFacts {
   /// Whether the trace is of inference ("redline": {"inference": true}).
   [[nodiscard]] bool is_inference() const;
 
+  /// Whether Redline recorded the trace: then it has no GPU work of kinds that we do not know.
+  [[nodiscard]] bool is_of_redline() const;
   /// Whether Redline recorded a program without PyTorch, such as one of JAX or CuPy: Redline's
   /// traces of PyTorch have "torch" or, of LibTorch, "torch_version".
   [[nodiscard]] bool is_without_pytorch() const;

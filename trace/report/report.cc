@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <vector>
 
 #include "base/sample_shares.h"
+#include "base/statistics.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/analysis/stop_watch.h"
 
@@ -52,9 +52,7 @@ namespace {
 void count_shared_samples_once(Report& report, const std::vector<const RankSummary*>& ranks) {
   std::vector<std::string> digests;
   for (const RankSummary* rank : ranks) digests.push_back(rank->facts.batches_digest);
-  const std::vector<double> shares = sample_shares(digests);
-  const double share =
-      std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
+  const double share = mean_of(sample_shares(digests));
   report.shares_samples = share < 1;
   for (RankSummary& trace : report.traces) {
     for (std::optional<double>* count :

@@ -102,6 +102,10 @@ struct MeanStep {
 
 [[nodiscard]] MeanStep mean_step(const Report& report);
 
+/// How many GPUs the ranks compute on. Each rank's count as other ones, unless the traces of ranks
+/// that use one each tell them apart; a rank without GPU work counts as one.
+[[nodiscard]] int64_t count_gpus(const Report& report);
+
 /// How well the GPUs are used: a mean over those that compute.
 struct GpuGauge {
   const char* name;             ///< "GPU busy"

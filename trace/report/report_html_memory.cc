@@ -70,11 +70,12 @@ std::string memory_html(const Report& report) {
         ++curves;
         continue;
       }
-      body += fmt::format(
-          "<p><b>{}{}</b> <span class=dim>peak {} allocated{}</span></p>",
-          peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host", of_rank(report, summary),
-          format_bytes(peak.allocated_bytes),
-          peak.reserved_bytes > 0 ? ", " + format_bytes(peak.reserved_bytes) + " reserved" : "");
+      const int64_t reserved_bytes = peak.reserved_bytes.value_or(0);
+      body +=
+          fmt::format("<p><b>{}{}</b> <span class=dim>peak {} allocated{}</span></p>",
+                      peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host",
+                      of_rank(report, summary), format_bytes(peak.allocated_bytes),
+                      reserved_bytes > 0 ? ", " + format_bytes(reserved_bytes) + " reserved" : "");
       if (curves++ < kMostCurves) {
         body += curve_of(peak, {summary.facts.begin_ns, summary.facts.end_ns}) + holders_of(peak);
       }

@@ -15,16 +15,19 @@ std::string path_html(const RankSummary& summary, const std::string& rank) {
   const CriticalPath& path = *summary.critical_path;
   const bool marked = summary.has_marked_steps();
   const int64_t step_ns = path.step_ns();
+  std::vector<std::string_view> names, of_kernels;
+  for (const PathName& part : path.names) {
+    names.push_back(part.name ? summary.string(part.name) : std::string_view("outside operators"));
+    of_kernels.push_back(is_on_device(part.kind) ? names.back() : std::string_view());
+  }
+  const std::vector<std::string> kernels = short_kernel_names(of_kernels, html::kNameLetters);
   std::vector<std::string> rows;
   for (const PathName& part : path.names) {
-    const std::string_view name =
-        part.name ? summary.string(part.name) : std::string_view("outside operators");
+    const std::string_view name = names[rows.size()];
     const std::string_view what = part_name(part.kind);
-    const bool on_device = is_on_device(part.kind);
     const int64_t part_ns = part.total_ns / path.steps;
     const double share = share_of(part_ns, step_ns);
-    rows.push_back(html::name_cell(name, on_device ? short_kernel_name(name, html::kNameLetters)
-                                                   : std::string(name)) +
+    rows.push_back(html::name_cell(name, is_on_device(part.kind) ? kernels[rows.size()] : name) +
                    html::text_cell(what) + html::bar_cell(share, what) + html::share_cell(share) +
                    html::count_cell(part.count) + html::time_cell(part_ns));
   }

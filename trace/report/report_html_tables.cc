@@ -22,10 +22,15 @@ std::string rank_of(const RankSummary& summary) {
 std::string kernels_html(const Report& report) {
   const auto kernels = merged_kernels(report.traces);
   int64_t all_ns = 0;
-  for (const KernelRow& row : kernels) all_ns += row.total_ns;
+  std::vector<std::string_view> names;
+  for (const KernelRow& row : kernels) {
+    all_ns += row.total_ns;
+    names.push_back(row.name);
+  }
+  const std::vector<std::string> shown = short_kernel_names(names, html::kNameLetters);
   std::vector<std::string> rows;
   for (const KernelRow& row : kernels) {
-    rows.push_back(html::name_cell(row.name, short_kernel_name(row.name, html::kNameLetters)) +
+    rows.push_back(html::name_cell(row.name, shown[rows.size()]) +
                    html::bar_cell(share_of(row.total_ns, kernels.front().total_ns),
                                   row.is_communication() ? "communication" : "kernel") +
                    html::share_cell(share_of(row.total_ns, all_ns)) + html::count_cell(row.count) +

@@ -207,6 +207,26 @@ TEST(HtmlReport, WhatCanBeCopiedIsWhatIsShown) {
                               "<button data-copy=\"autotune --knob num_workers=0..4\">"));
 }
 
+TEST(HtmlReport, KernelsWhoseShortNamesAreTheSameShowWhereTheyDiffer) {
+  const auto product = [](const std::string& functor) {
+    return "void at::native::vectorized_elementwise_kernel<4, at::native::" + functor +
+           "<float, float, float, at::native::MulFunctor<float> >, at::detail::Array<char*, 3> "
+           ">(int, at::detail::Array<char*, 3>)";
+  };
+  const std::string trace = TraceText()
+                                .step(0, 0, 1'000'000)
+                                .runtime("cudaLaunchKernel", 10'000, 20'000, 1)
+                                .runtime("cudaLaunchKernel", 20'000, 30'000, 2)
+                                .runtime("cudaDeviceSynchronize", 30'000, 950'000, 3)
+                                .kernel(product("BinaryFunctor"), 40'000, 400'000, on_stream(7, 1))
+                                .kernel(product("AUnaryFunctor"), 400'000, 940'000, on_stream(7, 2))
+                                .str();
+  const std::string page = report_html(report_of({trace}));
+  EXPECT_EQ(count_of(page, ">vectorized_elementwise_kernel&lt;MulFunctor&gt; BinaryFunctor"), 2)
+      << "among the kernels and on the path";
+  EXPECT_EQ(count_of(page, ">vectorized_elementwise_kernel&lt;MulFunctor&gt; AUnaryFunctor"), 2);
+}
+
 TEST(HtmlReport, ALongSequenceOfKernelsIsNamedByItsFirst) {
   TraceText text;
   text.step(0, 0, 1'000'000'000);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "trace/analysis/link_use.h"
@@ -189,7 +190,8 @@ json idle_json(const RankSummary& summary) {
 
 json memory_device_json(const MemoryPeak& peak, int64_t begin_ns) {
   const json timeline = list_json(peak.timeline, [&](const MemoryPoint& point) {
-    return json{point.time_ns - begin_ns, point.allocated_bytes, point.reserved_bytes};
+    return json{point.time_ns - begin_ns, point.allocated_bytes,
+                peak.reserved_bytes ? json(point.reserved_bytes) : json()};
   });
   const json holders = list_json(peak.holders, [](const MemoryHolder& holder) {
     return json{
@@ -210,13 +212,14 @@ json memory_device_json(const MemoryPeak& peak, int64_t begin_ns) {
 json memory_json(const RankSummary& summary) {
   const std::vector<MemoryPeak>& peaks = summary.memory;
   if (peaks.empty()) return nullptr;
-  int64_t allocated = 0, reserved = 0;
+  int64_t allocated = 0;
+  std::optional<int64_t> reserved;
   json devices = json::array();
   for (const MemoryPeak& peak : peaks) {
     devices.push_back(memory_device_json(peak, summary.facts.begin_ns));
     if (peak.is_gpu != peaks.front().is_gpu) continue;
     allocated += peak.allocated_bytes;
-    reserved += peak.reserved_bytes;
+    if (peak.reserved_bytes) reserved = reserved.value_or(0) + *peak.reserved_bytes;
   }
   return {{"peak_allocated", allocated}, {"peak_reserved", reserved}, {"devices", devices}};
 }
@@ -264,7 +267,8 @@ json trace_json(const RankSummary& summary, size_t index, std::optional<double> 
   object["gpu_not_recorded"] =
       summary.unrecorded_gpu ? json{{"reason", text_or_null(*summary.unrecorded_gpu)}} : json();
   object["gpu_partly_recorded"] = summary.partial_gpu;
-  object["merged_ranks"] = facts.merged_ranks > 1 ? json(facts.merged_ranks) : json();
+  const int64_t mixed = std::max(facts.merged_ranks, facts.processes);
+  object["merged_ranks"] = mixed > 1 ? json(mixed) : json();
   object["reason"] = text_or_null(facts.reason);
   object["span_ns"] = facts.end_ns - facts.begin_ns;
   object["steps"] = steps_json(summary);

@@ -24,7 +24,8 @@ struct DevicePeak {
 
 /// The share by what the allocator held or, if the trace does not know that, by what was in use.
 double share_of_gpu(const RankSummary& summary, const MemoryPeak& peak) {
-  const int64_t bytes = peak.reserved_bytes > 0 ? peak.reserved_bytes : peak.allocated_bytes;
+  const int64_t bytes =
+      peak.reserved_bytes.value_or(0) > 0 ? *peak.reserved_bytes : peak.allocated_bytes;
   for (const DeviceProperties& device : summary.devices) {
     if (!peak.is_gpu || device.device != peak.device || device.memory_bytes <= 0) continue;
     return share_of(bytes, device.memory_bytes);
@@ -105,8 +106,8 @@ void write_memory(TextPage& page) {
         .left((peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host") + peaks[i].of_rank, 24)
         .right(format_bytes(peak.allocated_bytes), 10)
         .left(" allocated")
-        .left(peak.reserved_bytes > 0
-                  ? fmt::format(", {} reserved", format_bytes(peak.reserved_bytes))
+        .left(peak.reserved_bytes.value_or(0) > 0
+                  ? fmt::format(", {} reserved", format_bytes(*peak.reserved_bytes))
                   : std::string())
         .left(&peak == fullest ? " (fullest)" : "")
         .end_line();

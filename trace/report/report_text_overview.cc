@@ -35,12 +35,6 @@ Hue hue_of(BreakdownPart part) {
   }
 }
 
-// How many GPUs the ranks use: as many as there are ranks, where traces do not tell them apart.
-int64_t count_gpus(const Report& report) {
-  const auto known = report.comparison ? report.comparison->gpu_sharing.gpus : std::nullopt;
-  return known.value_or(report.rank_count);
-}
-
 // "2 x Tesla V100 · 31.7 GiB · sm_70"
 std::string machine(const Report& report) {
   const RankSummary* summary = first_with_gpus(report.traces);
@@ -49,8 +43,11 @@ std::string machine(const Report& report) {
     const std::string& backend = report.traces.front().facts.backend;
     const bool lacks_gpu = std::ranges::any_of(
         report.traces, [](const RankSummary& each) { return each.unrecorded_gpu.has_value(); });
-    return (lacks_gpu ? "GPU work not recorded" : "CPU only") +
-           (backend.empty() ? "" : " · " + backend);
+    const bool is_unsure = std::ranges::any_of(report.traces, &RankSummary::may_hide_gpu_work);
+    const char* what = lacks_gpu   ? "GPU work not recorded"
+                       : is_unsure ? "no GPU work that Redline knows"
+                                   : "CPU only";
+    return what + (backend.empty() ? "" : " · " + backend);
   }
   const GpuUse& first = summary->gpus.front();
   if (const auto names = gpu_names(report); names.size() > 1) {

@@ -153,6 +153,24 @@ TEST(Reports, OfSeveralRanksInOneFileSayOnceThatTheyAreMixed) {
   EXPECT_THAT(page, HasSubstr("2 ranks in one file: steps and sums mix them"));
 }
 
+// As SGLang merges the files of its ranks.
+TEST(Reports, OfProcessesThatAnotherToolMergedSayThatTheyAreMixed) {
+  TraceText text;
+  for (const char* pid : {R"("[TP00] 9")", R"("[TP01] 9")"}) {
+    text.slice("cuda_runtime", "cudaLaunchKernel", 100, 200, {.pid = pid, .correlation = 1});
+  }
+  text.kernel("k", 300, 400, {.pid = R"("[TP00] 0")", .tid = "7", .correlation = 1});
+  const auto mixed = *parse_trace("all.json", text.str());
+  const Report report = make_report({mixed});
+  EXPECT_THAT(trace_notes(report),
+              ::testing::ElementsAre("runtime calls of 2 processes in one trace: steps and sums "
+                                     "mix them; give each process's own trace instead"));
+  EXPECT_EQ(nlohmann::json::parse(report_json(report))["traces"][0]["merged_ranks"], 2);
+  EXPECT_EQ(report.traces[0].launches, std::nullopt) << "whose kernel it is nobody knows";
+  EXPECT_THAT(trace_notes(make_report({*parse_trace("rank0.json", rank(0, "k")), mixed})),
+              ::testing::Contains(HasSubstr("2 processes in one trace of rank 1: steps")));
+}
+
 // PIDs that gain a digit: by name, the older run of rank 1 came last, and that of rank 0 did not.
 TEST(TextReport, RanksAreComparedByTheirLastTracesInTime) {
   const auto trace_of = [](int number, const char* pid, int64_t begin_ns, int64_t step_ns) {
@@ -241,6 +259,59 @@ TEST(TextReport, AGpuWhoseWorkIsNotRecordedIsNoCpu) {
   EXPECT_THAT(text, Not(HasSubstr("ROOFLINE")));
   EXPECT_THAT(text, HasSubstr("Most rules need to know what the GPU did."));
   EXPECT_THAT(text, HasSubstr("aten::mm"));
+}
+
+// As JAX, Ascend and the legacy profiler write them.
+TEST(TextReport, WhereEventsHaveUnknownCategoriesNobodyIsSureOfTheCpu) {
+  const auto text_with = [](const char* category, const char* top = R"("x": 1)") {
+    return TraceText()
+        .rank(0, 2)
+        .top(top)
+        .step(0, 0, 1'000'000)
+        .cpu_op("aten::mm", 0, 600'000)
+        .slice(category, "mm", 100, 900'000, on_stream(2))
+        .str();
+  };
+  const auto notes_on = [](const std::vector<std::string>& texts) {
+    std::vector<std::shared_ptr<const Trace>> traces;
+    for (const std::string& text : texts) traces.push_back(*parse_trace("a.json", text));
+    return trace_notes(make_report(traces));
+  };
+  const std::string unknown = text_of({text_with("hpu_op")});
+  EXPECT_THAT(lines_of(unknown)[1], HasSubstr("no GPU work that Redline knows · gloo"));
+  EXPECT_THAT(unknown, HasSubstr("Most rules need to know what the GPU did."));
+  EXPECT_THAT(notes_on({text_with("hpu_op")}),
+              ::testing::ElementsAre("1 event without a category that Redline knows: none counts "
+                                     "as GPU work"));
+  EXPECT_THAT(notes_on({text_with("hpu_op"), rank(1, "k")}),
+              ::testing::Contains("1 event of rank 0 without a category that Redline knows: none "
+                                  "counts as GPU work"));
+  EXPECT_THAT(notes_on({text_with("kernel")}), ::testing::IsEmpty());
+  for (const std::string& known :
+       {text_with("python_function"), text_with("hpu_op", R"("redline": {"version": "1"})")}) {
+    EXPECT_THAT(lines_of(text_of({known}))[1], HasSubstr("CPU only · gloo"));
+    EXPECT_THAT(notes_on({known}), ::testing::IsEmpty());
+  }
+}
+
+TEST(TextReport, OfAProcessOnSeveralGpusAllAreCounted) {
+  const auto header_of = [](const std::vector<int>& ranks) {
+    std::vector<std::string> texts;
+    for (const int rank : ranks) {
+      TraceText text;
+      text.top(R"("deviceProperties": [{"id": 0, "name": "A"}, {"id": 1, "name": "A"}, )"
+               R"({"id": 2, "name": "A"}, {"id": 3, "name": "A"}])");
+      text.rank(rank, 2).step(0, 0, 1'000'000);
+      for (const char* pid : {"0", "1", "2"}) {
+        text.kernel("k", 0, 900'000, {.pid = pid, .tid = "7"});
+      }
+      text.kernel("put", 0, 8'000, {.pid = "3", .tid = "7"});  // where it put a tensor
+      texts.push_back(text.str());
+    }
+    return lines_of(text_of(texts))[1];
+  };
+  EXPECT_THAT(header_of({0}), ::testing::StartsWith("3 x A "));
+  EXPECT_THAT(header_of({0, 1}), ::testing::StartsWith("6 x A "));
 }
 
 TEST(TextReport, FiguresOfAStepAreOfTheRanksWhoseGpuIsRecorded) {
@@ -559,6 +630,22 @@ TEST(TextReport, OfAModelOnSeveralGpusTheFullestIsNamed) {
   EXPECT_THAT(text, HasSubstr("4.0 KiB allocated, 32.0 KiB reserved\n"));
   EXPECT_THAT(text, HasSubstr("4.0 KiB allocated, 16.0 KiB reserved (fullest)\n"));
   EXPECT_THAT(text_with(""), Not(HasSubstr("fullest"))) << "what the other one has is not known";
+}
+
+TEST(Reports, MemoryThatAnAllocatorHeldIsNotZeroWhereItIsNotKnown) {
+  const Report report = make_report(
+      {*parse_trace("a.json", TraceText()
+                                  .cpu_op("aten::empty", 0, 10'000)
+                                  .event(R"({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, )"
+                                         R"("tid": 1, "ts": 5, "args": {"Device Type": 1, )"
+                                         R"("Device Id": 0, "Bytes": 4096, "Addr": 1}})")
+                                  .str())});
+  const auto memory = nlohmann::json::parse(report_json(report))["traces"][0]["memory"];
+  EXPECT_EQ(memory["peak_allocated"], 4096);
+  EXPECT_TRUE(memory["peak_reserved"].is_null());
+  EXPECT_TRUE(memory["devices"][0]["peak_reserved"].is_null());
+  EXPECT_EQ(memory["devices"][0]["timeline"], nlohmann::json::parse("[[5000, 4096, null]]"));
+  EXPECT_THAT(report_text(report, {}), HasSubstr("4.0 KiB allocated\n"));
 }
 
 TEST(TextReport, NamesTheFolderOfRanksGivenWithoutOne) {

@@ -100,16 +100,33 @@ std::string text_of(const std::set<int>& ranks) {
 // Says what is missing in the traces, and what is in them that does not belong together.
 std::vector<std::string> notes_of_files(const Report& report, const std::vector<int>& numbers) {
   std::vector<std::string> notes;
-  std::set<int> losing;
-  int64_t dropped = 0;
+  const auto of_ranks = [&](const std::set<int>& ranks) {
+    return numbers.size() == 1 ? "" : " of " + text_of(ranks);
+  };
+  std::set<int> losing, strange;
+  int64_t dropped = 0, unknown = 0;
   for (size_t i = 0; i < numbers.size(); ++i) {
     const TraceFacts& facts = report.traces[i].facts;
     if (facts.dropped > 0) losing.insert(numbers[i]);
     dropped = saturating_sum(dropped, facts.dropped);
-    if (facts.merged_ranks < 2) continue;
+    if (facts.merged_ranks > 1) {
+      notes.push_back(
+          fmt::format("{} ranks in one file: steps and sums mix them; give their folder instead",
+                      format_count(facts.merged_ranks)));
+    } else if (facts.processes > 1) {
+      notes.push_back(
+          fmt::format("runtime calls of {} processes in one trace{}: steps and sums mix them; give "
+                      "each process's own trace instead",
+                      format_count(facts.processes), of_ranks({numbers[i]})));
+    }
+    if (!report.traces[i].may_hide_gpu_work()) continue;
+    strange.insert(numbers[i]);
+    unknown = saturating_sum(unknown, facts.unknown_slices);
+  }
+  if (unknown > 0) {
     notes.push_back(
-        fmt::format("{} ranks in one file: steps and sums mix them; give their folder instead",
-                    format_count(facts.merged_ranks)));
+        fmt::format("{}{} without a category that Redline knows: none counts as GPU work",
+                    format_plural(unknown, "event"), of_ranks(strange)));
   }
   if (losing.empty()) return notes;
   notes.push_back(fmt::format("dropped {} while recording {}: all figures lack them",
@@ -212,17 +229,40 @@ MeanStep mean_step(const Report& report) {
   return mean;
 }
 
+namespace {
+
+// Where a rank hardly computes, it has put a tensor: such a GPU is another's, or idle.
+std::vector<const GpuUse*> computing_gpus(const RankSummary& rank) {
+  constexpr int64_t kHardly = 100;  // a hundredth of what the rank computes on its own GPU
+  int64_t most_ns = 0;
+  for (const GpuUse& gpu : rank.gpus) most_ns = std::max(most_ns, gpu.compute_ns);
+  std::vector<const GpuUse*> computing;
+  for (const GpuUse& gpu : rank.gpus) {
+    if (gpu.compute_ns >= most_ns / kHardly) computing.push_back(&gpu);
+  }
+  return computing;
+}
+
+}  // namespace
+
+int64_t count_gpus(const Report& report) {
+  const std::vector<int> ranks = rank_numbers(pointers_to(report.traces));
+  std::map<int, int64_t> of_rank;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const int64_t used = std::ssize(computing_gpus(report.traces[i]));
+    of_rank[ranks[i]] = std::max({int64_t{1}, used, of_rank[ranks[i]]});
+  }
+  int64_t sum = 0;
+  for (const auto& [rank, gpus] : of_rank) sum += gpus;
+  const auto different = report.comparison ? report.comparison->gpu_sharing.gpus : std::nullopt;
+  return different && sum == std::ssize(of_rank) ? *different : sum;
+}
+
 std::vector<GpuGauge> gpu_gauges(const Report& report) {
   if (!first_with_gpus(report.traces)) return {};
-  constexpr int64_t kHardly = 100;  // a hundredth of what the rank computes on its own GPU
-  // Where a rank hardly computes, it has put a tensor: such a GPU is another's, or idle.
   std::vector<const GpuUse*> computing;
   for (const RankSummary& rank : report.traces) {
-    int64_t most_ns = 0;
-    for (const GpuUse& gpu : rank.gpus) most_ns = std::max(most_ns, gpu.compute_ns);
-    for (const GpuUse& gpu : rank.gpus) {
-      if (gpu.compute_ns >= most_ns / kHardly) computing.push_back(&gpu);
-    }
+    for (const GpuUse* gpu : computing_gpus(rank)) computing.push_back(gpu);
   }
   using Share = std::optional<double>;
   const auto mean_of = [&](auto share_of) {
@@ -251,7 +291,9 @@ size_t advised_trace(const Report& report) {
 std::string_view without_findings(const Report& report) {
   if (report.hang && !report.hang->has_failed) return "The hang, which no advice cures.";
   const bool is_unseen =
-      !report.traces.empty() && std::ranges::all_of(report.traces, &RankSummary::lacks_gpu_work);
+      !report.traces.empty() && std::ranges::all_of(report.traces, [](const RankSummary& each) {
+        return each.lacks_gpu_work() || each.may_hide_gpu_work();
+      });
   return is_unseen ? "Most rules need to know what the GPU did."
                    : "Nothing that the rules know of.";
 }

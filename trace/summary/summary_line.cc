@@ -152,6 +152,8 @@ std::string summary_line(const RankSummary& summary) {
   rank["unrecorded_gpu"] = summary.unrecorded_gpu;
   rank["partial_gpu"] = summary.partial_gpu;
   rank["process"] = summary.facts.recorded.process;
+  rank["processes"] = summary.facts.processes;
+  rank["unknown_slices"] = summary.facts.unknown_slices;
   rank["names"] = json::array();
   for (uint32_t i = 0; i < names->size(); ++i) rank["names"].push_back(names->at({i}));
   return line_of("summary", std::move(rank));
@@ -188,6 +190,8 @@ tl::expected<SummaryLine, std::string> read_summary_line(
     RankSummary summary = rank.get<RankSummary>();
     // Summaries that were written before these were known do not have them.
     summary.facts.recorded.process = rank.value("process", "");
+    summary.facts.processes = rank.value("processes", int64_t{0});
+    summary.facts.unknown_slices = rank.value("unknown_slices", int64_t{0});
     summary.unrecorded_gpu = rank.value("unrecorded_gpu", std::optional<std::string>());
     summary.partial_gpu = rank.value("partial_gpu", std::optional<std::string>());
     const auto own = std::make_shared<StringTable>();

@@ -240,6 +240,7 @@ TEST_F(SummaryFiles, ThatCannotBeReadToTheirEndAreNamed) {
 TEST_F(SummaryFiles, SayWhyTheGpuIsNotRecordedAndWhichProcessItWas) {
   std::ofstream(path(0)) << TraceText()
                                 .cpu_op("aten::mm", 0, 1000)
+                                .slice("hpu_op", "mm", 0, 1000)
                                 .top(R"("redline": {"gpu": {"off": "only root"}})")
                                 .str();
   SummarizeOptions options;
@@ -261,8 +262,12 @@ TEST_F(SummaryFiles, SayWhyTheGpuIsNotRecordedAndWhichProcessItWas) {
   EXPECT_EQ(read.ranks[1].unrecorded_gpu, "only root");
 
   auto older = nlohmann::json::parse(summary_line(read.ranks[1]));
-  for (const char* key : {"unrecorded_gpu", "partial_gpu", "process"})
+  EXPECT_EQ(read.ranks[0].facts.processes, 1);
+  EXPECT_EQ(read.ranks[1].facts.unknown_slices, 1);
+  for (const char* key :
+       {"unrecorded_gpu", "partial_gpu", "process", "processes", "unknown_slices"}) {
     ASSERT_EQ(older["summary"].erase(key), 1U);
+  }
   const auto known = read_summary_line(older.dump(), std::make_shared<StringTable>());
   ASSERT_TRUE(known);
   EXPECT_EQ(std::get<RankSummary>(*known).unrecorded_gpu, std::nullopt);

@@ -58,7 +58,7 @@ void add_memory(DerivedTracks& derived, uint32_t trace, const trace::MemoryPeak&
          Graph(std::move(points), "B")});
   };
   add("allocated", &trace::MemoryPoint::allocated_bytes, memory.allocated_bytes);
-  add("reserved", &trace::MemoryPoint::reserved_bytes, memory.reserved_bytes);
+  add("reserved", &trace::MemoryPoint::reserved_bytes, memory.reserved_bytes.value_or(0));
 }
 
 void add_queue(DerivedTracks& derived, uint32_t trace, const Analysis& analysis, int32_t device) {

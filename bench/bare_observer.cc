@@ -1,4 +1,4 @@
-// For bench/record_overhead: measures what LibTorch itself takes for an observer. The observer does
+// For record_overhead.py: measures what LibTorch itself takes for an observer. The observer does
 // nothing, and the operators do almost nothing, so that the added time shows.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/alias.h>

@@ -4,12 +4,12 @@ A small training is compared with itself, and with itself made 5 % slower in one
 twice, a delay in the loader, a synchronisation with a late rank. A process beside it keeps a core busy now and then.
 The limit is --fail-slower 1%, between nothing and the 5 % that are planted.
 
-    .venv/bin/python bench/gate.py --pairs 20
+    bench/run gate --pairs 20
 
 200 comparisons of each kind take hours. With --json FILE each is kept in the file, and the next call with the same
 options goes on from there:
 
-    .venv/bin/python bench/gate.py --json gate.json --minutes 60
+    bench/run gate --json gate.json --minutes 60
 """
 
 import argparse

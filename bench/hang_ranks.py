@@ -47,7 +47,8 @@ def write_for_ever(ranks):
         if texts is None and now_ns - began_ns > STEPS_SECONDS * NS:
             texts = [table(rank, ranks, now_ns) for rank in range(ranks)]
         for rank, text in enumerate(texts or []):
-            path = pathlib.Path(os.environ["REDLINE_LOG"]) / f"rank{rank}.hang.redline"
+            name = f"rank{rank}.{os.environ['REDLINE_LOG_RUN']}.hang.redline"
+            path = pathlib.Path(os.environ["REDLINE_LOG"]) / name
             path.write_text(text.replace(f'"{PLACE}"', str(time.time_ns())) + "\n")
         time.sleep(max(0.0, 1 - (time.time_ns() - now_ns) / NS))
 

@@ -1,4 +1,4 @@
-// Reads a trace once and measures it. bench/trace_load starts a process for each reading.
+// Reads a trace once and measures it. bench/trace_load.py starts a process for each reading.
 //
 //     load_once WHAT FILE
 //

@@ -1,5 +1,5 @@
 """Records full sweeps of small trainings: every configuration of the grid, several times. Each run is a process
-with a real memory limit, and writes one JSON line. `bench/replay` searches the recorded runs offline. A recording
+with a real memory limit, and writes one JSON line. `bench/replay.py` searches the recorded runs offline. A recording
 that was broken off goes on when it is run again.
 
 The processes are forked from one that has imported torch, which saves each run the seconds of a real start. The

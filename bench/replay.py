@@ -1,6 +1,6 @@
 """Searches recorded full sweeps again, with every strategy of autotune and, where it is installed, Optuna's TPE.
 
-    REDLINE_PYTHON=/path/with/optuna/bin/python ./bench/replay [--seeds 200] [--json] [SWEEP.jsonl|GROUP…]
+    REDLINE_PYTHON=/path/with/optuna/bin/python ./bench/run replay [--seeds 200] [--json] [SWEEP.jsonl|GROUP…]
 
 Each trial's result is drawn from the recorded runs of its configuration, also from those that ran out of memory. Its
 seconds include the start-up. Regret is how much slower the incumbent is than the best configuration of the sweep; the

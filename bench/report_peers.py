@@ -92,6 +92,8 @@ def main():
     traces = arguments.traces or sorted(TRACES.glob("*.gz"))
     if not traces:
         sys.exit("no traces: name some")
+    if subprocess.run([ROOT / "scripts/install-peers"]).returncode != 0:
+        sys.exit(1)
     print("| trace | " + " | ".join(tools) + " |\n|" + " --- |" * (len(tools) + 1), flush=True)
     for trace in traces:
         print(compare(trace.resolve(), tools, arguments.rounds), flush=True)

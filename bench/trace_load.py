@@ -8,9 +8,9 @@ the first round after a reader that fills gigabytes pays for that, the next ones
 file, because HolisticTraceAnalysis takes minutes and gigabytes for a large one. Ratios to peers are for that file.
 
 Examples:
-  bench/trace_load                                   1 GB, and 200 MB for the peers
-  bench/trace_load --peers-megabytes 1000            the peers read 1 GB, too
-  bench/trace_load --megabytes 100 --no-peers my.pt.trace.json.gz
+  bench/run trace_load                               1 GB, and 200 MB for the peers
+  bench/run trace_load --peers-megabytes 1000        the peers read 1 GB, too
+  bench/run trace_load --megabytes 100 --no-peers my.pt.trace.json.gz
 """
 
 import argparse
@@ -205,7 +205,7 @@ def add_event_rates(results):
 def parse_arguments():
     about, _, examples = __doc__.partition("Examples:")
     parser = argparse.ArgumentParser(
-        prog="bench/trace_load", description=about, epilog="Examples:" + examples,
+        prog="bench/run trace_load", description=about, epilog="Examples:" + examples,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trace", nargs="?", type=pathlib.Path, default=TRACE, metavar="TRACE",
                         help="the real trace to repeat (one of the project's shared ones)")

@@ -1,4 +1,4 @@
-"""Shows the figures of bench/trace_load beside the goals, as a table of 80 columns."""
+"""Shows the figures of bench/trace_load.py beside the goals, as a table of 80 columns."""
 
 import textwrap
 

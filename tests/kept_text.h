@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
 
+#include "base/file.h"
 #include "tests/paths.h"
 
 namespace redline::testing {
@@ -38,8 +38,7 @@ inline std::string lines_beyond(const std::string& other, const std::string& tex
 inline void expect_kept_text(const std::string& text, const std::string& path,
                              const std::string& chapter = "") {
   const std::filesystem::path kept = source_dir() + "/" + path;
-  std::ifstream file(kept);
-  std::string all(std::istreambuf_iterator<char>(file), {});
+  std::string all = read_file(kept);
   const std::string head = chapter.empty() ? "" : "# " + chapter + "\n", now = head + text;
   const size_t begin = std::min(all.find(head), all.size());
   const size_t next = chapter.empty() ? std::string::npos : all.find("\n# ", begin);

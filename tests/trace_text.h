@@ -107,4 +107,22 @@ inline std::string gzip(std::string_view text) {
   return out;
 }
 
+/// What zlib inflates of a stream, which may be torn: at most `most` bytes. `window_bits` are those
+/// of inflateInit2, and `status` becomes the last status of zlib.
+inline std::string inflated(std::string_view deflated, int window_bits, size_t most,
+                            int* status = nullptr) {
+  std::string out(most, '\0');
+  z_stream stream{};
+  inflateInit2(&stream, window_bits);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(deflated.data()));
+  stream.avail_in = static_cast<uInt>(deflated.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int last = inflate(&stream, Z_SYNC_FLUSH);
+  if (status != nullptr) *status = last;
+  out.resize(stream.total_out);
+  inflateEnd(&stream);
+  return out;
+}
+
 }  // namespace redline::testing

@@ -129,7 +129,8 @@ void end_without_display(QtMsgType type, const QMessageLogContext& context,
   }
   std::_Exit(
       fail("no window can be opened here: is there a display? A picture needs none: "
-           "redline-viewer --screenshot out.png PATH"));
+           "redline-viewer --screenshot out.png PATH; nor does a page: "
+           "redline report --format html -o report.html PATH"));
 }
 
 // The theme that was chosen in the window only holds for the window, so that a script's picture

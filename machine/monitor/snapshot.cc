@@ -31,12 +31,6 @@ std::optional<double> busy_between(const CoreTime& before, const CoreTime& now) 
   return std::min(share, 1.0);
 }
 
-std::optional<double> rate(const std::optional<int64_t>& before, const std::optional<int64_t>& now,
-                           double seconds) {
-  if (!before || !now || *now < *before || seconds <= 0) return std::nullopt;
-  return static_cast<double>(*now - *before) / seconds;
-}
-
 HostState describe_host(const Sight& before, const Sight& now, double seconds) {
   HostState host;
   host.name = machine::host_name();
@@ -56,8 +50,9 @@ HostState describe_host(const Sight& before, const Sight& now, double seconds) {
   }
   host.shm_bytes = machine.shm_bytes;
   host.shm_used_bytes = machine.shm_used_bytes;
-  host.disk_read = rate(before.machine.disk_read_bytes, machine.disk_read_bytes, seconds);
-  host.disk_written = rate(before.machine.disk_written_bytes, machine.disk_written_bytes, seconds);
+  host.disk_read = nvml::rate(before.machine.disk_read_bytes, machine.disk_read_bytes, seconds);
+  host.disk_written =
+      nvml::rate(before.machine.disk_written_bytes, machine.disk_written_bytes, seconds);
   return host;
 }
 

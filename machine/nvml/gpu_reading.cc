@@ -31,12 +31,6 @@ bool is_narrow_counter(const nvmlFieldValue_t& field) {
   return field.nvmlReturn == kSuccess && field.valueType == kUnsignedInt;
 }
 
-std::optional<double> rate(const std::optional<uint64_t>& before,
-                           const std::optional<uint64_t>& now, double seconds) {
-  if (!before || !now || *now < *before || seconds <= 0) return std::nullopt;
-  return static_cast<double>(*now - *before) / seconds;
-}
-
 }  // namespace
 
 std::vector<std::string> throttle_names(uint64_t reasons) {

@@ -40,6 +40,14 @@ struct GpuReading {
   std::optional<double> pcie_sent_rate = {};
 };
 
+/// How fast a counter counted, in units per second; nullopt if it is not known, or began anew.
+template <typename Count>
+[[nodiscard]] std::optional<double> rate(const std::optional<Count>& before,
+                                         const std::optional<Count>& now, double seconds) {
+  if (!before || !now || *now < *before || seconds <= 0) return std::nullopt;
+  return static_cast<double>(*now - *before) / seconds;
+}
+
 /// Bytes per second between two readings.
 struct GpuTraffic {
   std::optional<double> pcie_received = {};

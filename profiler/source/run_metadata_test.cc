@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "base/file.h"
 #include "tests/fake_machine.h"
 #include "tests/paths.h"
 
@@ -69,11 +68,9 @@ TEST_F(RunMetadata, NamesTheRecording) {
 }
 
 TEST_F(RunMetadata, TheListIsTheOneOfTheDocumentation) {
-  std::ifstream file(redline::testing::source_dir() + "/docs/environment.md");
-  std::ostringstream text;
-  text << file.rdbuf();
+  const std::string text = read_file(redline::testing::source_dir() + "/docs/environment.md");
   for (const char* name : shown_variables()) {
-    EXPECT_THAT(text.str(), HasSubstr("`" + std::string(name) + "`"));
+    EXPECT_THAT(text, HasSubstr("`" + std::string(name) + "`"));
   }
 }
 

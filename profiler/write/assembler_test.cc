@@ -7,10 +7,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
-#include <iterator>
 #include <limits>
 
+#include "base/file.h"
 #include "profiler/c_api.h"
 #include "profiler/source/nccl_event_types.h"
 #include "tests/temporary_folder.h"
@@ -57,8 +56,7 @@ class AssemblerTest : public ::testing::Test {
     assembler_.finish(9'000, {}, {});
     const auto saved = assembler_.save(path_);
     EXPECT_TRUE(saved) << saved.error();
-    std::ifstream file(path_);
-    return {std::istreambuf_iterator<char>(file), {}};
+    return read_file(path_);
   }
   /// The events before the closing ones, shorter: the process's pid as PID, and without what most
   /// have.
@@ -504,8 +502,7 @@ TEST_F(AssemblerTest, TheEndOfTheFile) {
                                                       {"redline", "{ }"},
                                                       {"redline", " {\"y\": {\"z\": 2}} "}}));
   EXPECT_TRUE(assembler_.save(path_));
-  std::ifstream file(path_);
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text = read_file(path_);
   replace(text, std::string("\"version\": \"") + redline_version() + "\", ", "");
   replace(text, "\"sort_index\": " + std::to_string(getpid()), "\"sort_index\": PID");
   for (int i = 0; i < 20; ++i) {

@@ -39,9 +39,16 @@ std::string describe(const Trace& trace) {
 
 }  // namespace
 
+tl::expected<void, std::string> rewrite_trace(const Trace& trace, const std::string& path) {
+  trace::TraceWriter writer(trace::spool_path(path), trace::header_of(trace));
+  trace::TraceRewriter(writer).add(trace);
+  writer.complete({});
+  return writer.save(path);
+}
+
 std::string broken_round_trip(const Trace& before) {
   const std::string path = "/dev/shm/redline_fuzz_" + std::to_string(::getpid()) + ".json";
-  const auto written = trace::rewrite_trace(before, path);
+  const auto written = rewrite_trace(before, path);
   if (!written) return written.error();
   std::ifstream file(path);
   const bool is_json = nlohmann::json::accept(file);

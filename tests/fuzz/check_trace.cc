@@ -57,7 +57,7 @@ std::string broken_text(const Trace& trace) {
     if (text.empty() || text.front() != '{') return "the text of a slice is no event";
     if (text != passing) return "the text of a slice is not the same twice";
     const trace::Args args(trace, SliceId{i});
-    (void)args.number("bytes");
+    (void)trace::to_number(args.raw("bytes"));
     (void)args.text("name");
   }
   for (const trace::Instant& instant : trace.instants()) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 
 #include "trace/model/model.h"
 
@@ -11,6 +12,10 @@ namespace redline::fuzz {
 
 /// The first promise of model.h that `trace` breaks; "" if it keeps all.
 [[nodiscard]] std::string broken_promise(const trace::Trace& trace);
+
+/// Writes `trace` alone into a file of its own, plain or gzip by the name's end.
+[[nodiscard]] tl::expected<void, std::string> rewrite_trace(const trace::Trace& trace,
+                                                            const std::string& path);
 
 /// Writes `trace` and reads the result. Returns what is not valid JSON or not equal; "" if nothing.
 [[nodiscard]] std::string broken_round_trip(const trace::Trace& trace);

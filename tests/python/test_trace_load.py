@@ -1,4 +1,4 @@
-"""Tests what bench/trace_load prints, not how fast anything is."""
+"""Tests what bench/trace_load.py prints, not how fast anything is."""
 
 import json
 import sys

@@ -5,23 +5,10 @@
 
 #include <random>
 
+#include "tests/trace_text.h"
+
 namespace redline::trace {
 namespace {
-
-/// What zlib, which knows nothing of pieces, inflates; `status` is its last status.
-std::string inflated(std::string_view deflated, size_t most, int& status) {
-  std::string out(most, '\0');
-  z_stream stream{};
-  inflateInit2(&stream, -MAX_WBITS);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(deflated.data()));
-  stream.avail_in = static_cast<uInt>(deflated.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  status = inflate(&stream, Z_SYNC_FLUSH);
-  out.resize(stream.total_out);
-  inflateEnd(&stream);
-  return out;
-}
 
 // Random bytes, from text that shrinks to a hundredth to bytes that do not shrink at all.
 std::string some_bytes(std::mt19937& random, size_t size) {
@@ -38,8 +25,8 @@ std::string some_bytes(std::mt19937& random, size_t size) {
   return bytes;
 }
 
-// Each piece is followed by others, so the reader must find its very last bit. Streams may end at
-// any bit of a byte.
+// zlib knows nothing of pieces. Each piece is followed by others, so the reader must find its very
+// last bit. Streams may end at any bit of a byte.
 TEST(DeflatePieceTest, PiecesOfAnySizeAreOneStreamThatIsReadableAfterEach) {
   std::mt19937 random(11);
   PieceDeflater deflater;
@@ -51,12 +38,12 @@ TEST(DeflatePieceTest, PiecesOfAnySizeAreOneStreamThatIsReadableAfterEach) {
     text += piece;
     if (i % 10 != 0) continue;
     int status = Z_STREAM_END;
-    ASSERT_EQ(inflated(stream, text.size() + 1, status), text) << i;
+    ASSERT_EQ(testing::inflated(stream, -MAX_WBITS, text.size() + 1, &status), text) << i;
     ASSERT_EQ(status, Z_OK) << i << ": more may follow";
   }
   stream += {'\1', '\0', '\0', '\xff', '\xff'};  // a last, empty stored block
   int status = Z_OK;
-  EXPECT_EQ(inflated(stream, text.size() + 1, status), text);
+  EXPECT_EQ(testing::inflated(stream, -MAX_WBITS, text.size() + 1, &status), text);
   EXPECT_EQ(status, Z_STREAM_END);
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/file.h"
 #include "tests/temporary_folder.h"
 #include "trace/emit/spooled_file.h"
 #include "trace/emit/write_pace.h"
@@ -24,10 +25,7 @@ namespace fs = std::filesystem;
 class OutputFileTest : public ::testing::Test {
  protected:
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
-  [[nodiscard]] std::string content(const std::string& name) const {
-    std::ifstream file(path(name));
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  [[nodiscard]] std::string content(const std::string& name) const { return read_file(path(name)); }
   static size_t open_files() {
     return static_cast<size_t>(
         std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));

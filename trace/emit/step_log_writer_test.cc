@@ -6,10 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <list>
 #include <vector>
 
+#include "base/file.h"
 #include "tests/temporary_folder.h"
 
 namespace redline::trace {
@@ -60,11 +60,6 @@ std::vector<LogBlock> blocks_of(const std::string& bytes) {
   while (auto block = scan.next()) blocks.push_back(*block);
   EXPECT_EQ(scan.damaged_bytes(), 0);
   return blocks;
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 TEST(StepLogTerms, AMinuteIsTheSumOfItsSteps) {
@@ -204,7 +199,7 @@ TEST(StepLogWriter, TheOwnerIsToldAgainEveryFiveMinutes) {
     ASSERT_TRUE(writer->append(written_at(second * kSecond)));
   }
   std::vector<int64_t> told;
-  for (const LogBlock& block : blocks_of(content_of(writer->path()))) {
+  for (const LogBlock& block : blocks_of(read_file(writer->path()))) {
     if (block.owner) told.push_back(block.sign_ns / kSecond);
   }
   EXPECT_EQ(told, (std::vector<int64_t>{10, 310, 610}));
@@ -222,7 +217,7 @@ TEST(StepLogWriter, TheFileIsThinnedAfterEachGrowthButNotAtItsEnd) {
   };
   const auto entries = [](const StepLogWriter& writer) {
     size_t count = 0;
-    for (const LogBlock& each : blocks_of(content_of(writer.path()))) count += each.steps.size();
+    for (const LogBlock& each : blocks_of(read_file(writer.path()))) count += each.steps.size();
     return count;
   };
   std::list<testing::TemporaryFolder> places;
@@ -267,7 +262,7 @@ TEST(StepLogWriter, AFileOfTheJobThatGotItsNumberIsLeftAlone) {
     EXPECT_EQ((*writer)->error(), (*writer)->path() + ": the program has closed this file");
   }
   EXPECT_EQ(::close(number), 0);
-  EXPECT_EQ(content_of(folder / "model"), "weights");
+  EXPECT_EQ(read_file(folder / "model"), "weights");
 }
 
 TEST(StepLogWriter, SaysWhyAFileCannotBeMade) {

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/file.h"
 #include "tests/temporary_folder.h"
@@ -119,9 +118,6 @@ TEST_F(WriterTest, WritesEachKindOfEventInKinetosForm) {
   writer.span("Redline (0)", 1'000, 9'000);
   writer.complete(9'000, {{"c", "{}"}});
   ASSERT_TRUE(writer.save(path("plain.json")));
-  std::ifstream file(path("plain.json"));
-  std::stringstream text;
-  text << file.rdbuf();
   const std::vector<std::string> lines = {
       R"({"ph": "X", "cat": "cpu_op", "name": "op", "pid": 42, "tid": 7, "ts": 1.001, "dur": 1.500, "args": {"x": 1}})",
       R"({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 8, "ts": 1.500, "dur": 0.000, "args": {}})",
@@ -142,8 +138,8 @@ TEST_F(WriterTest, WritesEachKindOfEventInKinetosForm) {
       "{\n\"schemaVersion\": 1,\n\"a\": 1,\n\"b\": [],\n\"displayTimeUnit\": \"ms\",\n"
       "\"baseTimeNanoseconds\": 1000,\n\"traceEvents\": [";
   for (const std::string& line : lines) expected += (&line == lines.data() ? "\n" : ",\n") + line;
-  EXPECT_EQ(text.str(), expected + "\n],\n\"c\": {},\n\"traceName\": " +
-                            json_string(path("plain.json")) + "\n}\n");
+  EXPECT_EQ(read_file(path("plain.json")), expected + "\n],\n\"c\": {},\n\"traceName\": " +
+                                               json_string(path("plain.json")) + "\n}\n");
 }
 
 // Each event of a slice has the same length here, so the limit may be placed at its end exactly.

@@ -1,12 +1,11 @@
 #include "trace/model/issues.h"
+#include "base/file.h"
 #include "tests/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 #include <string>
@@ -15,11 +14,6 @@ namespace redline::trace {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Makes "kEventCut" of "event_cut".
 std::string enumerator_of(std::string_view name) {
@@ -51,7 +45,7 @@ TEST(Issues, EachIsFoundBySomeReader) {
          fs::directory_iterator(fs::path(redline::testing::source_dir()) / folder)) {
       const std::string name = file.path().filename().string();
       if (name.starts_with("issues") || name.ends_with("_test.cc")) continue;
-      code += content_of(file.path());
+      code += read_file(file.path());
     }
   }
   for (const IssueInfo& info : issue_table()) {
@@ -61,7 +55,7 @@ TEST(Issues, EachIsFoundBySomeReader) {
 }
 
 TEST(Issues, TheDocumentationNamesEach) {
-  const std::string page = content_of(fs::path(redline::testing::source_dir()) / "docs/formats.md");
+  const std::string page = read_file(redline::testing::source_dir() + "/docs/formats.md");
   const std::regex row("\n\\| `([a-z0-9_]+)` \\|");
   std::set<std::string> documented, names;
   for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at) {

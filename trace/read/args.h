@@ -21,7 +21,6 @@ class Args {
   Args(const Trace& trace, SliceId slice) : Args(event_text(trace, slice)) {}
   explicit Args(std::string_view event_text);
 
-  [[nodiscard]] std::optional<double> number(std::string_view key) const;
   [[nodiscard]] std::optional<int64_t> integer(std::string_view key) const;
   [[nodiscard]] std::string text(std::string_view key) const;      ///< empty where absent
   [[nodiscard]] std::string_view raw(std::string_view key) const;  ///< the JSON value as it stands

@@ -67,8 +67,9 @@ TEST(ArgsScan, AgreesWithArgsOnAnEventOfKineto) {
   std::array<std::string_view, 3> values;
   find_args(text, kKeys, values);
   const Args args(text);
-  EXPECT_EQ(to_number(values[0]), args.number(kKeys[0]));
-  EXPECT_EQ(to_number(values[1]), args.number(kKeys[1]));
+  for (size_t k = 0; k < kKeys.size(); ++k) EXPECT_EQ(values[k], args.raw(kKeys[k]));
+  EXPECT_EQ(to_number(values[0]), 100);
+  EXPECT_EQ(to_number(values[1]), 22.222221);
   EXPECT_EQ(values[2], "[2400, 1, 1]");
 }
 

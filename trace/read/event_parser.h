@@ -5,7 +5,7 @@
 // scanner stops at some event, and the tolerant one goes on from there to the end of the chunk.
 //
 // simdjson was rejected: it indexes the whole text first, and half of a trace is args, which nobody
-// reads on load. Stepping over them in one pass is faster (bench/trace_load).
+// reads on load. Stepping over them in one pass is faster (bench/trace_load.py).
 #pragma once
 
 #include <algorithm>

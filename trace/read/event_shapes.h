@@ -3,7 +3,7 @@
 // A profiler writes each kind of event with one format string. So between the values that differ
 // (name, times, ids, args) there stand the same bytes again and again, keys, "ph", "cat", commas
 // and white space. An event that has the bytes of a known shape needs no parsing: comparing them a
-// block at a time leaves only its values to be walked over (sound_events.h). Anything else is
+// block at a time leaves only its values to be walked over (event_parser.h). Anything else is
 // parsed in full, and may be the first of a shape.
 #pragma once
 

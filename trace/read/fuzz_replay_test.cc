@@ -2,9 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/file.h"
 #include "tests/fuzz/check_step_log.h"
 #include "tests/fuzz/check_trace.h"
 #include "tests/paths.h"
@@ -17,14 +16,9 @@ namespace fs = std::filesystem;
 
 bool is_of_step_logs(const fs::path& path) { return path.parent_path().filename() == "step_log"; }
 
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(FuzzReplay, TheSeedOfStepLogsIsOne) {
-  const std::string seed = content_of(fs::path(redline::testing::source_dir()) /
-                                      "tests/fuzz/corpus/step_log/three_blocks");
+  const std::string seed =
+      read_file(redline::testing::source_dir() + "/tests/fuzz/corpus/step_log/three_blocks");
   const auto log = trace::parse_step_log("seed", seed);
   ASSERT_TRUE(log) << log.error().message;
   EXPECT_EQ(log->step_count(), 21);
@@ -39,12 +33,12 @@ TEST(FuzzReplay, FilesOfAllFindingsKeepTheReadersPromises) {
       if (!entry.is_regular_file()) continue;
       ++files;
       if (is_of_step_logs(entry.path())) {
-        const std::string bytes = content_of(entry.path());
+        const std::string bytes = read_file(entry.path());
         EXPECT_EQ(broken_step_log(bytes), "") << entry.path();
         EXPECT_EQ(broken_step_log(in_sound_blocks(bytes)), "") << entry.path();
         continue;
       }
-      const auto trace = read_bytes(content_of(entry.path()));
+      const auto trace = read_bytes(read_file(entry.path()));
       if (!trace) continue;
       EXPECT_EQ(broken_promise(*trace), "") << entry.path();
       EXPECT_EQ(broken_round_trip(*trace), "") << entry.path();

@@ -9,11 +9,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/file.h"
 #include "tests/paths.h"
 #include "trace/emit/json_scan.h"
 #include "trace/read/args.h"
@@ -33,8 +33,7 @@ std::map<std::string, std::string> suite() {
   std::error_code absent;
   for (const auto& entry :
        fs::directory_iterator(redline::testing::shared_dir() + "/data/json_suite", absent)) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    files[entry.path().stem().string()] = {std::istreambuf_iterator<char>(file), {}};
+    files[entry.path().stem().string()] = read_file(entry.path());
   }
   return files;
 }

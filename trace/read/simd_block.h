@@ -1,6 +1,6 @@
 // 64 bytes of text compared with one character at once: bit i of a result stands for byte i.
 //
-// Compiled once for each instruction set (sound_events.h), each time into a namespace of its own:
+// Compiled once for each instruction set (event_parser.h), each time into a namespace of its own:
 // REDLINE_SIMD. Without AVX2, four blocks of SSE2 or a plain loop do the same.
 #pragma once
 

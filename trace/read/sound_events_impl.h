@@ -1,4 +1,4 @@
-// What sound_events.h promises, in the namespace REDLINE_SIMD; only sound_events_*.cc include it.
+// What event_parser.h promises, in the namespace REDLINE_SIMD; only sound_events_*.cc include it.
 //
 // Nothing here instantiates code of the standard library that other files have, too: the linker
 // would take either, and the wrong one does not run on every processor.

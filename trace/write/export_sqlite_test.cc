@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "base/file.h"
 #include "tests/paths.h"
@@ -382,10 +381,7 @@ TEST_F(ExportSqlite, CancelledOrRefusedLeavesNothing) {
 // Runs the queries of docs/sqlite.md exactly as they stand there.
 TEST_F(ExportSqlite, DocumentedQueriesRun) {
   ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1), with_modules()}, path()));
-  std::ifstream file(redline::testing::source_dir() + "/docs/sqlite.md");
-  std::stringstream page;
-  page << file.rdbuf();
-  const std::string text = page.str();
+  const std::string text = read_file(redline::testing::source_dir() + "/docs/sqlite.md");
   int queries = 0;
   const std::string open = "```sql\n", close = "```";
   for (size_t at = text.find(open); at != std::string::npos; at = text.find(open, at)) {

@@ -1,11 +1,11 @@
 #include "trace/write/merge.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <set>
 
+#include "base/integer.h"
 #include "base/json_values.h"
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/host_tree.h"
@@ -95,12 +95,10 @@ class Pids {
   [[nodiscard]] std::string free_pid(const std::string& pid, const std::string& label,
                                      const std::set<std::string>& own) const {
     constexpr int64_t kStride = 10'000'000;
-    int64_t number = 0;
-    const auto parsed = std::from_chars(pid.data(), pid.data() + pid.size(), number);
-    const bool is_number = parsed.ec == std::errc() && parsed.ptr == pid.data() + pid.size();
+    const auto number = parse_integer(pid);
     for (int64_t i = 1;; ++i) {
-      const bool fits = is_number && number >= 0 && number < INT64_MAX - i * kStride;
-      std::string candidate = fits ? std::to_string(number + i * kStride) : label + " " + pid;
+      const bool fits = number && *number >= 0 && *number < INT64_MAX - i * kStride;
+      std::string candidate = fits ? std::to_string(*number + i * kStride) : label + " " + pid;
       if (!fits && i > 1) candidate += " (" + std::to_string(i) + ")";
       if (!used_.contains(candidate) && !own.contains(candidate)) return candidate;
     }

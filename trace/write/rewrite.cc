@@ -349,11 +349,4 @@ std::string spool_path(const std::string& path) {
   return partial_path(path.ends_with(".gz") ? path : path + ".gz");
 }
 
-tl::expected<void, std::string> rewrite_trace(const Trace& trace, const std::string& path) {
-  TraceWriter writer(spool_path(path), header_of(trace));
-  TraceRewriter(writer).add(trace);
-  writer.complete({});
-  return writer.save(path);
-}
-
 }  // namespace redline::trace

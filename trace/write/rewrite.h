@@ -11,7 +11,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tl/expected.hpp>
 
 #include "trace/emit/writer.h"
 #include "trace/model/model.h"
@@ -59,9 +58,5 @@ class TraceRewriter {
 /// Where a TraceWriter spools for a file that will be saved as `path`: beside it, compressed, and
 /// never NAME.partial, which is what a killed process leaves of its trace and may be our input.
 [[nodiscard]] std::string spool_path(const std::string& path);
-
-/// `trace` alone in a file of its own, plain or gzip by the name's end.
-[[nodiscard]] tl::expected<void, std::string> rewrite_trace(const Trace& trace,
-                                                            const std::string& path);
 
 }  // namespace redline::trace

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "tests/fuzz/check_trace.h"
 #include "tests/parsed_trace.h"
 #include "tests/temporary_folder.h"
 #include "tests/trace_lines.h"
@@ -29,7 +30,7 @@ class Rewrite : public ::testing::Test {
   [[nodiscard]] std::string path(const std::string& file) const { return folder_ / file; }
 
   [[nodiscard]] std::shared_ptr<const Trace> rewritten(const Trace& trace) const {
-    const auto written = rewrite_trace(trace, path("out.json"));
+    const auto written = fuzz::rewrite_trace(trace, path("out.json"));
     EXPECT_TRUE(written) << written.error();
     auto read = read_trace(path("out.json"));
     EXPECT_TRUE(read) << read.error().message;
@@ -43,8 +44,7 @@ class Rewrite : public ::testing::Test {
 
   /// The text up to the file's own name, with shorter lines.
   [[nodiscard]] std::string lines_of(const std::string& file) const {
-    std::ifstream stream(path(file));
-    std::string text(std::istreambuf_iterator<char>(stream), {});
+    std::string text = read_file(path(file));
     text.resize(text.find("\"traceName\""));
     for (const auto& [begin, shorter] :
          {std::pair(R"({"ph": "M", "cat": "__metadata", "name": )", "M "),

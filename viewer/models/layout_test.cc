@@ -149,15 +149,22 @@ TEST(Tracks, OtherProcessesHaveTheirNamesAndStandLast) {
             "rank 0 · Extra||false:(no name), ");
 }
 
-TEST(Tracks, GpuNamesFromHostileText) {
-  EXPECT_EQ(gpu_names(R"([{"id":1,"name":"B"},{"id":0,"name":"A"}])"),
-            (std::vector<std::string>{"A", "B"}));
-  EXPECT_EQ(gpu_names(R"([{"name":"A"},{"id":-1,"name":"B"},{"name":7},{"id":4}])"),
-            (std::vector<std::string>{"A", "B"}));
-  EXPECT_EQ(gpu_names(R"([{"id":1023,"name":"B"},{"id":1024,"name":"C"}])").size(), 1024U);
-  EXPECT_TRUE(gpu_names("").empty());
-  EXPECT_TRUE(gpu_names(R"({"id":1})").empty());
-  EXPECT_TRUE(gpu_names(R"([{"id":999999999,"name":"B"},{"id":"x"},7])").empty());
+TEST(Tracks, GpusHaveTheNamesThatTheReportGivesThem) {
+  const auto note = [](const std::string& gpus, int64_t pid) {
+    const std::string event = fmt::format(
+        R"({{"ph":"X","cat":"kernel","name":"gemm","pid":{},"tid":7,"ts":1,"dur":5}})", pid);
+    return track_groups(Session({TestTrace(0, 0, gpus).raw(event).read()})).at(0).note;
+  };
+  EXPECT_EQ(note(R"({"id":1,"name":"B"},{"id":0,"name":"A\u001b"})", 0), "A\ufffd");
+  EXPECT_EQ(note(R"({"id":1,"name":"B"},{"id":0,"name":"A"})", 1), "B");
+  EXPECT_EQ(note(R"({"id":0,"name":"A"})", 3'000'000'000), "") << "GPU -1";
+  for (const char* hostile : {"", "7", R"({"id":0,"name":7})", R"({"id":999999999,"name":"B"})"}) {
+    EXPECT_EQ(note(hostile, 0), "") << hostile;
+  }
+  // ROCm numbers a kernel's GPU otherwise than the list.
+  const std::string mi300x = R"({"id":0,"name":"AMD Instinct MI300X"})";
+  EXPECT_EQ(note(mi300x, 2), "AMD Instinct MI300X");
+  EXPECT_EQ(note(mi300x + R"(,{"id":2,"name":"AMD Radeon PRO W7900"})", 2), "");
 }
 
 TEST(Layout, RowsFollowOneAnotherWithoutGaps) {

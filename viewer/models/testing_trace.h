@@ -21,8 +21,10 @@ namespace redline::viewer {
 /// The trace of one rank. Times are microseconds after `start_us`.
 class TestTrace {
  public:
-  explicit TestTrace(int rank, int64_t start_us = 1'000'000) : rank_(rank), start_us_(start_us) {
-    text_.top(R"("deviceProperties": [{"id":0,"name":"Tesla V100"}])").rank(rank, 2, "nccl");
+  explicit TestTrace(int rank, int64_t start_us = 1'000'000,
+                     const std::string& gpus = R"({"id":0,"name":"Tesla V100"})")
+      : rank_(rank), start_us_(start_us) {
+    text_.top("\"deviceProperties\": [" + gpus + "]").rank(rank, 2, "nccl");
   }
 
   TestTrace& slice(const std::string& category, const std::string& name, int pid, int tid,

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
+#include "trace/analysis/gpus.h"
+#include "trace/analysis/tables.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
 #include "viewer/models/format.h"
@@ -124,7 +125,7 @@ bool only_spans(const Trace& trace, const std::vector<trace::TrackId>& ids) {
 }
 
 void name_group(TrackGroup& group, const SessionTrace& item, const Track& track,
-                const std::vector<std::string>& gpus) {
+                const std::vector<trace::DeviceProperties>& gpus, bool is_amd) {
   const std::string pid = trimmed(item.trace->string(track.pid));
   if (track.kind == TrackKind::kCpuThread) {
     group.title = joined(item.title, "CPU");
@@ -132,8 +133,8 @@ void name_group(TrackGroup& group, const SessionTrace& item, const Track& track,
   } else if (track.kind == TrackKind::kGpuStream) {
     group.device = track.device;
     group.title = joined(item.title, fmt::format("GPU {}", track.device));
-    const size_t device = static_cast<size_t>(std::max(track.device, 0));
-    if (device < gpus.size()) group.note = gpus[device];
+    const auto* known = trace::properties_of(gpus, track.device, is_amd);
+    if (known != nullptr) group.note = printable(known->name);
   } else {
     const std::string process = trimmed(item.trace->string(track.process_name));
     group.title = joined(item.title, process.empty() ? pid : process);
@@ -161,21 +162,6 @@ GroupKey group_key(const Track& track) {
 
 }  // namespace
 
-std::vector<std::string> gpu_names(const std::string& device_properties_json) {
-  std::vector<std::string> names;
-  const auto json = nlohmann::json::parse(device_properties_json, nullptr, false);
-  if (!json.is_array()) return names;
-  for (const auto& device : json) {
-    if (!device.is_object() || !device.contains("name") || !device["name"].is_string()) continue;
-    size_t id = names.size();
-    if (device.contains("id") && device["id"].is_number_unsigned()) id = device["id"];
-    if (id > 1023) continue;
-    if (id >= names.size()) names.resize(id + 1);
-    names[id] = printable(device["name"].get_ref<const std::string&>());
-  }
-  return names;
-}
-
 std::string contents_of(const TrackGroup& group) {
   if (!group.is_loaded) {
     return group.slices == 0 ? "not loaded"
@@ -198,7 +184,8 @@ std::vector<TrackGroup> track_groups(const Session& session) {
       continue;
     }
     const std::set<trace::TrackId> main_threads = threads_with_steps(trace);
-    const std::vector<std::string> gpus = gpu_names(trace.metadata().device_properties_json);
+    const std::vector<trace::DeviceProperties> gpus = trace::device_properties(trace);
+    const bool is_amd = trace::is_amd(trace);
     const auto is_main = [&](trace::TrackId id) {
       const Track& track = trace.tracks()[id.value];
       if (!main_threads.empty()) return main_threads.contains(id);
@@ -221,7 +208,7 @@ std::vector<TrackGroup> track_groups(const Session& session) {
       TrackGroup group;
       group.trace = t;
       group.background = only_spans(trace, ids);
-      name_group(group, item, trace.tracks()[ids.front().value], gpus);
+      name_group(group, item, trace.tracks()[ids.front().value], gpus, is_amd);
       for (const trace::TrackId id : ids) {
         group.tracks.push_back(make_item(trace, id, is_main(id)));
         group.slices += slice_count(trace, trace.tracks()[id.value]);

@@ -51,9 +51,6 @@ struct TrackGroup {
 /// each group of the first stands above the same group of the second.
 [[nodiscard]] std::vector<TrackGroup> track_groups(const Session& session);
 
-/// Names of the GPUs by index, from the JSON text of "deviceProperties"; empty where unknown.
-[[nodiscard]] std::vector<std::string> gpu_names(const std::string& device_properties_json);
-
 /// What the user has folded, hidden, pinned and moved. Groups and tracks stand here by keys that
 /// stay the same when tracks are added later, and from one run of the viewer to the next.
 struct Arrangement {

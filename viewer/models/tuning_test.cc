@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/file.h"
 #include "tests/temporary_folder.h"
 #include "tuner/study/database.h"
 #include "viewer/models/testing_study.h"
@@ -183,8 +184,7 @@ TEST_F(TuningOf, WhatIsNoStudyIsRefusedWithItsName) {
   EXPECT_TRUE(is_study(path("empty.db")));
   EXPECT_THAT(refusal("empty.db"), HasSubstr("empty.db: it is empty"));
 
-  std::ifstream whole(path(), std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(whole)), {});
+  const std::string text = read_file(path());
   for (const size_t size : {size_t{7}, size_t{100}, size_t{5000}, text.size() / 2}) {
     write("torn.db", text.substr(0, size));
     EXPECT_TRUE(is_study(path("torn.db"))) << size;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "viewer/models/view_file.h"
+#include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/tables_pane.h"
 #include "viewer/widgets/testing_window.h"
 
@@ -65,6 +66,26 @@ TEST_F(Files, AnExportOverwritesNoTraceThatIsOpen) {
     if (action->text() == "Table as JSON …") action->trigger();
   }
   EXPECT_EQ(proposed.toStdString(), path("trace.kernels.json"));
+}
+
+TEST_F(Files, HitsThatAreNotShownAreNotExportedAndThatIsSaid) {
+  ASSERT_TRUE(open({training_trace(0).write(path("trace.json"))}));
+  FindPane& pane = tables().find();
+  QSignalSpy shown(&pane, &FindPane::shown);
+  show_tab("Find");
+  state().find(QStringLiteral("gemm"));
+  while (pane.table().hits().rowCount() == 0) ASSERT_TRUE(shown.wait(kLoadLimitMs));
+  pane.table().show_hits(
+      state().shared_session(),
+      std::make_shared<const std::vector<SliceRef>>(HitsModel::kMostShown + 7, slice(0, "gemm")));
+  QTimer::singleShot(0, [] {
+    auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());
+    ASSERT_NE(dialog, nullptr);
+    dialog->accept();
+  });
+  pane.table().actions().back()->trigger();
+  EXPECT_TRUE(QFile::exists(QString::fromStdString(path("trace.find.csv"))));
+  EXPECT_TRUE(some_label_says("trace.find.csv, without the last 7 hits"));
 }
 
 TEST_F(Files, WindowsOfOneRankAreNoRanks) {

@@ -47,7 +47,8 @@ void MainWindow::connect_state() {
   connect(&state_, &ViewState::axis_changed, this, &MainWindow::update_status);
   connect(&state_, &ViewState::selection_changed, this, &MainWindow::update_selection_status);
   for (RowsView* rows : findChildren<RowsView*>()) {
-    connect(rows, &RowsView::export_wanted, this, [this, rows] { choose_export_of(*rows); });
+    connect(rows, &RowsView::export_wanted, this,
+            [this, rows] { choose_export(QStringLiteral("csv"), ExportKind::kCsv, rows); });
   }
   connect(search_, &SearchField::textEdited, this,
           [this] { tables_->setCurrentWidget(&tables_->find()); });

@@ -141,9 +141,8 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] const Files& files() const;  ///< of the page that is shown
   /// Name and status of the page that is shown, in the title, the top bar and the status line.
   void show_names();
-  void choose_export(const QString& suffix, ExportKind kind);
-  /// Asks where to write a table, whichever part of the window it belongs to.
-  void choose_export_of(const RowsView& rows);
+  /// Asks where to write these rows, whichever part of the window they belong to, or what is shown.
+  void choose_export(const QString& suffix, ExportKind kind, const RowsView* rows = nullptr);
   [[nodiscard]] Table table_to_export() const;
   /// Whether the window shows what it read from this file.
   [[nodiscard]] bool is_open(const std::string& path) const;

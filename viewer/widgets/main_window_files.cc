@@ -251,29 +251,23 @@ QString MainWindow::path_of_export(const QString& suffix, const std::string& par
                                       QStringLiteral("*.") + suffix);
 }
 
-void MainWindow::choose_export_of(const RowsView& rows) {
-  const Table table = rows.all_rows();
-  const QString path = path_of_export(QStringLiteral("csv"), table.title);
-  if (path.isEmpty()) return;
-  const auto problem = export_to(path.toStdString(), ExportKind::kCsv, table);
-  say(problem ? text(*problem) : tr("written: %1").arg(path));
-}
-
 RowsView* MainWindow::current_rows() const {
   if (pages_->currentIndex() == kTuningPage) return tuning_->findChild<RowsView*>();
   if (pages_->currentIndex() == kRunPage) return run_->findChild<RowsView*>();
   return pages_->currentIndex() == kTimelinePage ? tables_->current_rows() : nullptr;
 }
 
-void MainWindow::choose_export(const QString& suffix, ExportKind kind) {
+void MainWindow::choose_export(const QString& suffix, ExportKind kind, const RowsView* rows) {
   const bool is_table = kind != ExportKind::kPng;
-  const Table table = is_table ? table_to_export() : Table();
+  Table table;
+  if (is_table) table = rows ? rows->all_rows() : table_to_export();
+  const bool is_of_pane = is_table && pages_->currentIndex() == kTimelinePage &&
+                          (!rows || rows == tables_->current_rows());
+  const size_t left_out = is_of_pane ? tables_->rows_left_out() : 0;
   const QString path = path_of_export(suffix, table.title);
   if (path.isEmpty()) return;
   const auto problem = export_to(path.toStdString(), kind, table);
   if (problem) return say(text(*problem));
-  const bool is_timeline = pages_->currentIndex() == kTimelinePage;
-  const size_t left_out = is_table && is_timeline ? tables_->rows_left_out() : 0;
   say(left_out == 0
           ? tr("written: %1").arg(path)
           : tr("written: %1, without the last %2").arg(path, text(format_plural(left_out, "hit"))));

@@ -136,8 +136,8 @@ class profile:
             was_dropped = _running is not None
             if was_dropped and _running() is not None:
                 raise RecorderError(
-                    "profile.start: a profile is already running in this process. Stop it first. If a failed cell of a "
-                    "notebook left it behind, run this cell once more."
+                    "profile.start: a profile is already running in this process. Call its stop() first. If a cell "
+                    "of a notebook failed and no name holds it any more, run this cell once more."
                 )
             _running = weakref.ref(self)
         try:

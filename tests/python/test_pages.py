@@ -73,6 +73,15 @@ def test_lines_fit(page):
     assert long == []
 
 
+BARE_PROSE = re.compile(r"    (?:\$ )?(?:redline|redline-viewer|autotune|kill|pip|(?:\./)?scripts/\S+|gpu-bundle/\S+)"
+                        r"(?: \S+)*? {2,}(?!#)\S")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_what_explains_a_command_is_a_comment_of_the_shell(page):
+    assert [line for line in page.read_text().splitlines() if BARE_PROSE.match(line)] == []
+
+
 def test_the_readme_is_short_and_the_same_in_chinese():
     english, chinese = ((ROOT / name).read_text() for name in ("README.md", "README.zh-CN.md"))
     assert len(english.splitlines()) <= 120 and len(chinese.splitlines()) <= 120
@@ -236,7 +245,8 @@ def test_pictures_of_concepts_are_up_to_date(run, python, tmp_path):
     assert [name for name in kept if f"concepts/{name})" not in page] == []
 
 
-@pytest.mark.parametrize("script", ["concept-pictures", "recording-picture", "refresh-reference", "viewer-pictures"])
+@pytest.mark.parametrize("script", ["concept-pictures", "install-peers", "recording-picture", "refresh-pages",
+                                    "refresh-reference", "sanitizers", "viewer-pictures"])
 def test_a_script_that_is_asked_for_help_makes_nothing(run, tmp_path, script):
     # A copy, because it would write into the folders around it.
     (tmp_path / "scripts").mkdir()

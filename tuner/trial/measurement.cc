@@ -217,11 +217,12 @@ int64_t Measurement::made_ahead_until_ns(int64_t stocks) const {
   int64_t until = 0;
   for (const auto& [rank, ahead] : ahead_) {
     const Series& series = ranks_.at(rank);
+    const auto made_ahead = static_cast<double>(stocks * ahead);
     const auto is_used_up = [&](const Point& before, const Point& now) {
       const bool waited = before.data_wait_ns && now.data_wait_ns &&
                           static_cast<double>(*now.data_wait_ns - *before.data_wait_ns) >=
                               kWaited * static_cast<double>(now.time_ns - before.time_ns);
-      return waited || batches(series.front(), now) >= static_cast<double>(stocks * ahead);
+      return waited || batches(series.front(), now) >= made_ahead;
     };
     const auto last = std::ranges::adjacent_find(series, is_used_up);
     until = std::max(until, last == series.end() ? std::numeric_limits<int64_t>::max()

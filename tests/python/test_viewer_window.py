@@ -121,7 +121,9 @@ def test_without_a_display_a_picture_is_proposed(program, tmp_path):
     for command in ([program("redline-viewer")], [program("redline"), "view"]):
         end = subprocess.run([*command, tmp_path], env=environment, capture_output=True, text=True, timeout=LIMIT_S)
         assert end.returncode == 1, end.stderr
-        assert end.stderr.splitlines()[-1].endswith("redline-viewer --screenshot out.png PATH")
+        last = end.stderr.splitlines()[-1]
+        assert "redline-viewer --screenshot out.png PATH" in last
+        assert last.endswith("redline report --format html -o report.html PATH")
         assert "reinstall" not in end.stderr.lower()
 
 

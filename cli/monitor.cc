@@ -89,8 +89,8 @@ class PrometheusFile {
  public:
   explicit PrometheusFile(std::string path) : path_(std::move(path)) {}
 
-  /// If the first look cannot be written, the path is wrong. Later a disk may be full for a while:
-  /// that is told once, and the next look may succeed.
+  /// If the first look cannot be written, the path is wrong. Later a disk may be full for a while.
+  /// The user is told of that once, and each further look tries again.
   [[nodiscard]] int write(const std::string& figures) {
     if (!was_written_) {
       const int status = write_output(figures, path_, "--prom");

@@ -149,9 +149,9 @@ class LoaderKnobs:
         self.model = lambda: None  # gives the model that trains
         self.last_read = _use(None)  # the loader of the latest batch that may be for training
         self.effective = {}
-        self.asked = set()  # ids of data sets of whose loaders the script knows a length
+        self.asked = set()  # ids of the data sets whose loaders were asked for their length
         self.sizes = {}  # of loaders that train: the script's own batch size -> what it is now
-        self.read_sizes = collections.deque([{}], maxlen=3)  # the same of all that were read, step by step
+        self.read_sizes = collections.deque([{}], maxlen=3)  # like `sizes`, of what each of the last steps read
         self._makers = {}  # __init__ of each kind of loader, as it was
 
     def install(self):

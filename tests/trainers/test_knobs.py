@@ -53,7 +53,7 @@ def test_a_knob_takes_effect_or_is_said_to_have_none(trainer, name, arguments, r
     seen = seen_knobs(done)
     texts = {knob: "on" if value is True else str(value) for knob, value in applied.items()}
     assert {knob: seen.get(knob) for knob in texts} == texts
-    if "epoch" in outcome:  # Lightning's batches in an epoch, of which it makes the schedule
+    if "epoch" in outcome:  # how many batches Lightning expects in an epoch; its schedule needs that
         assert outcome["epoch"] == 2048 // outcome["world"] // 4
     assert not of_type(done, "failure")
 

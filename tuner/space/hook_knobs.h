@@ -32,7 +32,6 @@ struct HookKnob {
   bool needs_ranks = false;    ///< an argument of DDP, which does nothing in a job of one rank
   bool needs_workers = false;  ///< does nothing where the DataLoader has no worker processes
   bool moves_memory = true;    ///< it changes a rank's peak memory by more than a little
-  bool usually_helps = false;  ///< a switch that a first guess turns on
 };
 
 /// In the order in which help and usual spaces name them.

@@ -14,6 +14,7 @@
 namespace redline::machine {
 namespace {
 
+constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr std::string_view kWorkerName = "pt_data_worker";  // torch names their main threads so
 
 /// Reads the columns "user nice system idle iowait irq softirq steal". Those behind them are times
@@ -33,7 +34,7 @@ std::optional<CoreTime> core_time(int core, std::string_view columns) {
 std::optional<int64_t> cpu_time_ns(clockid_t clock) {
   timespec time;
   if (clock_gettime(clock, &time) != 0) return std::nullopt;
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  return time.tv_sec * kSecondNs + time.tv_nsec;
 }
 
 std::optional<int64_t> cpu_time_of(pid_t pid) {
@@ -123,6 +124,7 @@ void HostReader::read_process(HostReading& reading) const {
     const auto value = number_of<int64_t>(take_word(columns));
     if (column == 10) reading.page_faults = value;
     if (column == 12) reading.major_page_faults = value;
+    if (column == 15 && value) reading.kernel_ns = *value * (kSecondNs / sysconf(_SC_CLK_TCK));
     if (column == 24 && value) reading.resident_bytes = *value * sysconf(_SC_PAGESIZE);
   }
 }

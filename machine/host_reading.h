@@ -35,10 +35,11 @@ struct WorkerTime {
 /// Sizes are those of this moment; all other figures are counted from the start of the machine or
 /// of the process.
 struct HostReading {
-  int64_t time_ns = 0;                   ///< monotonic_ns()
-  std::optional<CoreTime> machine = {};  ///< all cores together
-  std::vector<CoreTime> cores = {};      ///< those that this process may use
-  std::optional<int64_t> cpu_ns = {};    ///< of all threads of this process
+  int64_t time_ns = 0;                    ///< monotonic_ns()
+  std::optional<CoreTime> machine = {};   ///< all cores together
+  std::vector<CoreTime> cores = {};       ///< those that this process may use
+  std::optional<int64_t> cpu_ns = {};     ///< of all threads of this process
+  std::optional<int64_t> kernel_ns = {};  ///< the part of cpu_ns that the kernel took
   std::optional<int64_t> resident_bytes = {};
   std::optional<int64_t> shm_bytes = {};
   std::optional<int64_t> disk_read_bytes = {};  ///< of the whole machine

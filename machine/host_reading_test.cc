@@ -63,6 +63,7 @@ TEST_F(FakeProc, TheProgramsNameMayHoldAnything) {
   const HostReading reading = read();
   EXPECT_EQ(reading.page_faults, 101);
   EXPECT_EQ(reading.major_page_faults, 3);
+  EXPECT_EQ(reading.kernel_ns, 10 * (1'000'000'000 / sysconf(_SC_CLK_TCK)));
   EXPECT_EQ(reading.resident_bytes, 25 * sysconf(_SC_PAGESIZE));
 }
 

@@ -79,6 +79,8 @@ std::vector<CounterSample> host_samples(const machine::HostReading& before,
     samples.add("CPU", "busy %", busy_percent(*before.machine, *now.machine));
   }
   samples.add_rate("Process CPU", "% of a core", &machine::HostReading::cpu_ns, 1e-7);
+  samples.add_rate("Process CPU in the kernel", "% of a core", &machine::HostReading::kernel_ns,
+                   1e-7);
   samples.add_workers();
   samples.add_size("Resident memory", &machine::HostReading::resident_bytes);
   samples.add_size("/dev/shm", &machine::HostReading::shm_bytes);

@@ -24,6 +24,7 @@ TEST(HostSamples, AreSizesNowAndRatesSinceBefore) {
                                     .machine = machine::CoreTime{0, 100, 1000},
                                     .cores = {},
                                     .cpu_ns = 4'000'000'000,
+                                    .kernel_ns = 1'000'000'000,
                                     .resident_bytes = kMib,
                                     .shm_bytes = 0,
                                     .disk_read_bytes = 10'000'000,
@@ -34,6 +35,7 @@ TEST(HostSamples, AreSizesNowAndRatesSinceBefore) {
                                  .machine = machine::CoreTime{0, 175, 1100},
                                  .cores = {},
                                  .cpu_ns = 4'750'000'000,
+                                 .kernel_ns = 1'150'000'000,
                                  .resident_bytes = 3 * kMib,
                                  .shm_bytes = kMib / 2,
                                  .disk_read_bytes = 11'000'000,
@@ -43,6 +45,7 @@ TEST(HostSamples, AreSizesNowAndRatesSinceBefore) {
   EXPECT_EQ(text_of(host_samples(before, now)),
             "CPU 75 busy %\n"
             "Process CPU 150 % of a core\n"
+            "Process CPU in the kernel 30 % of a core\n"
             "DataLoader worker 7 60 busy %\n"
             "Resident memory 3 MiB\n"
             "/dev/shm 0.5 MiB\n"

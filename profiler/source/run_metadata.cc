@@ -1,10 +1,12 @@
 #include "profiler/source/run_metadata.h"
 
+#include <dlfcn.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -59,6 +61,17 @@ OrderedJson machine_json(const std::string& root) {
   return json;
 }
 
+/// The file of the library whose malloc this process uses, such as "libc.so.6"; LD_PRELOAD may name
+/// another. "" if it is not known.
+std::string malloc_library() {
+  Dl_info found = {};
+  if (dladdr(reinterpret_cast<const void*>(&malloc), &found) == 0 || found.dli_fname == nullptr) {
+    return "";
+  }
+  const std::string_view path = found.dli_fname;
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
 /// Of the time when this library was loaded, as new_run_name() of profiler/request. What a process
 /// forks or spawns soon after belongs to the same job, which readers see by the times.
 const std::string kOwnRecording = std::to_string(unix_ns()) + "." + std::to_string(getpid());
@@ -93,6 +106,7 @@ std::string run_metadata(const std::string& root, const char* const* environment
                   {"environment", shown},
                   {"environment_not_shown", others},
                   {"machine", machine_json(root)}};
+  if (const std::string library = malloc_library(); !library.empty()) run["malloc"] = library;
   // A program that nobody launched as a rank of a job is a job of its own: of two runs of it into
   // one folder, only the latest counts.
   const auto variable = [&](const char* name) { return text_in(shown, name); };

@@ -16,7 +16,8 @@ namespace redline::profiler {
 /// docs/environment.md has the same list.
 [[nodiscard]] std::span<const char* const> shown_variables();
 
-/// {"argv": […], "environment": {…}, "environment_not_shown": N, "machine": {…}}. `root` is where
+/// {"argv": […], "environment": {…}, "environment_not_shown": N, "machine": {…}, "malloc": the file
+/// of the library whose malloc the process uses, such as "libc.so.6"}. `root` is where
 /// proc and sys are. `environment` ends with nullptr, like environ.
 [[nodiscard]] std::string run_metadata(const std::string& root, const char* const* environment);
 

@@ -57,6 +57,8 @@ TEST_F(RunMetadata, SaysWhetherTheProcessorComputesInBf16) {
   EXPECT_EQ(run()["machine"]["bf16"], false);
 }
 
+TEST_F(RunMetadata, NamesTheLibraryOfMalloc) { EXPECT_EQ(run()["malloc"], "libc.so.6"); }
+
 TEST_F(RunMetadata, NamesTheRecording) {
   EXPECT_EQ(run({"REDLINE_RECORDING=17.4"})["recording"], "17.4");
   EXPECT_FALSE(run({"REDLINE_RECORDING=", "RANK=0", "WORLD_SIZE=2"}).contains("recording"))

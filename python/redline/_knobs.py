@@ -27,6 +27,9 @@ from redline._knob_values import at_least, on_or_off, one_of
 from redline._library import RecorderError, recorder
 from redline._loader_knobs import KNOBS as LOADER_KNOBS
 from redline._loader_knobs import LoaderKnobs
+from redline._malloc_knob import VALUES as MALLOC_VALUES
+from redline._malloc_knob import keep_freed_memory
+from redline._malloc_knob import why_not as why_malloc_stays
 from redline._memory_errors import MemoryErrors
 from redline._memory_format_knob import MemoryFormatKnob
 from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
@@ -68,6 +71,7 @@ MODEL_KNOBS = {
 KNOBS = {
     **LOADER_KNOBS,
     **{name: setting.takes for name, setting in SETTINGS.items()},
+    "malloc": one_of(MALLOC_VALUES),
     **MODEL_KNOBS,
     **OPTIMIZER_KNOBS,
     **DDP_KNOBS,
@@ -101,6 +105,8 @@ class Knobs:
         self.checkpointing = CheckpointingKnob(values.get("checkpointing"))
         self.memory_format = MemoryFormatKnob(values.get("channels_last"))
         self.compile = CompileKnob(values.get("compile", False))
+        self.why_malloc_stays = why_malloc_stays()
+        self.malloc = values.get("malloc", "default") if self.why_malloc_stays is None else "default"
         self.unknown = sorted(set(values) - set(KNOBS))
         self.counted_model = None
         self.used_model = False  # a model was called, with gradients or for inference
@@ -114,7 +120,7 @@ class Knobs:
         reports this of all knobs, set or not, so that the search leaves them out."""
         if self.reporter is not None:
             self.reporter.unused(knobs, why, above)
-        elif asked := [name for name in knobs if str(self.values.get(name, False)) not in ("False", "off")
+        elif asked := [name for name in knobs if str(self.values.get(name, False)) not in ("False", "off", "default")
                        and (above is None or self.values[name] > above)]:
             self.note(f"{', '.join(asked)} not applied: {why}")
 
@@ -136,6 +142,8 @@ class Knobs:
 
     def install(self):
         self._apply_settings()
+        if self.malloc == "keep":
+            keep_freed_memory()
         self.loader.install()
         self.ddp.install()
         self.optimizer.install()
@@ -303,6 +311,8 @@ class Knobs:
         self.loader.refuse_what_had_no_loader()
         if missing := self.ddp.missing():
             self.refuse(missing, "no DistributedDataParallel was made")
+        if self.why_malloc_stays:
+            self.refuse(["malloc"], self.why_malloc_stays)
         if not self.used_model:
             self.refuse(["amp", "channels_last", "compile", "checkpointing"],
                         "no call of a model was seen (within a compiled function it is hidden: compile the model instead)")
@@ -333,6 +343,7 @@ class Knobs:
         values["compile"] = self.compile.effective
         values["checkpointing"] = self.checkpointing.is_on
         values["accumulation"] = self.reporter.batches_a_step() or None
+        values["malloc"] = self.malloc
         for name, setting in SETTINGS.items():
             with contextlib.suppress(RuntimeError, AttributeError):  # reading tf32 fails if fp32_precision was set
                 values[name] = setting.read()

@@ -59,7 +59,7 @@ def test_tracks_of_the_machine_the_process_and_its_workers(record, run, program,
     (trace,) = traces(folder)
     tracks = counters(trace)
     whole = {
-        "CPU: busy %", "Process CPU: % of a core", "Resident memory: MiB", "/dev/shm: MiB",
+        "CPU: busy %", "Process CPU: % of a core", "Process CPU in the kernel: % of a core", "Resident memory: MiB", "/dev/shm: MiB",
         "Page faults: a second", "Major page faults: a second",
     }
     assert whole <= tracks.keys()

@@ -36,6 +36,9 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> tiny_operators(const Activity& activity);
 [[nodiscard]] std::optional<Finding> cpu_oversubscribed(const Activity& activity);
 
+// advice_page_faults.cc
+[[nodiscard]] std::optional<Finding> page_faults(const Activity& activity);
+
 // advice_host_unrecorded.cc
 [[nodiscard]] std::optional<Finding> low_gpu_utilization(const Activity& activity);
 [[nodiscard]] std::optional<Finding> range_without_operators(const Activity& activity);

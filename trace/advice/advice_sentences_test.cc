@@ -295,6 +295,13 @@ aten::add 100..115 us
 aten::add 150..165 us
 aten::add 200..215 us
 )"},
+      {"page_faults", faulting(100'000, 20, 160), R"(page_faults medium x ? [malloc=default,keep]
+Freed memory is taken anew: 10,000 page faults a step
+the kernel, which clears each page, takes 12.5 % of the process's CPU time;
+  with MALLOC_TRIM_THRESHOLD_=2147483647 MALLOC_MMAP_THRESHOLD_=1073741824 the process keeps what it frees
+page_faults 10000, kernel_share 0.125
+Page faults 0..100000 us
+)"},
       {"cpu_oversubscribed", stalls(3, 4 * kMs),
        R"(cpu_oversubscribed medium x 1.13636 [num_workers=0..4]
 Threads that launch kernels lose the CPU: 12.0 ms a step

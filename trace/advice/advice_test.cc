@@ -316,6 +316,20 @@ TEST(Advice, TinyOperators) {
               Not(HasRule("tiny_operators")));
 }
 
+TEST(Advice, PageFaultsWhereTheCLibraryMayKeepWhatIsFreed) {
+  const auto with = [](const char* run) { return faulting(1'000'000, 20, 100, run); };
+  const auto named = HasRule("page_faults");
+  EXPECT_THAT(advice_on(with(R"("malloc": "libc.so.6", "environment": {"RANK": "0"})")), named);
+  for (const char* run :
+       {R"("malloc": "libjemalloc.so.2", "environment": {})", R"("environment": {})",
+        R"("malloc": "libc.so.6", "environment": {"MALLOC_TRIM_THRESHOLD_": "2147483647"})"}) {
+    EXPECT_THAT(advice_on(with(run)), Not(named)) << run;
+  }
+  EXPECT_THAT(advice_on(faulting(1'000'000, 20).top(gpu("V100", 7, 0)).kernel("k", 0, kMs)),
+              Not(named));
+  EXPECT_THAT(advice_on(faulting(1'000'000, 0, 0)), Not(named));
+}
+
 TEST(Advice, ARangeOfTheProgramThatRunsNoOperators) {
   const auto range = [](const char* name, int64_t ns = 60 * kMs) {
     return one_step().annotation(name, 0, ns).cpu_op("aten::relu", 60 * kMs, 99 * kMs);

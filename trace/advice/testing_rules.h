@@ -63,6 +63,24 @@ inline TraceText throttled(int64_t ns, const char* why = "heat") {
   return text;
 }
 
+/// A step on the CPU whose process takes memory from the kernel, by the counters of the machine.
+inline TraceText faulting(int64_t faults_per_s, int64_t kernel_percent, int64_t cpu_percent = 100,
+                          const char* run = R"("malloc": "libc.so.6", "environment": {})") {
+  TraceText text = one_step().cpu_op("aten::mm", 0, 90 * kMs);
+  text.top(fmt::format(R"("run": {{{}}})", run));
+  const auto count = [&](const char* name, const char* unit, int64_t value) {
+    for (const int64_t us : {20'000, 80'000}) {
+      text.event(fmt::format(R"({{"ph": "C", "cat": "counter", "name": "{}", "pid": 1, "tid": 0, )"
+                             R"("ts": {}, "args": {{"{}": {}}}}})",
+                             name, us, unit, value));
+    }
+  };
+  count("Page faults", "a second", faults_per_s);
+  count("Process CPU", "% of a core", cpu_percent);
+  count("Process CPU in the kernel", "% of a core", kernel_percent);
+  return text;
+}
+
 inline TraceText allocating(int steps, int calls, int64_t length_ns) {
   TraceText text;
   for (int i = 0; i < steps; ++i) {

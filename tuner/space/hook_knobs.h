@@ -29,6 +29,7 @@ struct HookKnob {
   /// this machine, at most 16.
   std::string_view usual = {};
   bool needs_gpu = false;      ///< does nothing on a CPU
+  bool needs_cpu = false;      ///< does hardly anything where a GPU trains
   bool needs_ranks = false;    ///< an argument of DDP, which does nothing in a job of one rank
   bool needs_workers = false;  ///< does nothing where the DataLoader has no worker processes
   bool moves_memory = true;    ///< it changes a rank's peak memory by more than a little

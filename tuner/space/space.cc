@@ -21,7 +21,7 @@ std::vector<std::string> usual_knobs(const Machine& machine, std::optional<int> 
   const Config cores = {{"cores", std::to_string(std::clamp(machine.cores, 1, 16))}};
   std::vector<std::string> knobs;
   for (const HookKnob& knob : hook_knobs()) {
-    if (knob.usual.empty() || (knob.needs_gpu && !machine.gpu)) continue;
+    if (knob.usual.empty() || (machine.gpu ? knob.needs_cpu : knob.needs_gpu)) continue;
     if (knob.needs_ranks && ranks.value_or(1) <= 1) continue;
     const std::string values = fill_placeholders(std::string(knob.usual), cores);
     knobs.push_back(fmt::format("{}={}", knob.name, values));

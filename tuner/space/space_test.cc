@@ -34,9 +34,10 @@ TEST(Space, LeavesOutWhatCannotMatterAndSaysSo) {
 
 TEST(Space, WithoutKnobsSuitsPythonTraining) {
   EXPECT_THAT(names_of(*make_space({}, {"train"}, kCpuMachine)),
-              ElementsAre("batch_size", "num_workers", "amp", "channels_last"));
-  EXPECT_THAT(names_of(*make_space({}, {"train"}, kGpuMachine)),
-              ::testing::Contains("cudnn_benchmark"));
+              ElementsAre("batch_size", "num_workers", "amp", "channels_last", "malloc"));
+  const auto with_gpu = names_of(*make_space({}, {"train"}, kGpuMachine));
+  EXPECT_THAT(with_gpu, ::testing::Contains("cudnn_benchmark"));
+  EXPECT_THAT(with_gpu, ::testing::Not(::testing::Contains("malloc")));
 }
 
 TEST(Space, PlaceholdersNeedAFirstValue) {

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <set>
 #include <unordered_map>
 
-#include "trace/analysis/tables.h"
 #include "viewer/models/report_tables.h"
 
 namespace redline::viewer {
@@ -25,11 +24,10 @@ constexpr std::pair<SliceClass, const char*> kClassWords[] = {
     {SliceClass::kOther, "other"},
 };
 
-const char* runtime_words(const Session& session) {
-  const auto amd = std::ranges::count_if(
-      session.traces(), [](const SessionTrace& item) { return trace::is_amd(*item.trace); });
-  if (amd == 0) return "CUDA runtime";
-  return amd == std::ssize(session.traces()) ? "HIP runtime" : "runtime";
+std::string runtime_words(const Session& session) {
+  std::set<std::string> names;
+  for (const SessionTrace& item : session.traces()) names.insert(runtime_name(*item.trace));
+  return names.size() == 1 ? *names.begin() : "runtime";
 }
 
 std::vector<LegendEntry> classes_of(const Session& session, const DerivedTracks& derived) {

@@ -44,6 +44,8 @@ TEST(Colours, TheRuntimeHasTheNameOfItsMaker) {
   };
   EXPECT_EQ(words(Session({hip})), "HIP runtime");
   EXPECT_EQ(words(Session({hip, training_trace(1).read()}, 1)), "runtime");
+  const auto intel = TestTrace(0).slice("xpu_runtime", "urEnqueueKernelLaunch", 1, 1, 0, 5).read();
+  EXPECT_EQ(words(Session({intel})), "runtime");
 }
 
 TEST(Colours, TheLongestNamesDifferAndAreTheSameInEveryTrace) {

@@ -131,9 +131,9 @@ std::string DeviceLane::text_at(int64_t time_ns) const {
                      format_duration(end_ns_[i] - begin_ns_[i]));
 }
 
-std::string gpu_title(const Session& session, uint32_t trace, int32_t device) {
-  const std::string& title = session.traces()[trace].title;
-  return fmt::format("{}GPU {}", title.empty() ? "" : title + " · ", device);
+std::string runtime_name(const trace::Trace& trace) {
+  if (trace::is_amd(trace)) return "HIP runtime";
+  return trace::may_have_tensor_cores(trace) ? "CUDA runtime" : "runtime";
 }
 
 DerivedTracks derive_tracks(const Session& session, const trace::Report& report) {
@@ -174,7 +174,7 @@ void add_runtime(std::vector<TrackGroup>& groups, const Session& session, const 
     TrackItem item;
     item.kind = TrackItem::Kind::kRuntime;
     item.index = index;
-    item.title = trace::is_amd(trace) ? "HIP runtime" : "CUDA runtime";
+    item.title = runtime_name(trace);
     item.note = format_plural(lane.call_count(), "call");
     group.tracks.push_back(item);
   }
@@ -199,8 +199,8 @@ void add_derived(std::vector<TrackGroup>& groups, const Session& session,
     group.device = device;
     group.only_graphs = true;
     const std::string& rank = session.traces()[trace].title;
-    const std::string what = device < 0 ? "Counters" : fmt::format("GPU {}", device);
-    group.title = rank.empty() ? what : rank + " · " + what;
+    const std::string counters = rank.empty() ? "Counters" : rank + " · Counters";
+    group.title = device < 0 ? counters : gpu_title(session, trace, device);
     return *groups.insert(groups.begin() + static_cast<std::ptrdiff_t>(end), std::move(group));
   };
   for (uint32_t i = 0; i < derived.runtimes.size(); ++i) {

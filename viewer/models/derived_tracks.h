@@ -59,8 +59,8 @@ struct DerivedTracks {
 
 [[nodiscard]] DerivedTracks derive_tracks(const Session& session, const trace::Report& report);
 
-/// "rank 0 · GPU 1"
-[[nodiscard]] std::string gpu_title(const Session& session, uint32_t trace, int32_t device);
+/// "CUDA runtime", "HIP runtime"; "runtime" of any other maker's.
+[[nodiscard]] std::string runtime_name(const trace::Trace& trace);
 
 /// Tracks of a process or GPU are added to its group; counters of the host become a group of their
 /// own, one for each trace.

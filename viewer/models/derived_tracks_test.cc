@@ -125,6 +125,17 @@ TEST(RuntimeLane, HasTheCallsOfAllThreadsAboveTheGpu) {
   EXPECT_EQ(groups[1].tracks.back().note, "1 call");
 }
 
+TEST(RuntimeLane, OfAnotherMakerThanAmdAndNvidiaIsNotCalledCuda) {
+  TestTrace trace(0, 0, R"({"id":0,"name":"Intel(R) Data Center GPU Max 1100"})");
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 50)
+      .slice("xpu_runtime", "urEnqueueKernelLaunch", 1, 1, 10, 10);
+  const Session session({trace.read()});
+  std::vector<TrackGroup> groups = track_groups(session);
+  add_derived(groups, session, *analyse_session(session).derived);
+  EXPECT_EQ(groups.at(0).tracks.back().title, "runtime");
+  EXPECT_EQ(groups.at(0).tracks.back().note, "1 call");
+}
+
 TEST(DerivedTracks, QueueGrowsWithLaunchesAndShrinksWithBegins) {
   TestTrace trace(0);
   trace.slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 2, R"({"correlation":7})")

@@ -132,15 +132,19 @@ class LinkFinder {
 
   void add_into() {
     for (const trace::Flow& flow : trace_.flows()) {
-      if (flow.to == ref_.slice) add(flow);
+      if (flow.to == ref_.slice && links_.size() < most_) add(flow);
     }
   }
+  // Launches of a lane stand by time, so the first ones are enough.
   void add_out_of(uint32_t first, uint32_t end) {
+    const size_t most = links_.size() + most_;
     const auto flows = trace_.flows();
     auto flow = std::lower_bound(
         flows.begin(), flows.end(), first,
         [](const trace::Flow& left, uint32_t slice) { return left.from.value < slice; });
-    for (; flow != flows.end() && flow->from.value < end; ++flow) add(*flow);
+    for (; flow != flows.end() && flow->from.value < end && links_.size() < most; ++flow) {
+      add(*flow);
+    }
   }
   // What a slice of a thread called lies in the deeper lanes, within the slice's time.
   void add_of_called() {
@@ -158,11 +162,20 @@ class LinkFinder {
                  lane.first.value + static_cast<uint32_t>(last - begins.begin()));
     }
   }
-  std::vector<Link> take() { return std::move(links_); }
+  /// By the time of the other slice.
+  std::vector<Link> take() {
+    const auto begin = [this](const Link& link) {
+      const SliceRef other = link.to == ref_ ? link.from : link.to;
+      return trace_.slices().begin_ns[other.slice.value];
+    };
+    std::ranges::stable_sort(links_, {}, begin);
+    if (links_.size() > most_) links_.resize(most_);
+    return std::move(links_);
+  }
 
  private:
   void add(const trace::Flow& flow) {
-    if (links_.size() >= most_ || !flow.from || !flow.to) return;
+    if (!flow.from || !flow.to) return;
     links_.push_back({{ref_.trace, flow.from}, {ref_.trace, flow.to}, kind_of(flow.kind)});
   }
 

@@ -59,7 +59,7 @@ class CollectiveLinks {
 constexpr size_t kMostLinks = 2000;
 
 /// The links of the slice and of what it called, so that an operator leads to the kernels that it
-/// launched.
+/// launched. By time; then the calls of the same collective.
 [[nodiscard]] std::vector<Link> links_of(const Session& session, const CollectiveLinks& collectives,
                                          SliceRef ref, size_t most = kMostLinks);
 

@@ -213,6 +213,26 @@ TEST(EventArguments, AreCutWhereTheyAreTooLongTooManyOrTooDeep) {
   EXPECT_TRUE(event_arguments("").empty());
 }
 
+TEST(LinksOfASlice, AreByTimeHoweverDeepTheLaunchesStand) {
+  TestTrace trace(0);
+  trace.slice("user_annotation", "step", 1, 1, 0, 100)
+      .slice("cpu_op", "aten::mm", 1, 1, 10, 20)
+      .slice("cpu_op", "aten::addmm", 1, 1, 11, 18)
+      .launch("first", 12, 200, 5)
+      .launch("second", 40, 210, 5);
+  const Session session({trace.read()});
+  const SliceRef step = slice_named(session, 0, "step");
+  const auto names = [&](size_t most) {
+    std::string found;
+    for (const Link& link : links_of(session, {}, step, most)) {
+      found += std::string(session.name_of(link.to)) + " ";
+    }
+    return found;
+  };
+  EXPECT_EQ(names(10), "first second ");
+  EXPECT_EQ(names(1), "first ");
+}
+
 TEST(LinksOfASlice, AreNoMoreThanWereAskedFor) {
   TestTrace trace(0);
   trace.slice("cpu_op", "outer", 1, 1, 0, 100);

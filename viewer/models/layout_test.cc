@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/write/merge.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/testing_trace.h"
 
@@ -60,6 +61,44 @@ TEST(Tracks, OfTwoRunsOnOtherGpusTheFirstStandsAboveTheSecond) {
   EXPECT_EQ(titles(Session({run(3), run(1)}, 1)),
             (std::vector<std::string>{"before · rank 0 · GPU 3 | ", "  stream 7 | ",
                                       "after · rank 0 · GPU 1 | ", "  stream 7 | "}));
+}
+
+TEST(Tracks, OfAMergedFileHaveTheRankAndTheGpuOfTheirOwnProcess) {
+  std::vector<std::shared_ptr<const trace::Trace>> ranks;
+  for (const int rank : {0, 1}) {
+    TestTrace trace = training_trace(rank);
+    trace.raw(R"({"ph":"M","name":"process_labels","pid":0,"args":{"labels":"GPU 0"}})")
+        .raw(R"({"ph":"M","name":"process_name","pid":100,"args":{"name":"python"}})")
+        .raw(R"({"ph":"X","cat":"mine","name":"y","pid":77,"tid":5,"ts":1000001,"dur":5})")
+        .raw(R"({"ph":"M","name":"process_name","pid":77,"args":{"name":"server"}})")
+        .raw(R"~({"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans",)~"
+             R"("tid":"PyTorch Profiler","ts":1000001,"dur":5})");
+    ranks.push_back(trace.read());
+  }
+  const std::string path = ::testing::TempDir() + "tracks-merged.json";
+  ASSERT_TRUE(trace::merge_traces(ranks, path));
+  const auto merged = trace::read_trace(path);
+  ASSERT_TRUE(merged);
+  const auto headers = [](const Session& session) {
+    std::vector<std::string> found;
+    for (const TrackGroup& group : track_groups(session)) {
+      found.push_back(group.title + " | " + group.note);
+    }
+    return found;
+  };
+  const Session alone({*merged});
+  EXPECT_EQ(alone.traces()[0].title, "") << "rank 0 alone did not make it";
+  EXPECT_EQ(headers(alone),
+            (std::vector<std::string>{"rank 0 · CPU | pid 100", "rank 1 · CPU | pid 10000100",
+                                      "rank 0 · GPU 0 | Tesla V100", "rank 1 · GPU 0 | ",
+                                      "rank 0 · Spans | ", "rank 0 · server | pid 77",
+                                      "rank 1 · Spans | ", "rank 1 · server | pid 10000077"}));
+  EXPECT_EQ(gpu_title(alone, 0, 10'000'000), "rank 1 · GPU 0");
+  EXPECT_EQ(gpu_title(alone, 0, 3), "GPU 3") << "no process of the file";
+  const Session runs({*merged, *merged}, 1);
+  EXPECT_EQ(runs.traces()[0].title, "before");
+  EXPECT_EQ(gpu_title(runs, 1, 10'000'000), "after · rank 1 · GPU 0");
+  EXPECT_EQ(Session({*merged, ranks[1]}).traces()[0].title, "tracks-merged");
 }
 
 TEST(Tracks, OnesWithoutSlicesAreHidden) {

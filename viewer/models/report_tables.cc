@@ -144,7 +144,8 @@ Table rank_rows(const Session& session, const trace::Report& report) {
                 "Of " + whole + ": communication with no kernel beside it"},
                {"Others waited", Unit::kDuration,
                 "In " + whole + ", in collectives that this rank joined last"},
-               {"Clock ahead", Unit::kDuration, "Of the first rank's, as collectives show it"},
+               {"Clock offset", Unit::kChange,
+                "To be added to the rank's times to have them on the first rank's clock"},
                {"Clock ±", Unit::kDuration, "How far the clock's figure may be off"}},
               {}};
   if (!report.comparison) return table;
@@ -166,7 +167,7 @@ Table rank_rows(const Session& session, const trace::Report& report) {
     row.values.push_back(ranks.waits ? TableValue(a_step(ranks.waits->awaited_ns(r)))
                                      : TableValue());
     const auto& clock = ranks.clocks[r];
-    row.values.push_back(clock ? TableValue(-clock->offset_ns) : TableValue());
+    row.values.push_back(clock ? TableValue(clock->offset_ns) : TableValue());
     row.values.push_back(clock ? TableValue(clock->uncertainty_ns) : TableValue());
     for (size_t c = 0; matrix && c < count; ++c) {
       row.values.push_back(a_step(ranks.waits->ns[r][c]));

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/paths.h"
+#include "trace/analysis/clock_alignment.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/hang_rows.h"
 #include "viewer/models/testing_hang.h"
@@ -135,6 +136,9 @@ TEST_F(TablesOfReport, RanksHaveAWaitMatrix) {
     EXPECT_EQ(step.trace, rank);
     EXPECT_TRUE(session_.name_of(step).starts_with("ProfilerStep#"));
   }
+  EXPECT_EQ(cell(table, "rank 1", "Clock offset"), "-10.0 µs");
+  const auto& clock = report_->comparison->clocks.at(1);
+  EXPECT_TRUE(trace::offset_text(*clock).starts_with("-10.0 us ± ")) << "as in the report";
   EXPECT_TRUE(rank_rows(session_, {}).rows.empty());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
 #include "trace/read/event_parser.h"
 #include "trace/read/text_cursor.h"
@@ -14,6 +15,50 @@ namespace {
 using trace::Category;
 
 constexpr std::string_view kArgs = "args:";
+constexpr std::string_view kJsonMarks = ",:[]{}";
+
+bool is_mark(char c) { return kJsonMarks.find(c) != std::string_view::npos; }
+
+// JSON may have blanks beside these marks only, apart from those in texts.
+std::string without_blanks_at_marks(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = trace::skip_space(text, at);
+    const bool beside =
+        (!out.empty() && is_mark(out.back())) || (end < text.size() && is_mark(text[end]));
+    if (!beside) out.append(text.substr(at, end - at));
+    if (end < text.size()) out.push_back(text[end]);
+    at = end + 1;
+  }
+  return out;
+}
+
+bool has_blanks(std::string_view text) {
+  return std::ranges::any_of(std::string_view(" \n\r\t"),
+                             [text](char c) { return text.find(c) != std::string_view::npos; });
+}
+
+/// A text that is looked for in arguments.
+class ArgsPart {
+ public:
+  explicit ArgsPart(const std::string& part)
+      : as_typed_(part), bare_(without_blanks_at_marks(part)) {}
+
+  [[nodiscard]] bool is_in(std::string_view args) const {
+    if (contains_text(args, as_typed_)) return true;
+    const bool is_escaped = args.find('\\') != std::string_view::npos;
+    // Most arguments are what they seem, and need not be copied.
+    if (!is_escaped && (!has_marks_ || (bare_ == as_typed_ && !has_blanks(args)))) return false;
+    const std::string bare = is_escaped ? without_blanks_at_marks(trace::decode_string(args))
+                                        : without_blanks_at_marks(args);
+    return contains_text(bare, bare_);
+  }
+
+ private:
+  std::string as_typed_;
+  std::string bare_;
+  bool has_marks_ = std::ranges::any_of(bare_, is_mark);
+};
 
 /// Slices in the order of their text, so that a compressed file is inflated only once.
 std::vector<uint32_t> by_place_in_file(const trace::Trace& trace) {
@@ -36,6 +81,7 @@ HitBits find_in_args(const Session& session, const std::string& part,
   constexpr uint32_t kBetweenLooks = 4096;
   HitBits hits;
   const bool is_changed = session.is_changed();
+  const ArgsPart wanted(part);
   for (const SessionTrace& item : session.traces()) {
     const trace::Trace& trace = *item.trace;
     trace::TextCursor cursor(trace);
@@ -45,7 +91,7 @@ HitBits find_in_args(const Session& session, const std::string& part,
     for (const uint32_t slice : by_place_in_file(trace)) {
       if (part.empty() || (cancel && done++ % kBetweenLooks == 0 && cancel->load())) break;
       const std::string_view event = cursor.event_text(cursor.offset_of({slice}));
-      found[slice] = contains_text(trace::scan_event(event, 0).event.args, part);
+      found[slice] = wanted.is_in(trace::scan_event(event, 0).event.args);
     }
   }
   return hits;

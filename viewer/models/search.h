@@ -23,8 +23,9 @@ using HitBits = std::vector<std::vector<bool>>;
 
 /// The text behind "args:"; nullopt if the text does not begin with that.
 [[nodiscard]] std::optional<std::string> args_part(const std::string& text);
-/// Slices whose arguments (names and values) contain `part`. Setting `cancel` makes it stop soon;
-/// the result is then incomplete.
+/// Slices whose arguments (names and values) contain `part`, as the file has them or as Details
+/// shows them: without escapes; blanks beside , : [ ] { } do not count. Setting `cancel` makes it
+/// stop soon; the result is then incomplete.
 [[nodiscard]] HitBits find_in_args(const Session& session, const std::string& part,
                                    const std::atomic<bool>* cancel = nullptr);
 

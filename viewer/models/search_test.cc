@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "viewer/models/details.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -200,6 +201,32 @@ TEST(Search, OfArgumentsIsPendingUntilTheyAreRead) {
   }
   const std::atomic<bool> cancelled{true};
   EXPECT_EQ(Search(session, "args:d", find_in_args(session, "d", &cancelled)).count(), 0U);
+}
+
+TEST(Search, OfArgumentsFindsWhatDetailsShowsHoweverTheFileWritesIt) {
+  TestTrace trace(0);
+  trace
+      .slice("cpu_op", "kineto", 1, 1, 0, 5,
+             R"({"Input Dims": [[32, 64], [64]], "Note":"Gr\u00f6\u00dfe"})")
+      .slice("cpu_op", "indented", 1, 1, 10, 5, "{\"Input Dims\" :\n[[\n32,\n64\n],\t[64]\r]}")
+      .slice("cpu_op", "compact", 1, 1, 20, 5, R"({"Input Dims":[[32,64],[64]],"at":"C:\\32 64"})");
+  const Session session({trace.read()});
+  const SliceDetails shown = slice_details(session, slice_named(session, 0, "indented"));
+  EXPECT_EQ(shown.arguments.at(0).value, "[[32,64],[64]]");
+  for (const auto& [part, count] : {std::pair("[[32,64],[64]]", 3),
+                                    {"[[32, 64", 3},
+                                    {"[ [32 , 64\n]", 3},
+                                    {"dims\": [", 3},
+                                    {"größe", 1},
+                                    {"\"größe\"}", 1},
+                                    {"gr\\u00f6", 1},
+                                    {"c:\\32", 1},
+                                    {"32 64", 1},
+                                    {"3264", 0},
+                                    {"32,6 4", 0},
+                                    {"[32,64,", 0}}) {
+    EXPECT_EQ(Search(session, "args:k", find_in_args(session, part)).count(), count) << part;
+  }
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 #include <map>
 #include <span>
 
-#include "trace/emit/name_kinds.h"
+#include "trace/analysis/steps.h"
 #include "trace/model/slice_view.h"
+#include "trace/read/recorded_facts.h"
 #include "trace/read/recordings.h"
 #include "trace/report/report.h"
 #include "viewer/models/format.h"
@@ -90,18 +91,13 @@ int64_t first_begin(const Works& works) {
 }
 
 std::vector<Step> find_steps(const Trace& trace, int64_t origin_ns) {
-  const trace::Slices& slices = trace.slices();
   std::vector<Step> steps;
-  for (uint32_t i = 0; i < trace.slice_count(); ++i) {
-    if (slices.category[i] != trace::Category::kUserAnnotation) continue;
-    const std::string_view name = trace.string(slices.name[i]);
-    if (!trace::is_step_name(name)) continue;
-    steps.push_back({std::string(name),
-                     {saturating_sub(slices.begin_ns[i], origin_ns),
-                      saturating_sub(slices.end_ns[i], origin_ns)},
-                     {i}});
+  for (const trace::Step& step : trace::annotated_steps(trace)) {
+    steps.push_back({std::string(trace::name_of(trace, step.slice)),
+                     {saturating_sub(step.host.begin_ns, origin_ns),
+                      saturating_sub(step.host.end_ns, origin_ns)},
+                     step.slice});
   }
-  std::ranges::sort(steps, {}, [](const Step& step) { return step.range.begin_ns; });
   return steps;
 }
 
@@ -111,20 +107,33 @@ std::optional<TimeRange> first_whole_step(const std::vector<Step>& steps) {
   return steps[steps.size() > 1 ? 1 : 0].range;
 }
 
-void name_side(SessionTrace& item, bool before) {
-  const std::string rank =
-      item.trace->metadata().rank ? fmt::format(" · rank {}", *item.trace->metadata().rank) : "";
-  item.title = (before ? "before" : "after") + rank;
+// Only what may be merged is parsed: what the file says of a large job is long.
+bool is_merged(const Trace& trace) {
+  const bool may_be =
+      trace.metadata().top_level_json.find("\"redline_merge\"") != std::string::npos;
+  return may_be && trace::RecordedFacts(trace).merged_ranks() > 1;
 }
 
-std::string title_of(const Trace& trace, bool alone) {
-  if (trace.metadata().rank) return fmt::format("rank {}", *trace.metadata().rank);
-  return alone ? std::string() : file_stem(trace.path());
+// Empty for a file of no rank or of several.
+std::string rank_of(const SessionTrace& item) {
+  const auto rank = item.trace->metadata().rank;
+  return rank && !item.is_merged ? fmt::format("rank {}", *rank) : std::string();
+}
+
+void name_side(SessionTrace& item, bool before) {
+  const std::string rank = rank_of(item);
+  item.title = (before ? "before" : "after") + (rank.empty() ? rank : " · " + rank);
+}
+
+std::string title_of(const SessionTrace& item, bool alone) {
+  const std::string rank = rank_of(item);
+  return alone || !rank.empty() ? rank : file_stem(item.trace->path());
 }
 
 SessionTrace prepare(std::shared_ptr<const Trace> trace, int64_t origin_ns) {
   SessionTrace item;
   item.trace = std::move(trace);
+  item.is_merged = is_merged(*item.trace);
   item.origin_ns = origin_ns;
   item.classes = slice_classes(*item.trace);
   item.pyramids.reserve(item.trace->lanes().size());
@@ -219,7 +228,7 @@ void Session::fill(const std::vector<SessionSource>& sources) {
     if (comparing) origin = first_whole_step(find_steps(trace, 0)).value_or(work).begin_ns;
     SessionTrace& item = traces_.emplace_back(prepare(source.trace, origin));
     item.is_loaded = source.is_loaded;
-    item.title = title_of(trace, alone);
+    item.title = title_of(item, alone);
     if (comparing) name_side(item, traces_.size() <= before_count_);
     const size_t same = ++titles[item.title];
     if (same > 1) item.title += fmt::format(" · {}", same);

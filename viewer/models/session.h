@@ -42,7 +42,7 @@ struct TimeRef {
   bool operator==(const TimeRef&) const = default;
 };
 
-/// A "ProfilerStep#n" annotation of a host thread.
+/// A step that the trace marks ("ProfilerStep#n"), as trace::annotated_steps() finds them.
 struct Step {
   std::string name;
   TimeRange range;
@@ -59,13 +59,14 @@ struct SessionSource {
 struct SessionTrace {
   std::shared_ptr<const trace::Trace> trace;
   bool is_loaded = true;
+  bool is_merged = false;  ///< of several ranks (`redline merge`): its processes bear theirs
   std::shared_ptr<const RankOutline> outline;  ///< of one that is not loaded, once it is known
   int64_t origin_ns = 0;                       ///< unix time that is 0 on the session's axis
   std::vector<uint8_t> classes;
   std::vector<LanePyramid> pyramids;  ///< by LaneId
   std::vector<Step> steps;            ///< by begin, in session time
-  std::string title;                  ///< "rank 0" ("rank 0 · 2" of a second trace), else the
-                                      ///< file's name; empty for a lone file
+  std::string title;                  ///< "rank 0" ("rank 0 · 2" of a second trace); of a file of
+                                      ///< no rank or of several its name; empty if it is alone
 
   [[nodiscard]] LaneColumns lane_columns(const trace::Lane& lane) const;
   /// From its first slice to its last, in unix time; nullopt if nothing is known of it.

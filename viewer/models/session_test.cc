@@ -61,6 +61,29 @@ TEST(Session, FindsTheSteps) {
   EXPECT_EQ(session.steps()[1].range, (TimeRange{100'000, 199'000}));
 }
 
+TEST(Session, HasTheStepsOfTheReportAndNotThoseWithinThemOrOfOtherThreads) {
+  TestTrace trace(0);
+  for (int step = 0; step < 3; ++step) {
+    const auto mark = [&](int number, int thread, double at_us, double length_us) {
+      trace.slice("user_annotation", fmt::format("ProfilerStep#{}", number), 1, thread,
+                  step * 100 + at_us, length_us);
+    };
+    mark(step, 1, 0, 99);
+    mark(step + 50, 1, 10, 30);
+    mark(step + 900, 2, 5, 60);
+  }
+  const Session session({trace.read()});
+  std::string found;
+  for (const Step& step : session.steps()) {
+    EXPECT_EQ(session.name_of({0, step.slice}), step.name);
+    found += fmt::format("{} {}; ", step.name, step.range.begin_ns);
+  }
+  EXPECT_EQ(found, "ProfilerStep#0 0; ProfilerStep#1 100000; ProfilerStep#2 200000; ");
+  EXPECT_EQ(analyse_session(session).report->analyses.at(0).steps.size(), 3U);
+  const Session runs({trace.read(), trace.read()}, 1);
+  EXPECT_EQ(runs.steps().at(1).range, (TimeRange{0, 99'000})) << "the second is at 0";
+}
+
 TEST(Session, FindsTheStepsOfAllWindowsOfTheFirstRank) {
   const auto begins = [](const std::vector<std::shared_ptr<const trace::Trace>>& traces,
                          size_t before = 0) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "viewer/models/format.h"
+#include "viewer/models/tooltip.h"
 
 namespace redline::viewer {
 namespace {
@@ -38,7 +39,7 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
   const TableValue shown_value = value(static_cast<size_t>(index.row()), column);
   const QString shown = QString::fromStdString(is_tip ? whole_text(shown_value, unit)
                                                       : value_text(shown_value, unit));
-  return is_tip ? shown.left(kLongestTip) : shown;
+  return is_tip ? tooltip_of(shown.left(kLongestTip)) : shown;
 }
 
 QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int role) const {
@@ -46,7 +47,7 @@ QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int r
   const TableColumn& column = columns()[static_cast<size_t>(section)];
   if (role == Qt::TextAlignmentRole) return alignment(column.unit);
   if (role == Qt::ToolTipRole && !column.meaning.empty()) {
-    return QString::fromStdString(column.meaning);
+    return tooltip_of(QString::fromStdString(column.meaning));
   }
   return role == Qt::DisplayRole ? QString::fromStdString(column.title) : QVariant();
 }

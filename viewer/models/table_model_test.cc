@@ -52,21 +52,28 @@ TEST(TableModel, TipsSayTheWholeNameAndWhatAColumnMeans) {
   const std::string name = "void at::native::copy_kernel<float, 4>(float*, int)";
   const std::string tail(2'000, 'x');
   TableModel model;
-  model.set_table(
-      {"t",
-       {{"Name", Unit::kName}, {"Total", Unit::kDuration, "Of all calls"}},
-       {{{TableValue::kernel(name), int64_t{5}}, {}, {}}, {{tail, int64_t{6}}, {}, {}}}});
+  model.set_table({"t",
+                   {{"Name", Unit::kName}, {"Total", Unit::kDuration, "Of all calls"}},
+                   {{{TableValue::kernel(name), int64_t{5}}, {}, {}},
+                    {{tail, int64_t{6}}, {}, {}},
+                    {{std::string("<img src='file:///dev/zero'>"), int64_t{7}}, {}, {}}}});
+  const auto tip = [](const std::string& words) {
+    return "<p style='white-space:pre-wrap'>" + words + "</p>";
+  };
   const auto text = [&](int row, int column, int role) {
     return model.data(model.index(row, column), role).toString().toStdString();
   };
   EXPECT_EQ(text(0, 0, Qt::DisplayRole), "copy_kernel<float,4>");
-  EXPECT_EQ(text(0, 0, Qt::ToolTipRole), name);
-  EXPECT_EQ(text(1, 0, Qt::ToolTipRole), tail.substr(0, 1'000));
+  EXPECT_EQ(text(0, 0, Qt::ToolTipRole),
+            tip("void at::native::copy_kernel&lt;float, 4&gt;(float*, int)"));
+  EXPECT_EQ(text(1, 0, Qt::ToolTipRole), tip(tail.substr(0, 1'000)));
+  EXPECT_EQ(text(2, 0, Qt::ToolTipRole), tip("&lt;img src='file:///dev/zero'&gt;"));
   EXPECT_FALSE(model.data(model.index(0, 1), Qt::ToolTipRole).isValid()) << "a figure has none";
   EXPECT_FALSE(model.data(model.index(0, 0), Qt::EditRole).isValid());
   EXPECT_FALSE(model.data({}, Qt::DisplayRole).isValid());
   EXPECT_TRUE(model.data(model.index(0, 0), Qt::TextAlignmentRole).toInt() & Qt::AlignVCenter);
-  EXPECT_EQ(model.headerData(1, Qt::Horizontal, Qt::ToolTipRole).toString(), "Of all calls");
+  EXPECT_EQ(model.headerData(1, Qt::Horizontal, Qt::ToolTipRole).toString().toStdString(),
+            tip("Of all calls"));
   EXPECT_FALSE(model.headerData(0, Qt::Horizontal, Qt::ToolTipRole).isValid());
   EXPECT_EQ(model.headerData(0, Qt::Horizontal, Qt::DisplayRole).toString(), "Name");
   EXPECT_FALSE(model.headerData(0, Qt::Vertical, Qt::DisplayRole).isValid());

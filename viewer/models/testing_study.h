@@ -48,6 +48,7 @@ class TestStudy {
     if (!rate) result.stderr_tail = "torch.OutOfMemoryError: CUDA out of memory.";
     result.disturbance = disturbance;
     result.steps = 50;
+    result.step_samples = step_samples_;
     result.wall = std::chrono::seconds(12);
     const auto id = study_->start({.config = config, .why = why});
     EXPECT_TRUE(id && study_->finish(*id, result));
@@ -55,6 +56,8 @@ class TestStudy {
   }
   /// Trials from now on are of a command that the hook does not see.
   void observe_nothing() { observes_ = false; }
+  /// Steps of trials from now on take so many samples of all ranks.
+  void take_step_samples(int64_t samples) { step_samples_ = samples; }
   void start(const tuner::Config& config) {
     EXPECT_TRUE(study_->start({.config = config, .why = "batch"}));
   }
@@ -76,6 +79,7 @@ class TestStudy {
  private:
   tuner::Space space_;
   bool observes_ = true;
+  int64_t step_samples_ = 0;
   std::optional<tuner::Study> study_;
 };
 

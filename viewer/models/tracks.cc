@@ -111,7 +111,22 @@ TrackItem make_item(const Trace& trace, trace::TrackId id, bool main) {
 
 // "rank 0 · CPU", or just "CPU" for a lone file without a rank.
 std::string joined(const std::string& title, const std::string& part) {
-  return title.empty() ? part : title + " · " + part;
+  return title.empty() || part.empty() ? title + part : title + " · " + part;
+}
+
+/// A process's name without the rank that `redline merge` puts before it: "rank 1 · python".
+struct ProcessName {
+  std::string rank;  ///< empty unless the file is a merged one
+  std::string own;
+};
+
+ProcessName process_name(const SessionTrace& item, const Track& track) {
+  constexpr std::string_view kBehindRank = " ·";
+  const std::string name = trimmed(item.trace->string(track.process_name));
+  if (!item.is_merged) return {"", name};
+  const size_t end = name.find(kBehindRank);
+  if (end == std::string::npos) return {name, ""};  // a process that had no name
+  return {name.substr(0, end), trimmed(name.substr(end + kBehindRank.size()))};
 }
 
 bool only_spans(const Trace& trace, const std::vector<trace::TrackId>& ids) {
@@ -124,21 +139,25 @@ bool only_spans(const Trace& trace, const std::vector<trace::TrackId>& ids) {
   return true;
 }
 
-void name_group(TrackGroup& group, const SessionTrace& item, const Track& track,
+void name_group(TrackGroup& group, const Session& session, const Track& track,
                 const std::vector<trace::DeviceProperties>& gpus, bool is_amd) {
-  const std::string pid = trimmed(item.trace->string(track.pid));
+  const SessionTrace& item = session.traces()[group.trace];
+  const ProcessName process = process_name(item, track);
+  const std::string rank = joined(item.title, process.rank);
+  std::string pid = trimmed(item.trace->string(track.pid));
   if (track.kind == TrackKind::kCpuThread) {
-    group.title = joined(item.title, "CPU");
+    group.title = joined(rank, "CPU");
     group.note = "pid " + pid;
   } else if (track.kind == TrackKind::kGpuStream) {
     group.device = track.device;
-    group.title = joined(item.title, fmt::format("GPU {}", track.device));
+    group.title = gpu_title(session, group.trace, track.device);
     const auto* known = trace::properties_of(gpus, track.device, is_amd);
     if (known != nullptr) group.note = printable(known->name);
   } else {
-    const std::string process = trimmed(item.trace->string(track.process_name));
-    group.title = joined(item.title, process.empty() ? pid : process);
-    if (!process.empty() && process != pid) group.note = "pid " + pid;
+    // The second rank's "Spans" is "rank 1 Spans" there.
+    if (pid.starts_with(process.rank + " ")) pid.erase(0, process.rank.size() + 1);
+    group.title = joined(rank, process.own.empty() ? pid : process.own);
+    if (!process.own.empty() && process.own != pid) group.note = "pid " + pid;
   }
 }
 
@@ -161,6 +180,19 @@ GroupKey group_key(const Track& track) {
 }
 
 }  // namespace
+
+std::string gpu_title(const Session& session, uint32_t trace, int32_t device) {
+  const SessionTrace& item = session.traces()[trace];
+  const std::string name = fmt::format("GPU {}", device);
+  const auto tracks = item.trace->tracks();
+  const auto found = std::ranges::find_if(tracks, [device](const Track& track) {
+    return track.kind == TrackKind::kGpuStream && track.device == device;
+  });
+  if (!item.is_merged || found == tracks.end()) return joined(item.title, name);
+  // Of two ranks' GPU 0 one has a pid, and so a number, that is not its own.
+  const std::string label = trimmed(item.trace->string(found->process_label));
+  return joined(joined(item.title, process_name(item, *found).rank), label.empty() ? name : label);
+}
 
 std::string contents_of(const TrackGroup& group) {
   if (!group.is_loaded) {
@@ -208,7 +240,7 @@ std::vector<TrackGroup> track_groups(const Session& session) {
       TrackGroup group;
       group.trace = t;
       group.background = only_spans(trace, ids);
-      name_group(group, item, trace.tracks()[ids.front().value], gpus, is_amd);
+      name_group(group, session, trace.tracks()[ids.front().value], gpus, is_amd);
       for (const trace::TrackId id : ids) {
         group.tracks.push_back(make_item(trace, id, is_main(id)));
         group.slices += slice_count(trace, trace.tracks()[id.value]);

@@ -39,6 +39,9 @@ struct TrackGroup {
   bool is_loaded = true;
 };
 
+/// "rank 0 · GPU 1": of a file of `redline merge` the rank and the GPU as its processes name them.
+[[nodiscard]] std::string gpu_title(const Session& session, uint32_t trace, int32_t device);
+
 /// What stands at the right end of a group's header.
 [[nodiscard]] inline const std::string& header_note(const TrackGroup& group) {
   return group.busy.empty() ? group.note : group.busy;

@@ -213,6 +213,9 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
     tuning.verdict = fmt::format("{} does not run{}", best->default_name(), best->doubt());
   }
   tuning.knobs = tuner::config_text(best->effective, " · ");
+  tuning.notes = tuner::step_samples_text(*best, "") + tuner::tokens_text(*best, "") +
+                 tuner::energy_text(*best, "");
+  if (!tuning.notes.empty()) tuning.notes.pop_back();  // the end of the last line
   tuner::StudyTerms terms;
   terms.study = study.path;
   terms.command = study.identity.command;

@@ -30,6 +30,7 @@ struct Tuning {
   std::string spread;   ///< "8,746 to 8,834, 95 %", and how many runs it is the mean of
   std::string verdict;  ///< "7.48 x the default", or why there is none
   std::string knobs;    ///< "batch_size 2560 · amp bf16"
+  std::string notes;    ///< lines: "352 samples a step, not 64; the learning rate stays the same"
   std::string command;  ///< to run the winner
   std::string figures;  ///< "19 trials · 1 out of memory · 7 min 12 s"
   Chart batches;        ///< the searched figure over the batch size, one series for each stratum

@@ -82,9 +82,21 @@ TEST_F(TuningOf, ASearchForEnergyIsNotMeasuredInSamplesASecond) {
   const auto tuning = load_tuning(path());
   EXPECT_EQ(tuning->rate, "16.0 samples/J");
   EXPECT_EQ(tuning->best_trial, 2) << "the slower one takes less energy";
+  EXPECT_EQ(tuning->notes, "0.0625 J a sample at 800 samples/s, with the defaults 0.500 J");
   EXPECT_EQ(tuning->batches.title, "Samples/J by batch size");
   EXPECT_EQ(tuning->trials.columns[5].title, "J a sample");
   EXPECT_EQ(cells(tuning->trials, 1)[5], "0.0625");
+}
+
+TEST_F(TuningOf, MoreSamplesAStepAreToldWithTheLearningRateThatStays) {
+  TestStudy study(path());
+  study.take_step_samples(64);
+  study.trial({}, 1000, "default");
+  EXPECT_EQ(load_tuning(path())->notes, "");
+  study.take_step_samples(352);
+  study.trial({{"batch_size", "352"}}, 2000, "batch");
+  EXPECT_EQ(load_tuning(path())->notes,
+            "352 samples a step, not 64; the learning rate stays the same");
 }
 
 TEST_F(TuningOf, APointHasItsIntervalAndSaysWhatDisturbedIt) {

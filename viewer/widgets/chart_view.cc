@@ -2,6 +2,7 @@
 
 #include <QPainter>
 #include <QPainterPath>
+#include <algorithm>
 #include <array>
 
 #include "viewer/widgets/controls.h"
@@ -12,7 +13,8 @@ namespace {
 constexpr int kTitleHeight = 24;
 constexpr int kLegendHeight = 20;
 constexpr int kAxisHeight = 36;  // for the numbers and the title of the axis
-constexpr int kAxisWidth = 52;
+constexpr int kLeastAxisWidth = 52;
+constexpr int kBesideNumbers = 6;
 constexpr int kMoreWidth = 64;  // for "+ 2 more"
 constexpr double kDot = 3.5;
 constexpr std::array kColours = {SliceClass::kCompute,    SliceClass::kCommunication,
@@ -27,9 +29,18 @@ void paint_heights(QPainter& painter, const QRectF& area, const ChartGeometry& g
     const int y = static_cast<int>(geometry.y_of(tick.value));
     painter.fillRect(QRectF(area.left(), y, area.width(), 1), theme.separator);
     painter.setPen(theme.muted);
-    painter.drawText(QRectF(0, y - 8, area.left() - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
-                     text(tick.text));
+    painter.drawText(QRectF(0, y - 8, area.left() - kBesideNumbers, 16),
+                     Qt::AlignRight | Qt::AlignVCenter, text(tick.text));
   }
+}
+
+int heights_width(const Chart& chart) {
+  const QFontMetrics metrics(ui_font(11));
+  int widest = 0;
+  for (const ChartTick& tick : ChartGeometry(chart, {0, 0, 0, 0}).y_ticks()) {
+    widest = std::max(widest, metrics.horizontalAdvance(text(tick.text)));
+  }
+  return std::max(kLeastAxisWidth, widest + 2 * kBesideNumbers);
 }
 
 ChartView::ChartView(const Theme& theme) : theme_(theme) {
@@ -41,6 +52,7 @@ ChartView::ChartView(const Theme& theme) : theme_(theme) {
 
 void ChartView::show_chart(Chart chart) {
   chart_ = std::move(chart);
+  axis_width_ = heights_width(chart_);
   setAccessibleName(text(chart_.title));
   setAccessibleDescription(
       tr("%1 points: the arrow keys move between them, Enter chooses").arg(item_count()));
@@ -54,7 +66,7 @@ void ChartView::mark(int64_t id) {
 
 QRectF ChartView::plot() const {
   const int top = kTitleHeight + (has_legend() ? kLegendHeight : 0) + 4;
-  return {QPointF(kAxisWidth, top), QPointF(width() - 12, height() - kAxisHeight)};
+  return {QPointF(axis_width_, top), QPointF(width() - 12, height() - kAxisHeight)};
 }
 
 ChartGeometry ChartView::geometry() const {
@@ -95,7 +107,7 @@ void ChartView::paintEvent(QPaintEvent*) {
 }
 
 void ChartView::paint_legend(QPainter& painter) const {
-  int left = kAxisWidth;
+  int left = axis_width_;
   for (size_t i = 0; i < chart_.series.size(); ++i) {
     const QString name = text(chart_.series[i].name);
     const int needed = 16 + painter.fontMetrics().horizontalAdvance(name) + 14;

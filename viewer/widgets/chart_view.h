@@ -11,6 +11,8 @@ namespace redline::viewer {
 /// The numbers at the left of a chart, and a line through it at each.
 void paint_heights(QPainter& painter, const QRectF& area, const ChartGeometry& geometry,
                    const Theme& theme);
+/// The room that these numbers need.
+[[nodiscard]] int heights_width(const Chart& chart);
 
 class ChartView : public ItemsView {
   Q_OBJECT
@@ -58,6 +60,7 @@ class ChartView : public ItemsView {
 
   const Theme& theme_;
   Chart chart_;
+  int axis_width_ = 0;
   int64_t marked_ = 0;
 };
 

@@ -2,13 +2,24 @@
 
 #include <QEvent>
 #include <QHBoxLayout>
+#include <QHelpEvent>
 #include <QPainter>
+#include <QRegularExpression>
+#include <QStyleOptionButton>
+#include <QStylePainter>
+#include <QToolTip>
 #include <algorithm>
 
 #include "viewer/models/format.h"
 #include "viewer/models/load.h"
+#include "viewer/models/tooltip.h"
 
 namespace redline::viewer {
+
+void set_tooltip(QWidget& widget, const QString& words) {
+  widget.setToolTip(tooltip_of(words));
+  widget.setAccessibleDescription(words);
+}
 
 QSize ElidedLabel::minimumSizeHint() const { return {1, QLabel::minimumSizeHint().height()}; }
 
@@ -20,8 +31,40 @@ void ElidedLabel::paintEvent(QPaintEvent*) {
 }
 
 bool ElidedLabel::event(QEvent* event) {
-  if (event->type() == QEvent::ToolTip) setToolTip(text());
-  return QLabel::event(event);
+  if (event->type() != QEvent::ToolTip) return QLabel::event(event);
+  QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), tooltip_of(text()), this);
+  return true;
+}
+
+ElidedButton::ElidedButton(const QString& words) : QPushButton(words) {
+  setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+}
+
+QSize ElidedButton::minimumSizeHint() const { return {1, QPushButton::minimumSizeHint().height()}; }
+
+void ElidedButton::paintEvent(QPaintEvent*) {
+  QStylePainter painter(this);
+  QStyleOptionButton option;
+  initStyleOption(&option);
+  if (is_cut()) {
+    const QRect room = style()->subElementRect(QStyle::SE_PushButtonContents, &option, this);
+    option.text = fontMetrics().elidedText(text(), Qt::ElideRight, room.width());
+  }
+  painter.drawControl(QStyle::CE_PushButton, option);
+}
+
+QString ElidedButton::tooltip_words() const {
+  QStringList words;
+  if (is_cut()) words << text();
+  if (!toolTip().isEmpty()) words << toolTip();
+  return words.join(QLatin1Char('\n'));
+}
+
+bool ElidedButton::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QPushButton::event(event);
+  QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), tooltip_of(tooltip_words()),
+                     this);
+  return true;
 }
 
 void Field::set_hint(const QColor& colour) {
@@ -80,10 +123,15 @@ QLabel* selectable_label(const QString& words, const QFont& font, bool muted) {
 }
 
 QPushButton* make_link(const QString& words) {
-  auto* link = new QPushButton(words);
+  auto* link = new ElidedButton(words);
   link->setProperty("link", true);
   link->setCursor(Qt::PointingHandCursor);
   return link;
+}
+
+QString with_breaks(QString words) {
+  static const QRegularExpression kLong(QStringLiteral("(\\S{60})(?=\\S)"));
+  return words.replace(kLong, QStringLiteral("\\1\u200b"));
 }
 
 QFrame* separator() {

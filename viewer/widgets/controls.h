@@ -22,18 +22,40 @@ namespace redline::viewer {
 /// A name or a path as a QString. printable() makes characters visible that would not be.
 [[nodiscard]] inline QString printable_text(std::string_view name) { return text(printable(name)); }
 
+/// Words of a file as the tooltip of a widget; a screen reader has them without marks.
+void set_tooltip(QWidget& widget, const QString& words);
+
 /// A label that shows as much of its text as fits; the tooltip shows all of it.
 class ElidedLabel : public QLabel {
   Q_OBJECT
 
  public:
-  using QLabel::QLabel;
+  ElidedLabel() { setTextFormat(Qt::PlainText); }
 
   [[nodiscard]] QSize minimumSizeHint() const override;
 
  protected:
   void paintEvent(QPaintEvent* event) override;
   bool event(QEvent* event) override;
+};
+
+/// A button that shows as much of its text as fits. The tooltip shows all of what is cut, and what
+/// setToolTip() says, as plain words.
+class ElidedButton : public QPushButton {
+  Q_OBJECT
+
+ public:
+  explicit ElidedButton(const QString& words = {});
+
+  [[nodiscard]] QSize minimumSizeHint() const override;
+  [[nodiscard]] QString tooltip_words() const;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  [[nodiscard]] bool is_cut() const { return width() < sizeHint().width(); }
 };
 
 /// A field whose placeholder has the theme's muted colour. A style sheet would paint it half
@@ -104,6 +126,8 @@ class WordsColumn : public QWidget {
 /// A label whose words the mouse can select.
 [[nodiscard]] QLabel* selectable_label(const QString& words, const QFont& font, bool muted = false);
 [[nodiscard]] QPushButton* make_link(const QString& words);
+/// Lets a path break that is one word of hundreds of letters: a label breaks between words only.
+[[nodiscard]] QString with_breaks(QString words);
 /// A line between what stands above and below it.
 [[nodiscard]] QFrame* separator();
 /// The layout of a widget whose parts stand below each other, without room between or around them.

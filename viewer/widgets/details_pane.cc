@@ -7,6 +7,7 @@
 
 #include "viewer/models/details.h"
 #include "viewer/models/format.h"
+#include "viewer/models/tooltip.h"
 #include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
@@ -97,10 +98,10 @@ void add_row(QTableWidget& table, const DetailField& field, const QColor& muted)
   auto* name = new QTableWidgetItem(text(field.name));
   name->setForeground(muted);
   name->setTextAlignment(Qt::AlignTop | Qt::AlignLeft);
-  name->setToolTip(text(field.name));
+  name->setToolTip(tooltip_of(text(field.name)));
   auto* value = new QTableWidgetItem(text(field.value));
   value->setTextAlignment(Qt::AlignTop | Qt::AlignLeft);
-  value->setToolTip(text(field.value).left(1000));
+  value->setToolTip(tooltip_of(text(field.value).left(1000)));
   table.setItem(row, 0, name);
   table.setItem(row, 1, value);
 }

@@ -39,6 +39,26 @@ TEST_F(Details, ShowTheWholeCallStack) {
   FAIL() << "no call stack";
 }
 
+TEST_F(Details, WordsOfAFileAreNoHtml) {
+  const std::string name = "<img src='file:///dev/zero'>";
+  TestTrace trace(0);
+  trace.slice("cpu_op", name, 1, 1, 0, 10, R"({"<b>field</b>":"<i>value</i>"})");
+  window_.show_session(loaded({trace.read()}));
+  state().select(slice(0, name.c_str()));
+  const auto& table = *pane().findChild<QTableWidget*>();
+  const int last = table.rowCount() - 1;
+  const QString tip = QStringLiteral("<p style='white-space:pre-wrap'>%1</p>");
+  EXPECT_EQ(table.item(last, 0)->toolTip(), tip.arg("&lt;b&gt;field&lt;/b&gt;"));
+  EXPECT_EQ(table.item(last, 1)->toolTip(), tip.arg("&lt;i&gt;value&lt;/i&gt;"));
+  int labels = 0;
+  for (const QLabel* label : window_.findChildren<QLabel*>()) {
+    if (!label->text().contains("img src")) continue;
+    ++labels;
+    EXPECT_EQ(label->textFormat(), Qt::PlainText);
+  }
+  EXPECT_EQ(labels, 2) << "the heading and the status line";
+}
+
 TEST_F(Details, AreCopiedInPartOrWhole) {
   TestTrace trace(0);
   const std::string name = "void at::native::reduce_kernel<512, 1, at::native::MeanOps>(float)";

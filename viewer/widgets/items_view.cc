@@ -8,15 +8,9 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "viewer/models/tooltip.h"
+
 namespace redline::viewer {
-namespace {
-
-// Always writes rich text, because Qt takes some escaped names for plain text.
-QString tip(const QString& words) {
-  return QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(words.toHtmlEscaped());
-}
-
-}  // namespace
 
 ItemsView::ItemsView() {
   setFocusPolicy(Qt::TabFocus);
@@ -53,7 +47,7 @@ void ItemsView::set_current(int item) {
   event.setChild(item);
   QAccessible::updateAccessibility(&event);
   const QRect rect = item_rect(item).toAlignedRect();
-  QToolTip::showText(mapToGlobal(rect.bottomRight()), tip(item_text(item)), this);
+  QToolTip::showText(mapToGlobal(rect.bottomRight()), tooltip_of(item_text(item)), this);
 }
 
 void ItemsView::paint_focus(QPainter& painter, const QColor& colour) const {
@@ -99,7 +93,7 @@ bool ItemsView::event(QEvent* event) {
   const auto* help = static_cast<QHelpEvent*>(event);
   const int item = item_at(help->pos());
   item == kNoItem ? QToolTip::hideText()
-                  : QToolTip::showText(help->globalPos(), tip(item_text(item)), this);
+                  : QToolTip::showText(help->globalPos(), tooltip_of(item_text(item)), this);
   return true;
 }
 

@@ -137,6 +137,22 @@ TEST_F(Keyboard, LColoursByNameAndBack) {
   EXPECT_EQ(lanes().grab().toImage(), by_class);
 }
 
+TEST_F(Keyboard, ALegendThatIsTooShortSaysSoAndNamesAll) {
+  LegendEntries legend(state());
+  const auto last = [&legend] { return legend.item_text(legend.item_count() - 1); };
+  legend.resize(3000, Legend::kHeight);
+  const int all = legend.item_count();
+  EXPECT_FALSE(last().contains('\n'));
+  legend.resize(200, Legend::kHeight);
+  ASSERT_LT(legend.item_count(), all);
+  EXPECT_EQ(last().count('\n'), all - 1);
+  EXPECT_LE(legend.item_rect(legend.item_count() - 1).right(), 200);
+  state().set_colours_by_name(true);
+  legend.resize(60, Legend::kHeight);
+  legend.choose(legend.item_count() - 1);
+  EXPECT_EQ(state().search().text(), "") << "it is no name";
+}
+
 TEST_F(Keyboard, EverythingThatTakesTheFocusHasAName) {
   for (const QWidget* widget : window_.findChildren<QWidget*>()) {
     const bool own = !widget->objectName().startsWith(QLatin1String("qt_"));

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "viewer/models/format.h"
+#include "viewer/models/tooltip.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/popups.h"
 
@@ -183,11 +184,11 @@ QString LanesView::tip_at(QPoint at) const {
   const TrackItem& item = state_.layout().item_of(*row);
   const int64_t time = session.traces()[row->trace].local(state_.axis()).time_at(at.x());
   if (item.kind == TrackItem::Kind::kDevice) {
-    return text(state_.derived().devices[item.index].text_at(time));
+    return tooltip_of(text(state_.derived().devices[item.index].text_at(time)));
   }
   if (item.kind != TrackItem::Kind::kGraph) return {};
   const GraphTrack& track = state_.derived().graphs[item.index];
-  return text(track.title + ": " + track.graph.text(track.graph.at(time))).toHtmlEscaped();
+  return tooltip_of(text(track.title + ": " + track.graph.text(track.graph.at(time))));
 }
 
 void LanesView::show_tip(QHelpEvent* event) {

@@ -15,6 +15,7 @@ constexpr int kSwatch = 9;
 constexpr int kBeforeWords = 15;
 constexpr int kBetween = 16;
 constexpr int kMostWords = 115;  // pixels; the tooltip has all of a name
+constexpr QChar kMore(0x2026);   // …
 
 QString words_of(const LegendEntry& entry) { return printable_text(entry.words); }
 
@@ -31,20 +32,29 @@ const std::vector<LegendEntry>& LegendEntries::entries() const {
   return state_.name_colours() ? state_.colours().names() : state_.colours().classes();
 }
 
-void LegendEntries::show_entries() {
+QString LegendEntries::all_words(const QString& between) const {
   QStringList words;
   for (const LegendEntry& entry : entries()) words << words_of(entry);
-  setAccessibleName(tr("Colours: %1").arg(words.join(QStringLiteral(", "))));
+  return words.join(between);
+}
+
+void LegendEntries::show_entries() {
+  setAccessibleName(tr("Colours: %1").arg(all_words(QStringLiteral(", "))));
   forget_current();
 }
 
 std::vector<LegendEntries::Place> LegendEntries::places() const {
   std::vector<Place> places;
+  const int more = fontMetrics().horizontalAdvance(kMore);
   int left = 8;
   for (const LegendEntry& entry : entries()) {
     const int words = std::min(fontMetrics().horizontalAdvance(short_words_of(entry)), kMostWords);
     const QRect rect(left, 0, kBeforeWords + words, height());
-    if (rect.right() >= width()) break;
+    const bool is_last = &entry == &entries().back();
+    if (rect.right() + (is_last ? 0 : kBetween + more) >= width()) {
+      places.push_back({QRect(left, 0, more, height()), nullptr});
+      break;
+    }
     places.push_back({rect, &entry});
     left = rect.right() + 1 + kBetween;
   }
@@ -58,6 +68,10 @@ void LegendEntries::paintEvent(QPaintEvent*) {
   painter.setPen(theme.muted);
   for (const Place& place : places()) {
     const QRect& rect = place.rect;
+    if (!place.entry) {
+      painter.drawText(rect, Qt::AlignVCenter, kMore);
+      continue;
+    }
     painter.fillRect(rect.left(), (height() - kSwatch) / 2, kSwatch, kSwatch,
                      theme.slice[place.entry->colour]);
     const QRect words = rect.adjusted(kBeforeWords, 0, 1, 0);
@@ -75,14 +89,18 @@ int LegendEntries::item_at(QPointF at) const {
   return found == all.end() ? kNoItem : static_cast<int>(found - all.begin());
 }
 
-QString LegendEntries::item_text(int item) const { return words_of(entry(item)); }
+QString LegendEntries::item_text(int item) const {
+  const LegendEntry* one = entry(item);
+  return one ? words_of(*one) : all_words(QStringLiteral("\n"));
+}
 
 QRectF LegendEntries::item_rect(int item) const {
   return QRectF(places()[static_cast<size_t>(item)].rect).adjusted(0, 5, 0, -5);
 }
 
 void LegendEntries::choose(int item) {
-  if (state_.name_colours()) state_.find(text(entry(item).words));
+  const LegendEntry* one = entry(item);
+  if (one && state_.name_colours()) state_.find(text(one->words));
 }
 
 Legend::Legend(ViewState& state) : theme_(state.theme()) {

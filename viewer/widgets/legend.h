@@ -9,7 +9,8 @@
 
 namespace redline::viewer {
 
-/// The colours with their words, as many as there is room for; a click on a name finds it.
+/// The colours with their words, as many as there is room for; a click on a name finds it. If some
+/// have no room, "…" ends the line, and its tooltip has the words of all.
 class LegendEntries : public ItemsView {
   Q_OBJECT
 
@@ -28,14 +29,15 @@ class LegendEntries : public ItemsView {
  private:
   struct Place {
     QRect rect;
-    const LegendEntry* entry;
+    const LegendEntry* entry;  ///< null: "…"
   };
 
   [[nodiscard]] const std::vector<LegendEntry>& entries() const;
   [[nodiscard]] std::vector<Place> places() const;
-  [[nodiscard]] const LegendEntry& entry(int item) const {
-    return entries()[static_cast<size_t>(item)];
+  [[nodiscard]] const LegendEntry* entry(int item) const {
+    return places()[static_cast<size_t>(item)].entry;
   }
+  [[nodiscard]] QString all_words(const QString& between) const;
   void show_entries();
 
   ViewState& state_;

@@ -354,11 +354,11 @@ void MainWindow::toggle_clocks() {
 void MainWindow::show_clocks() {
   clock_text_->setVisible(clocks_ && pages_->currentIndex() == kTimelinePage);
   if (!clocks_) return;
-  clock_text_->setText(clocks_are_set_ ? tr("clocks set right: %1").arg(text(clocks_->text))
-                                       : tr("clocks as recorded"));
-  clock_text_->setToolTip(clocks_are_set_
-                              ? tr("C: show the times as they were recorded")
-                              : tr("C: set the clocks right: %1").arg(text(clocks_->text)));
+  clock_text_->setText(
+      (clocks_are_set_ ? tr("clocks set right: %1") : tr("clocks as recorded, to set right: %1"))
+          .arg(text(clocks_->text)));
+  clock_text_->setToolTip(clocks_are_set_ ? tr("C: show the times as they were recorded")
+                                          : tr("C: set the clocks right"));
 }
 
 void MainWindow::update_status() {

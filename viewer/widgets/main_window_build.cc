@@ -29,16 +29,14 @@ constexpr int kRestWidth = 440;
 ElidedLabel* muted_label() {
   auto* label = new ElidedLabel;
   label->setProperty("muted", true);
-  label->setTextFormat(Qt::PlainText);
   return label;
 }
 
 QPushButton* link_button() {
-  auto* button = new QPushButton;
+  auto* button = new ElidedButton;
   button->setProperty("quiet", true);
   button->setCursor(Qt::PointingHandCursor);
   button->setFont(ui_font(11));
-  button->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
   return button;
 }
 
@@ -271,7 +269,7 @@ QWidget* MainWindow::make_status_bar() {
   // A long name must not widen the window.
   selection_text_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   selection_text_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  row->addWidget(loaded_text_);
+  row->addWidget(loaded_text_, 3);  // of many damaged ranks it could fill any line
   row->addWidget(rest_progress_);
   row->addWidget(clock_text_);
   row->addStretch(0);

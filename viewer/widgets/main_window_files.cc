@@ -89,7 +89,6 @@ void MainWindow::fill_open_menu() {
   if (!recent.isEmpty()) open_menu_->addSeparator();
   for (const QStringList& files : recent) {
     QAction* action = open_menu_->addAction(recent_title(files));
-    action->setToolTip(files.first());
     connect(action, &QAction::triggered, this, [this, files] { open(paths_of(files)); });
   }
 }

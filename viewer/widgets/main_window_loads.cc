@@ -79,7 +79,7 @@ void MainWindow::bring_back_opened() {
 }
 
 void MainWindow::show_message(const QString& message, bool loading) {
-  message_->setText(message);
+  message_->setText(with_breaks(message));
   for (LoadProgress* bar : {progress_, rest_progress_}) bar->show_bytes(0, 0);
   progress_->setVisible(loading);
   rest_progress_->hide();

@@ -154,7 +154,7 @@ void OverviewPane::add_figures(QVBoxLayout& column, const std::vector<SummaryFig
 void OverviewPane::add_card(QVBoxLayout& column, const SummaryCard& card) {
   auto* frame = new QFrame;
   frame->setProperty("card", true);
-  frame->setToolTip(text(card.evidence));
+  set_tooltip(*frame, text(card.evidence));
   auto* row = new QHBoxLayout(frame);
   row->setContentsMargins(0, 0, 12, 0);
   row->setSpacing(10);

@@ -175,7 +175,17 @@ std::vector<Tick> RulerView::ticks() const {
   for (const Tick& tick : ticks) {
     widest = std::max(widest, kLabelLeft + metrics.horizontalAdvance(text(tick.label)) + kLabelGap);
   }
-  return widest <= kLabelPixels ? ticks : ruler_ticks(state_.axis(), 0, widest);
+  if (widest > kLabelPixels) ticks = ruler_ticks(state_.axis(), 0, widest);
+  const std::vector<Flag> flags = this->flags();
+  for (Tick& tick : ticks) {
+    const double left = state_.axis().x_of(tick.time_ns) + kLabelLeft;
+    const double right = left + metrics.horizontalAdvance(text(tick.label));
+    const bool is_covered = std::ranges::any_of(flags, [&](const Flag& flag) {
+      return flag.rect.left() < right && left < flag.rect.right();
+    });
+    if (is_covered) tick.label.clear();
+  }
+  return ticks;
 }
 
 void RulerView::paintEvent(QPaintEvent*) {

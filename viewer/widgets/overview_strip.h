@@ -49,7 +49,8 @@ class RulerView : public QWidget {
 
   explicit RulerView(ViewState& state);
 
-  /// So far apart that the labels, which are long late in a long trace, do not touch.
+  /// So far apart that the labels, which are long late in a long trace, do not touch. A tick whose
+  /// label the flag of a mark would cover has none.
   [[nodiscard]] std::vector<Tick> ticks() const;
 
  protected:

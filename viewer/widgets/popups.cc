@@ -6,8 +6,10 @@
 #include <QInputDialog>
 #include <QLabel>
 #include <QMenu>
+#include <QScrollArea>
+#include <QScrollBar>
 
-#include "viewer/widgets/theme.h"
+#include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
 namespace {
@@ -56,7 +58,8 @@ constexpr KeyHelp kKeys[] = {
 
 HelpDialog::HelpDialog(QWidget* parent) : QDialog(parent) {
   setWindowTitle(tr("Keys"));
-  auto* grid = new QGridLayout(this);
+  auto* page = new QWidget;
+  auto* grid = new QGridLayout(page);
   grid->setContentsMargins(24, 20, 24, 20);
   grid->setHorizontalSpacing(24);
   grid->setVerticalSpacing(8);
@@ -67,6 +70,14 @@ HelpDialog::HelpDialog(QWidget* parent) : QDialog(parent) {
     grid->addWidget(keys, row, 0);
     grid->addWidget(new QLabel(tr(help.meaning)), row++, 1);
   }
+  auto* area = new QScrollArea;
+  area->setFrameShape(QFrame::NoFrame);
+  area->setAccessibleName(windowTitle());
+  area->setWidgetResizable(true);
+  area->setWidget(page);
+  make_column(this)->addWidget(area);
+  const QSize whole = page->sizeHint() + QSize(area->verticalScrollBar()->sizeHint().width(), 0);
+  resize(whole.boundedTo(parent->window()->size()));
 }
 
 namespace {

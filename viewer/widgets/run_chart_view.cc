@@ -25,7 +25,6 @@ constexpr int kHeadHeight = 24;
 constexpr int kColoursHeight = 20;
 constexpr int kEventHeight = 10;  // of the marks above the plot
 constexpr int kTimesHeight = 36;  // for the times and the title of the axis
-constexpr int kRatesWidth = 52;
 constexpr int kTimePixels = 90;
 constexpr double kSlowDot = 3.5;
 constexpr double kReach = 5;  // pixels
@@ -65,6 +64,7 @@ void RunChartView::show_run(const WholeRun& run) {
     series.points.emplace_back().y = point.rate;
   }
   heights_.series = {std::move(series)};
+  rates_width_ = heights_width(heights_);
   setAccessibleDescription(tr("%1 windows and %2 marks: the arrow keys move between them, Enter "
                               "opens the nearest window")
                                .arg(run_.windows.size())
@@ -134,7 +134,7 @@ void RunChartView::choose(int item) {
 }
 
 QRectF RunChartView::plot() const {
-  return {QPointF(kRatesWidth, kHeadHeight + kColoursHeight + kEventHeight + 4),
+  return {QPointF(rates_width_, kHeadHeight + kColoursHeight + kEventHeight + 4),
           QPointF(width() - 14, height() - kTimesHeight)};
 }
 

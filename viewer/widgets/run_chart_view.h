@@ -55,6 +55,7 @@ class RunChartView : public ItemsView {
   const Theme& theme_;
   WholeRun run_;
   Chart heights_;  ///< the same rates, for ChartGeometry
+  int rates_width_ = 0;
   std::optional<double> cursor_;
 };
 

@@ -92,6 +92,15 @@ TEST_F(RunWindowTest, ReadAgainItKeepsTheChosenRankAndTheWidthsOfColumns) {
   EXPECT_EQ(ranks.columnWidth(1), 123);
 }
 
+TEST_F(RunWindowTest, NumbersBesideTheRateAreWhole) {
+  WholeRun run = *load_run({run_.folder()});
+  for (auto& point : run.chart.points) point.rate *= 1e6;
+  RunChartView view(Theme::light());
+  view.show_run(run);
+  EXPECT_GE(view.x_of(run.chart.begin_ns),
+            QFontMetrics(ui_font(11)).horizontalAdvance("1,000,000,000") + 6);
+}
+
 TEST_F(RunWindowTest, WithoutWindowsItSaysHowToRecordSome) {
   std::filesystem::remove_all(run_.folder() + "/windows");
   ASSERT_TRUE(open_run());

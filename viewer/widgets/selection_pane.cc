@@ -18,7 +18,6 @@ SelectionPane::SelectionPane(ViewState& state)
   length_->setFont(ui_font(20, QFont::Bold));
   figures_->setProperty("muted", true);
   figures_->setWordWrap(true);
-  flame_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
   connect(flame_, &QPushButton::clicked, &state, &ViewState::show_flame);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 14, 0, 0);

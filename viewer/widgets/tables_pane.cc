@@ -308,7 +308,9 @@ void TablesPane::show_report(const AnalysedSession& analysed) {
   }
   show_modules();
   show_filter();
-  if (has_more_ranks) return;
+  // Who searched before the figures were there stays with what was found.
+  const bool shows_hits = currentWidget() == find_ && !state_.search().text().empty();
+  if (has_more_ranks || shows_hits) return;
   if (analysed.diff) return show_diff();
   // Shows the kernels first or, if the recording has none, the operators. Of one run there is no
   // call tree.

@@ -9,6 +9,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 
+#include "viewer/models/tooltip.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/popups.h"
 
@@ -341,7 +342,7 @@ bool TrackColumn::event(QEvent* event) {
     const TrackItem& item = state_.layout().item_of(*row);
     words += "\n" + item.title + (item.note.empty() ? "" : " · " + item.note);
   }
-  QToolTip::showText(help->globalPos(), text(words).toHtmlEscaped(), this);
+  QToolTip::showText(help->globalPos(), tooltip_of(text(words)), this);
   return true;
 }
 

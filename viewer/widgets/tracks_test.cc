@@ -1,7 +1,9 @@
 // Tests the left column: names that stay in sight, pins, the filter, the menu.
+#include <QHelpEvent>
 #include <QInputDialog>
 #include <QMenu>
 #include <QPointer>
+#include <QToolTip>
 
 #include "viewer/widgets/popups.h"
 #include "viewer/widgets/testing_window.h"
@@ -131,6 +133,25 @@ TEST_F(Tracks, MenuAsksForTheGapsOfOneGpu) {
   }
   ASSERT_EQ(asked.count(), 1);
   EXPECT_EQ(asked[0][0].toString(), QStringLiteral("\"rank 1 · GPU 0\""));
+}
+
+TEST_F(Tracks, TooltipsAreAlwaysHtmlSoThatWordsAreEscapedOnce) {
+  const Row* device = nullptr;
+  for (const Row& row : state().layout().rows()) {
+    if (row.is_header() || state().layout().item_of(row).kind != TrackItem::Kind::kDevice) continue;
+    device = &row;
+  }
+  ASSERT_TRUE(device);
+  const auto tip_of = [](QWidget& widget, QPoint at) {
+    QHelpEvent help(QEvent::ToolTip, at, widget.mapToGlobal(at));
+    QApplication::sendEvent(&widget, &help);
+    return QToolTip::text().toStdString();
+  };
+  const int y = device->view_top(state().scroll()) + 5;
+  EXPECT_TRUE(
+      tip_of(column(), {20, y}).starts_with("<p style='white-space:pre-wrap'>rank 1 · GPU 0"));
+  EXPECT_EQ(tip_of(lanes(), {centre_of(nccl_of_rank_1()).x(), y}),
+            "<p style='white-space:pre-wrap'>communication alone 15.0 µs</p>");
 }
 
 TEST_F(Tracks, OverlapLaneIsPainted) {

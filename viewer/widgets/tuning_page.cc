@@ -49,9 +49,12 @@ QWidget* TuningPage::make_head() {
   spread_ = selectable_label({}, ui_font(12), true);
   verdict_ = selectable_label({}, ui_font(14, QFont::DemiBold));
   knobs_ = selectable_label({}, ui_font(12));
+  notes_ = selectable_label({}, ui_font(12));
+  notes_->hide();  // without words it has no room, from the first layout on
   command_ = selectable_label({}, QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
   figures_ = selectable_label({}, ui_font(12), true);
-  for (QLabel* label : {spread_, knobs_, command_}) {  // however long, they do not widen the page
+  for (QLabel* label :
+       {spread_, knobs_, notes_, command_}) {  // however long, they do not widen the page
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   }
   auto* first = new QHBoxLayout;
@@ -63,6 +66,7 @@ QWidget* TuningPage::make_head() {
   column->addLayout(first);
   column->addWidget(spread_);
   column->addWidget(knobs_);
+  column->addWidget(notes_);
   column->addWidget(command_);
   return head;
 }
@@ -168,12 +172,13 @@ void TuningPage::show_head() {
   rate_->setText(printable_text(tuning_.rate));
   verdict_->setText(printable_text(tuning_.verdict));
   figures_->setText(printable_text(tuning_.figures));
-  for (const auto& [label, words] : {std::pair(spread_, printable_text(tuning_.spread)),
-                                     std::pair(knobs_, printable_text(tuning_.knobs)),
-                                     std::pair(command_, printable_text(tuning_.command))}) {
+  for (const auto& [label, words] :
+       {std::pair(spread_, printable_text(tuning_.spread)),
+        std::pair(knobs_, printable_text(tuning_.knobs)), std::pair(notes_, text(tuning_.notes)),
+        std::pair(command_, printable_text(tuning_.command))}) {
     label->setVisible(!words.isEmpty());
     label->setText(words);
-    label->setToolTip(words);
+    set_tooltip(*label, words);
   }
 }
 

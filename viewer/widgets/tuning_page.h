@@ -57,6 +57,7 @@ class TuningPage : public QWidget {
   QLabel* spread_ = nullptr;
   QLabel* verdict_ = nullptr;
   QLabel* knobs_ = nullptr;
+  QLabel* notes_ = nullptr;
   QLabel* command_ = nullptr;
   QLabel* figures_ = nullptr;
   ChartView* batches_ = nullptr;

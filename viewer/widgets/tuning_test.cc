@@ -38,6 +38,29 @@ TEST_F(TuningWindow, AStudyIsShownWithItsWinner) {
   EXPECT_GT(dots, 60) << "points of both charts, and the line through them";
 }
 
+TEST_F(TuningWindow, ItSaysThatTheLearningRateStays) {
+  TestStudy study(path("samples.db"));
+  study.take_step_samples(64);
+  study.trial({}, 1000, "default");
+  study.take_step_samples(352);
+  study.trial({{"batch_size", "352"}}, 2000, "batch");
+  ASSERT_TRUE(open({path("samples.db")}));
+  EXPECT_TRUE(some_label_says("352 samples a step, not 64; the learning rate stays the same"));
+}
+
+TEST_F(TuningWindow, NumbersBesideAChartAreWhole) {
+  Chart chart{"Rate", "batch size", true, {}};
+  chart.series.push_back({"a", {{16, 5e6, true, 1, "one"}}, false, {}});
+  EXPECT_GE(heights_width(chart), QFontMetrics(ui_font(11)).horizontalAdvance("5,000,000") + 6);
+  ChartView view(Theme::light());
+  view.resize(400, 300);
+  view.show_chart(chart);
+  const double wide = view.place_of(chart.series[0].points[0]).x();
+  chart.series[0].points[0].y = 5;
+  view.show_chart(chart);
+  EXPECT_GT(wide, view.place_of(chart.series[0].points[0]).x());
+}
+
 TEST_F(TuningWindow, ASearchWithoutBatchSizesHasNoChartOfThem) {
   TestStudy study(path("metric.db"), "", "rate (.*)");
   ASSERT_TRUE(open({path("metric.db")}));

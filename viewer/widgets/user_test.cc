@@ -10,6 +10,7 @@
 #include <set>
 
 #include "viewer/models/format.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/overview_strip.h"
 #include "viewer/widgets/screenshot.h"
 #include "viewer/widgets/testing_window.h"
@@ -150,7 +151,7 @@ TEST_F(User, ClocksAreSetRightAndBack) {
   EXPECT_EQ(state().selection(), last) << "the view stays as it was";
   QTest::mouseClick(button("clocks set"), Qt::LeftButton);
   EXPECT_EQ(state().session().range_of(last).end_ns, recorded_ns);
-  EXPECT_NE(button("clocks as recorded"), nullptr);
+  EXPECT_NE(button("clocks as recorded, to set right: rank 1 by -40.0 µs ± "), nullptr);
 }
 
 TEST_F(User, WhatIsMadeOfATraceStaysWhenItsFileIsReadAgain) {
@@ -243,6 +244,23 @@ TEST_F(User, WhatWasOpenedIsOfferedAgain) {
   EXPECT_EQ(next.state().session().traces().size(), 1U);
   std::filesystem::remove(path("rank0.pt.trace.json"));
   EXPECT_TRUE(recent_files().isEmpty()) << "what is gone is not offered";
+}
+
+TEST_F(User, ARecentFileWithALongNameDoesNotWidenTheWindow) {
+  const std::string name(240, 'x');
+  remember_files({training_trace(0).write(path(name))});
+  MainWindow next(Theme::light());
+  next.resize(1000, 700);
+  next.show();
+  QCoreApplication::processEvents();
+  EXPECT_EQ(next.width(), 1000);
+  for (const ElidedButton* link : next.findChildren<ElidedButton*>()) {
+    if (!link->text().startsWith("xxx")) continue;
+    EXPECT_LT(link->width(), 1000);
+    EXPECT_EQ(link->tooltip_words().toStdString(), name + "\n" + path(name));
+    return;
+  }
+  FAIL() << "no link";
 }
 
 TEST_F(User, TheWindowFitsItsScreenAndIsDividedAsLastTime) {
@@ -349,6 +367,26 @@ TEST_F(User, LabelsOfTheRulerDoNotTouchLateInALongTrace) {
   }
   ASSERT_GE(times.size(), 3U);
   EXPECT_EQ(times[2] - times[1], 20) << "every 10 ns there is no room for their digits";
+}
+
+TEST_F(User, AMarkCoversNoHalfOfALabelOfTheRuler) {
+  open_two_ranks();
+  const auto& ruler = *window_.findChild<RulerView*>();
+  const auto labels = [&ruler] {
+    std::vector<std::string> found;
+    for (const Tick& tick : ruler.ticks()) {
+      if (!tick.label.empty()) found.push_back(tick.label);
+    }
+    return found;
+  };
+  const std::vector<std::string> before = labels();
+  ASSERT_GE(before.size(), 3U);
+  for (const Tick& tick : ruler.ticks()) {
+    if (tick.label == before[1]) state().set_mark(tick.time_ns, "here");
+  }
+  std::vector<std::string> others = before;
+  others.erase(others.begin() + 1);
+  EXPECT_EQ(labels(), others);
 }
 
 TEST_F(User, WhatTheCommandLineAsksForIsDoneToTheFirstTraceOnly) {

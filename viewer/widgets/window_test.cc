@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "tests/paths.h"
+#include "viewer/widgets/controls.h"
+#include "viewer/widgets/popups.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
@@ -19,6 +21,28 @@ TEST_F(Window, OpensOnTheWholeOfAShortRecording) {
 }
 
 TEST_F(Window, FitsASmallScreen) { EXPECT_LE(window_.minimumSizeHint().width(), 800); }
+
+TEST_F(Window, ALongNameOrDamageDoesNotWidenIt) {
+  const QString name(240, QLatin1Char('x'));
+  LoadedSession session = loaded({training_trace(0).read()});
+  session.unreadable.push_back({(name + ": it is torn").toStdString(), "/data/x"});
+  window_.show_session(session);
+  QCoreApplication::processEvents();
+  EXPECT_LE(window_.minimumSizeHint().width(), 800);
+  const auto* status = qobject_cast<ElidedButton*>(button("19 events"));
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(status->tooltip_words().contains(name + ": it is torn\n"));
+  window_.show_error(name + ": it is torn");
+  QCoreApplication::processEvents();
+  EXPECT_LE(window_.minimumSizeHint().width(), 800);
+}
+
+TEST_F(Window, TheKeysFitIntoASmallWindow) {
+  window_.resize(1000, 700);
+  const HelpDialog dialog(&window_);
+  EXPECT_LE(dialog.height(), 700);
+  EXPECT_LE(dialog.minimumSizeHint().height(), 200) << "it scrolls";
+}
 
 TEST_F(Window, KeysZoomAndPan) {
   open_two_ranks();

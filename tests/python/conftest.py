@@ -1,15 +1,15 @@
 """What the Python tests share: where things lie, and how a command is run and watched.
 
-Tests start programs only through `run` or `start`. Each program gets its own process group, which is killed as a whole
-when the time is up. `no_process_left` fails a test that leaves processes behind.
+Tests start programs only through `run`, `succeed` or `start`: see running.py. `no_process_left` fails a test that
+leaves processes behind.
 """
 
 import contextlib
+import functools
 import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +17,7 @@ import time
 import pytest
 import step_logs
 from knob_runs import run_with_knobs
+from running import run_to_end, started
 
 # A shell that starts the tests in the background ignores SIGINT, and the programs that they start would inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -35,6 +36,11 @@ def need(path, cure):
     if not path.exists():
         pytest.skip(f"{path} is absent: {cure}")
     return path
+
+
+def stub(name):
+    """The path of a stub of one of the GPU's libraries, such as libcuda.so.1."""
+    return need(BUILD / "tests" / "stubs" / name, "build with -DREDLINE_TESTS=ON")
 
 
 DAEMONS_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"  # a user's PATH may lack the folders of daemons
@@ -112,70 +118,36 @@ def with_knobs(python, tmp_path):
 
 @pytest.fixture
 def log_of(run, program, python, tmp_path):
-    """log_of(*words): the process of that job in Python under `redline run --log`, and its step log."""
+    """log_of(*words, check=True): the process of that job in Python under `redline run --log`, and its step log."""
 
-    def run_job(*words, **options):
-        done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", python, *words], **options)
+    def run_job(*words, check=True, **options):
+        command = [program("redline"), "run", "--log", tmp_path / "logs", "--", python, *words]
+        done = run(command, check=check, **options)
         return done, step_logs.read(tmp_path / "logs" / "rank0.steps.redline")
 
     return run_job
-
-
-def kill_group(process):
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: only ./scripts/test --long runs it")
 
 
-@contextlib.contextmanager
-def started(command, environment=None, **options):
-    """A running process in its own group. The whole group is killed at the end of the block."""
-    process = subprocess.Popen(
-        [str(word) for word in command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **(environment or {})},
-        start_new_session=True,
-        **options,
-    )
-    try:
-        yield process
-    finally:
-        kill_group(process)
-        process.stdout.close()
-        process.stderr.close()
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def start():
     """start(command, environment={}, cwd=…) returns a context manager around a Popen with text pipes."""
     return started
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run():
-    """run(command, timeout=300, environment={}, cwd=…) returns a CompletedProcess with stdout and stderr.
-
-    `environment` is added to the present one. A command that is not done in `timeout` seconds is killed with its whole
-    process group, and the test fails with what the command had printed.
-    """
-
-    def run_to_end(command, timeout=300, environment=None, **options):
-        with started(command, environment, **options) as process:
-            try:
-                stdout, stderr = process.communicate(timeout=timeout)
-            except subprocess.TimeoutExpired:
-                kill_group(process)
-                stdout, stderr = process.communicate()
-                pytest.fail(f"{command} ran over {timeout} s\n{stdout[-4000:]}\n{stderr[-4000:]}")
-            return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
-
+    """run(command, timeout=300, environment={}, check=False, cwd=…): see running.run_to_end."""
     return run_to_end
+
+
+@pytest.fixture(scope="session")
+def succeed():
+    """succeed(command, …) is run(command, …) of a command that must end with status 0."""
+    return functools.partial(run_to_end, check=True)
 
 
 def marked_processes(mark):
@@ -243,14 +215,14 @@ def wait_for_partial(size):
 
 @pytest.fixture
 def ctypes_job(run, library, tmp_path):
-    """ctypes_job(text) runs `text` after the lines above and returns the process and its folder of traces."""
+    """ctypes_job(text, check=True) runs `text` after the lines above. Returns the process and its folder of traces."""
 
-    def run_job(text):
+    def run_job(text, check=True):
         script = tmp_path / "job.py"
         script.write_text(CTYPES_JOB + text)
         folder = tmp_path / "traces"
         folder.mkdir(exist_ok=True)
         library_path = library("libredline.so")
-        return run([sys.executable, script, library_path, folder]), folder
+        return run([sys.executable, script, library_path, folder], check=check), folder
 
     return run_job

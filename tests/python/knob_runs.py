@@ -2,14 +2,14 @@
 
 import json
 import os
-import subprocess
 import threading
+
+from running import run_to_end
 
 
 def run_with_knobs(python, startup, folder, knobs, command, trial, check, seconds=300):
     """Runs the command and returns the finished process. In a trial its `reports` are the lines that it sent."""
     environment = {
-        **os.environ,
         "PYTHONPATH": f"{startup}:{startup.parents[1]}",
         "REDLINE_KNOBS": json.dumps(knobs),
         "OMP_NUM_THREADS": "1",
@@ -26,19 +26,12 @@ def run_with_knobs(python, startup, folder, knobs, command, trial, check, second
         reader = threading.Thread(target=lambda: lines.extend(fifo.open().readlines()), daemon=True)
         reader.start()
     try:
-        done = subprocess.run(
-            [str(word) for word in (python, *command)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-        )
+        done = run_to_end([python, *command], seconds, environment, check)
     finally:
         if trial:
             os.close(keeper)
     if trial:
         reader.join()
-    assert not check or done.returncode == 0, done.stderr
     done.reports = [json.loads(line) for line in lines]
     return done
 

@@ -7,7 +7,7 @@ import os
 import sys
 import zlib
 
-from conftest import BUILD, ROOT, need
+from conftest import BUILD, ROOT, need, stub
 
 CURE = "build it with `cmake --build --preset release`"
 
@@ -17,10 +17,21 @@ def inflate(path):
     return zlib.decompressobj(wbits=31).decompress(path.read_bytes()).decode()
 
 
+def built_libraries():
+    """The environment in which the package takes the libraries of the tested build."""
+    names = {"REDLINE_LIBRARY": "libredline.so", "REDLINE_TORCH_LIBRARY": "libredline_torch.so"}
+    return {variable: str(need(BUILD / "lib" / name, CURE)) for variable, name in names.items()}
+
+
+def stubbed_environment():
+    """The environment in which Python has the package of this source tree, and stubs as the GPU's driver and CUPTI."""
+    stubs = f"{stub('libcuda.so.1')}:{stub('libcupti.so.13')}"
+    return {"LD_PRELOAD": stubs, "PYTHONPATH": str(ROOT / "python"), **built_libraries()}
+
+
 def import_redline():
     """Imports the package of this source tree with the libraries of the tested build."""
-    os.environ["REDLINE_LIBRARY"] = str(need(BUILD / "lib/libredline.so", CURE))
-    os.environ["REDLINE_TORCH_LIBRARY"] = str(need(BUILD / "lib/libredline_torch.so", CURE))
+    os.environ.update(built_libraries())
     if str(ROOT / "python") not in sys.path:
         sys.path.insert(0, str(ROOT / "python"))
     import redline

@@ -1,12 +1,10 @@
 """The knob accumulation either trains as the larger batch would, or leaves a script as it is and says why."""
 
 import json
-import os
-import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, need
+from conftest import ROOT
 
 BY_HAND = "accumulation not applied: the script clears or changes gradients itself after each batch"
 SEVERAL = "accumulation not applied: several optimizers step"
@@ -14,12 +12,10 @@ GIVEN = "accumulation not applied: the script gives backward() gradients"
 
 
 @pytest.fixture(scope="module")
-def cases(python):
-    libraries = {"REDLINE_LIBRARY": need(BUILD / "lib/libredline.so", "build it"), "PYTHONPATH": ROOT / "python"}
-    done = subprocess.run([python, ROOT / "tests/python/scripts/accumulation_cases.py"], capture_output=True, text=True,
-                          env={**os.environ, **{name: str(path) for name, path in libraries.items()}}, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def cases(succeed, python, library):
+    environment = {"REDLINE_LIBRARY": str(library("libredline.so")), "PYTHONPATH": str(ROOT / "python")}
+    script = ROOT / "tests/python/scripts/accumulation_cases.py"
+    return json.loads(succeed([python, script], environment=environment).stdout)
 
 
 @pytest.mark.parametrize("name", ["plain", "gradient of a loss"])

@@ -28,7 +28,9 @@ def compare(program):
     return words
 
 
-def test_a_slower_command_is_caught_and_the_part_is_named(run, program, compare, steps, tmp_path, no_process_left):
+def test_a_slower_command_is_caught_and_the_part_is_named(
+    run, succeed, program, compare, steps, tmp_path, no_process_left
+):
     runs = tmp_path / "runs"
     done = run(compare(steps(), steps("--wait-ms", 30), "--fail-slower", "5%", "-o", runs))
     assert done.returncode == BEYOND, done.stderr
@@ -58,17 +60,15 @@ def test_a_slower_command_is_caught_and_the_part_is_named(run, program, compare,
     table = run([*redline, "--format", "markdown", runs / "base", runs / "new"]).stdout
     assert "| **step** |" in table and "| waiting for data |" in table
     summary = tmp_path / "benchmark.json"
-    assert run([*redline, "--format", "benchmark-action", "-o", summary, runs / "base", runs / "new"]).returncode == 0
+    succeed([*redline, "--format", "benchmark-action", "-o", summary, runs / "base", runs / "new"])
     assert json.loads(summary.read_text())[0].keys() >= {"name", "unit", "value", "range"}
-    text = run([*redline, runs / "base", runs / "new"])
-    assert text.returncode == 0
+    text = succeed([*redline, runs / "base", runs / "new"])
     assert "x slower" in text.stdout
 
 
-def test_equal_commands_are_no_alarm(run, compare, steps):
+def test_equal_commands_are_no_alarm(succeed, compare, steps):
     step = steps("--step-ms", 20)  # a busy machine wakes it some milliseconds late
-    done = run(compare(step, step, "-n", 3, "--fail-slower", "900%", "--fail-memory", "900%"))
-    assert done.returncode == 0, done.stderr
+    done = succeed(compare(step, step, "-n", 3, "--fail-slower", "900%", "--fail-memory", "900%"))
     assert "Surely not more than 900 % slower." in done.stdout
     # If other work slowed one side, it asks which operators changed, and these commands record no trace.
     assert not done.stderr or done.stderr.startswith(UNKNOWN_OPERATOR)
@@ -98,9 +98,9 @@ def test_a_failing_command_ends_the_comparison(run, compare, steps, no_process_l
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_the_answer_shows_no_secrets_of_its_commands(form, run, compare, steps):
-    done = run(compare("TOKEN=planted " + steps(), "API_KEY=planted " + steps(), "-n", 1, "--format", form))
-    assert done.returncode == 0 and done.stdout, done.stderr
+def test_the_answer_shows_no_secrets_of_its_commands(form, succeed, compare, steps):
+    done = succeed(compare("TOKEN=planted " + steps(), "API_KEY=planted " + steps(), "-n", 1, "--format", form))
+    assert done.stdout, done.stderr
     assert "planted" not in done.stdout + done.stderr
     assert "TOKEN=***" in done.stdout and "API_KEY=***" in done.stdout
 
@@ -156,37 +156,35 @@ def test_both_commands_must_be_given(run, program):
     assert run([program("redline"), "compare", "--base", "true"]).returncode == 2
 
 
-def test_traces_can_be_gated_too(run, program, shared):
+def test_traces_can_be_gated_too(run, succeed, program, shared):
     traces = shared / "traces"
     trace = next(path for path in sorted(traces.rglob("*workers0*")) if path.is_file())
     redline = [program("redline"), "diff", trace, trace]
-    done = run([*redline, "--fail-slower", "100%"])
-    assert done.returncode == 0, done.stderr
+    done = succeed([*redline, "--fail-slower", "100%"])
     assert "As far as so few runs tell, not more than 100 % slower." in done.stdout
     assert run([*redline, "--fail-slower", "0%"]).returncode == CANNOT_TELL
-    assert run([*redline, "--fail-slower", "0%", "--lenient"]).returncode == 0
+    succeed([*redline, "--fail-slower", "0%", "--lenient"])
     assert "slower" not in run(redline).stdout
 
 
-def test_runs_with_logs_of_different_ranks_are_not_compared(run, program, compare, steps, tmp_path):
+def test_runs_with_logs_of_different_ranks_are_not_compared(run, succeed, program, compare, steps, tmp_path):
     whole, one = tmp_path / "whole", tmp_path / "one"
     for folder, ranks in ((whole, (0, 1)), (one, (0,))):
         folder.mkdir()
         environment = {"REDLINE_LOG": str(folder), "REDLINE_LOG_RUN": "1700000000000000000.1"}
         for rank in ranks:
             words = shlex.split(steps("--rank", rank, "--ranks", 2))
-            assert run(words, environment=environment).returncode == 0
+            succeed(words, environment=environment)
     redline = program("redline")
     for sides in ((one, whole), (whole, one)):
         for limit in ([], ["--fail-slower", "900%"], ["--fail-slower", "900%", "--lenient"]):
             done = run([redline, "diff", *limit, *sides])
             assert (done.returncode, done.stdout) == (1, "")
             assert "cannot be compared with" in done.stderr and "Add the logs that are missing" in done.stderr
-    done = run([redline, "diff", "--fail-slower", "900%", one, one])
-    assert done.returncode == 0, done.stderr
+    done = succeed([redline, "diff", "--fail-slower", "900%", one, one])
     assert "Compared are the logs of 1 of 2 ranks: those of the others are not there." in done.stdout
     first_ranks = [next(folder.glob("*rank0.steps.redline")) for folder in (one, whole)]
-    assert run([redline, "diff", *first_ranks]).returncode == 0
+    succeed([redline, "diff", *first_ranks])
 
     figures = json.loads(run([redline, "report", "--format", "summary", one]).stdout)
     assert (figures["redline/ranks"], figures["redline/world_size"]) == (1, 2)

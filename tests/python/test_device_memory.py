@@ -31,13 +31,12 @@ print(json.dumps([report(*case) for case in json.loads(sys.argv[1])]))
 """
 
 
-def test_the_fullest_gpu_of_those_in_use_counts(run, python, repo_root):
+def test_the_fullest_gpu_of_those_in_use_counts(succeed, python, repo_root):
     """Each case has the bytes that the process's allocator holds of each GPU, and what each GPU has."""
     cases = [[[10 * GIB, 30 * GIB, 0, 20 * GIB], [80 * GIB, 80 * GIB, 80 * GIB, 24 * GIB]],
              [[0, 5 * GIB], [80 * GIB, 80 * GIB]], [[0, 0], [80 * GIB, 80 * GIB]]]
-    done = run([python, "-c", REPORT, json.dumps(cases)],
-               environment={"PYTHONPATH": str(repo_root / "python")})
-    assert done.returncode == 0, done.stderr
+    done = succeed([python, "-c", REPORT, json.dumps(cases)],
+                   environment={"PYTHONPATH": str(repo_root / "python")})
     (spread, asked), (second, _), (empty, asked_first) = json.loads(done.stdout)
     assert (spread["memory"], spread["capacity"]) == (20 * GIB, 24 * GIB)
     assert (spread["device"], spread["devices"]) == (3, 3)
@@ -47,21 +46,19 @@ def test_the_fullest_gpu_of_those_in_use_counts(run, python, repo_root):
     assert asked_first == [0]
 
 
-def test_what_is_held_between_steps_is_the_least_that_a_check_saw(run, python, repo_root):
+def test_what_is_held_between_steps_is_the_least_that_a_check_saw(succeed, python, repo_root):
     """On the fullest GPU alone."""
     cases = [[[10 * GIB, 30 * GIB], [80 * GIB, 80 * GIB], [[GIB, 9 * GIB], [0, 3 * GIB], [0, 5 * GIB]]]]
-    done = run([python, "-c", REPORT, json.dumps(cases)],
-               environment={"PYTHONPATH": str(repo_root / "python")})
-    assert done.returncode == 0, done.stderr
+    done = succeed([python, "-c", REPORT, json.dumps(cases)],
+                   environment={"PYTHONPATH": str(repo_root / "python")})
     ((sent, _),) = json.loads(done.stdout)
     assert (sent["device"], sent["memory"], sent["resting"]) == (1, 30 * GIB, 3 * GIB)
 
 
-def test_an_allocator_that_flushes_from_check_to_check_thrashes(run, python, repo_root):
+def test_an_allocator_that_flushes_from_check_to_check_thrashes(succeed, python, repo_root):
     """By its count of retries, which it never sets back. Once may be a warm-up."""
     cases = [[[GIB], [2 * GIB], None, retries] for retries in ([0, 7, 7, 8], [0, 7, 8, 9])]
-    done = run([python, "-c", REPORT, json.dumps(cases)], environment={"PYTHONPATH": str(repo_root / "python")})
-    assert done.returncode == 0, done.stderr
+    done = succeed([python, "-c", REPORT, json.dumps(cases)], environment={"PYTHONPATH": str(repo_root / "python")})
     (_, now_and_then), (_, each_time) = json.loads(done.stdout)
     assert now_and_then == [None] * 4
     assert each_time == [None, None, *(f"the allocator flushed its cache {count} times" for count in (8, 9))]
@@ -94,10 +91,9 @@ print(json.dumps([limit(moves) for moves in (True, False)]))
 """
 
 
-def test_a_memory_limit_leaves_the_current_gpu(run, python, repo_root):
+def test_a_memory_limit_leaves_the_current_gpu(succeed, python, repo_root):
     """In older torch, setting the fraction of a GPU makes it the current one."""
-    done = run([python, "-c", LIMIT], environment={"PYTHONPATH": str(repo_root / "python")})
-    assert done.returncode == 0, done.stderr
+    done = succeed([python, "-c", LIMIT], environment={"PYTHONPATH": str(repo_root / "python")})
     older, newer = json.loads(done.stdout)
     for state in (older, newer):
         assert state["current"] == 1

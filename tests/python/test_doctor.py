@@ -6,6 +6,7 @@ import os
 import zipfile
 
 import pytest
+from conftest import stub
 
 
 @pytest.fixture
@@ -20,12 +21,9 @@ def doctor(run, program, python):
 
 
 @pytest.fixture
-def stubs(program):
+def stubs():
     """The folder of the stub driver libraries of a machine with a GPU."""
-    folder = program("redline").parents[1] / "tests" / "stubs"
-    if not (folder / "libcuda.so.1").exists():
-        pytest.skip(f"{folder} has no stub libraries: build with -DREDLINE_TESTS=ON")
-    return str(folder)
+    return str(stub("libcuda.so.1").parent)
 
 
 def states(report):
@@ -156,9 +154,9 @@ def test_the_bundle_of_a_machine_on_which_something_is_wrong(doctor, stubs, tmp_
     assert "nvidia-smi.txt" in names
 
 
-def test_the_bundle_has_a_name_of_its_own(run, program, python, tmp_path):
-    done = run([program("redline"), "doctor", "--bundle"], environment={"REDLINE_PYTHON": str(python)}, cwd=tmp_path)
-    assert done.returncode == 0 and os.listdir(tmp_path) == ["redline-doctor.zip"]
+def test_the_bundle_has_a_name_of_its_own(succeed, program, python, tmp_path):
+    succeed([program("redline"), "doctor", "--bundle"], environment={"REDLINE_PYTHON": str(python)}, cwd=tmp_path)
+    assert os.listdir(tmp_path) == ["redline-doctor.zip"]
 
 
 def test_the_data_folder_is_the_one_that_is_asked_for(doctor, tmp_path):

@@ -7,13 +7,13 @@ import zlib
 
 import pytest
 
-from conftest import need, started
+from conftest import need
 
 SCHEDULE = "wait=1,warmup=1,active=3"
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory, program, torchrun, train_cifar):
+def recorded(tmp_path_factory, succeed, program, torchrun, train_cifar):
     """recorded("before") and recorded("after") are folders of traces of two ranks, recorded once."""
     folder = tmp_path_factory.mktemp("recorded")
     flags = {
@@ -25,9 +25,7 @@ def recorded(tmp_path_factory, program, torchrun, train_cifar):
         if not (folder / name).exists():
             command = [program("redline"), "record", "--schedule", SCHEDULE, "-o", folder / name]
             train = [*torchrun, "--nproc_per_node", "2", train_cifar, "--steps", "6"]
-            with started([*command, "--", *train, *flags[name]]) as process:
-                stdout, stderr = process.communicate(timeout=180)
-            assert process.returncode == 0, stderr[-3000:]
+            stdout = succeed([*command, "--", *train, *flags[name]], timeout=180).stdout
             assert stdout.startswith("loss "), "the job's own output is as it is without a recorder"
         return folder / name
 
@@ -35,12 +33,11 @@ def recorded(tmp_path_factory, program, torchrun, train_cifar):
 
 
 @pytest.fixture
-def answer(run, program):
+def answer(succeed, program):
     """answer("report", …) returns the JSON that a subcommand prints."""
 
     def run_json(*words):
-        completed = run([program("redline"), *words, "--format", "json"])
-        assert completed.returncode == 0, completed.stderr
+        completed = succeed([program("redline"), *words, "--format", "json"])
         return json.loads(completed.stdout)
 
     return run_json
@@ -101,13 +98,12 @@ def test_the_report_has_both_ranks_and_says_where_a_step_goes(recorded, answer):
     assert len(report["advice"] or report["traces"][0]["advice"]) >= 1
 
 
-def test_the_text_report_and_its_page_are_made_of_the_same_traces(recorded, run, program, tmp_path):
-    completed = run([program("redline"), "report", recorded("before")])
-    assert completed.returncode == 0, completed.stderr
+def test_the_text_report_and_its_page_are_made_of_the_same_traces(recorded, succeed, program, tmp_path):
+    completed = succeed([program("redline"), "report", recorded("before")])
     assert "2 ranks" in completed.stdout and "WHAT HOLDS IT BACK" in completed.stdout
     page = tmp_path / "report.html"
     words = ["report", recorded("before"), "--format", "html", "-o", page]
-    assert run([program("redline"), *words]).returncode == 0
+    succeed([program("redline"), *words])
     assert "convolution_backward" in page.read_text()
 
 
@@ -121,13 +117,12 @@ def test_diff_compares_equal_samples_where_the_batch_changed(recorded, answer):
     assert difference["speedup"] == pytest.approx(rates, rel=0.01)
 
 
-def test_the_viewer_draws_the_traces_without_a_display(recorded, run, program, tmp_path):
+def test_the_viewer_draws_the_traces_without_a_display(recorded, succeed, program, tmp_path):
     viewer = need(program("redline").parent / "redline-viewer", "build with -DREDLINE_VIEWER=ON")
     picture = tmp_path / "timeline.png"
     # The picture is large enough for all panes and small enough to decode in Python.
     words = ["--size", "800x500", "--screenshot", picture, recorded("after")]
-    completed = run([viewer, *words], environment={"DISPLAY": "", "WAYLAND_DISPLAY": ""})
-    assert completed.returncode == 0, completed.stderr
+    succeed([viewer, *words], environment={"DISPLAY": "", "WAYLAND_DISPLAY": ""})
     width, height, colours = pixels(picture)
     assert (width, height) == (800, 500)
     counts = collections.Counter(colours)

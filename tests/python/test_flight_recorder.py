@@ -370,16 +370,14 @@ def test_an_exception_that_leaves_the_profile_writes_the_ring(tmp_path):
     assert names(trace, "cpu_op")["aten::add"] == 1
 
 
-def test_trigger_writes_the_ring(start, run, program, library, tmp_path):
+def test_trigger_writes_the_ring(start, succeed, program, library, tmp_path):
     script = tmp_path / "job.py"
     text = JOB.replace('print("ready"', 'call("redline_listen", None, 3)\nprint("ready"')
     script.write_text(text + "signal.pause()")
     with start([sys.executable, script, library("libredline.so")], cwd=tmp_path) as process:
         assert process.stdout.readline() == "ready\n"
-        done = run([program("redline"), "trigger", str(process.pid)], cwd=tmp_path)
-        words = [program("redline"), "trigger", str(process.pid), "-o", "elsewhere"]
-        own = run(words, cwd=tmp_path)
-    assert done.returncode == own.returncode == 0, done.stderr + own.stderr
+        words = [program("redline"), "trigger", str(process.pid)]
+        done, own = succeed(words, cwd=tmp_path), succeed([*words, "-o", "elsewhere"], cwd=tmp_path)
     path = pathlib.Path(own.stdout.strip())
     assert path.parent == tmp_path / "elsewhere" and path.is_file()
     trace = load(tmp_path / done.stdout.strip())

@@ -16,7 +16,7 @@ MODELS = ["two_layer_cnn", "resnet18", "vit", "gpt_flash", "gpt_plain", "lstm", 
           "one_and_three_dimensions"]  # fmt: skip
 
 
-def counted(step, folder, run, program):
+def counted(step, folder, succeed, program):
     """Operations by operator, as the report on a recording of one step has them."""
     redline = import_redline()
     step()
@@ -24,8 +24,7 @@ def counted(step, folder, run, program):
         step()
     path = folder / "trace.json"
     recording.export_chrome_trace(path)
-    done = run([program("redline"), "report", "--format", "json", path])
-    assert done.returncode == 0, done.stderr
+    done = succeed([program("redline"), "report", "--format", "json", path])
     operations = collections.Counter()
     for row in json.loads(done.stdout)["traces"][0]["operators_by_shape"]:
         operations[row["name"]] += row["count"] * (row["flops"] or 0)
@@ -33,10 +32,10 @@ def counted(step, folder, run, program):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_operator_equals_flop_counter(name, tmp_path, run, program):
+def test_every_operator_equals_flop_counter(name, tmp_path, succeed, program):
     torch.manual_seed(0)
     step = getattr(flop_models, name)()
     theirs = flop_models.torchs_count(step)
-    ours = counted(step, tmp_path, run, program)
+    ours = counted(step, tmp_path, succeed, program)
     assert theirs
     assert {operator: ours[operator] for operator in theirs} == theirs

@@ -1,14 +1,13 @@
 """LibTorch's operators on a machine whose driver and CUPTI are stubs. Work that is launched inside an operator has the
 operator's id and lies inside the user's annotation on the GPU."""
 
-import os
 import signal
-import subprocess
 import sys
 
 import pytest
-from conftest import BUILD, ROOT, need
-from recording import CURE, load, slices, traces
+from conftest import BUILD, need
+from recording import CURE, load, slices, stubbed_environment, traces
+from running import run_to_end
 
 LAUNCHES = """
 import ctypes, os, struct, sys, threading, time
@@ -40,22 +39,8 @@ profile.export_chrome_trace(sys.argv[2])
 """
 
 
-def stubbed_environment():
-    stubs = [str(need(BUILD / "tests/stubs" / name, CURE)) for name in ("libcuda.so.1", "libcupti.so.13")]
-    return dict(
-        os.environ,
-        LD_PRELOAD=":".join(stubs),
-        PYTHONPATH=str(ROOT / "python"),
-        REDLINE_LIBRARY=str(need(BUILD / "lib/libredline.so", CURE)),
-        REDLINE_TORCH_LIBRARY=str(need(BUILD / "lib/libredline_torch.so", CURE)),
-    )
-
-
 def run_stubbed(script, *arguments):
-    environment = stubbed_environment()
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    run_to_end([sys.executable, "-c", script, *arguments], environment=stubbed_environment(), check=True)
 
 
 def run_launches(tmp_path, activities):
@@ -205,10 +190,10 @@ def test_a_cuda_program_is_recorded_by_injection(start, tmp_path, library, asked
     expect_its_launches(tmp_path / ("elsewhere" if asked else "traces"))
 
 
-def test_a_cuda_program_is_recorded_by_the_command(run, tmp_path, program):
+def test_a_cuda_program_is_recorded_by_the_command(succeed, tmp_path, program):
     record = [program("redline"), "record", "-o", tmp_path]
-    done = run([*record, "--", need(CUDA_PROGRAM, CURE)])
-    assert done.returncode == 0 and "1 trace in" in done.stderr
+    done = succeed([*record, "--", need(CUDA_PROGRAM, CURE)])
+    assert "1 trace in" in done.stderr
     expect_its_launches(tmp_path)
 
 
@@ -227,41 +212,38 @@ if "torch" in sys.argv:
 """
 
 
-def recorded_without_torch(run, program, python, folder, *arguments):
-    stubs = stubbed_environment()["LD_PRELOAD"]
+def recorded_without_torch(succeed, program, python, folder, *arguments):
     record = [program("redline"), "record", "-o", folder, "--host-samples", "20"]
-    done = run([*record, "--", python, "-c", WITHOUT_TORCH, *arguments], environment={"LD_PRELOAD": stubs})
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+    command = [*record, "--", python, "-c", WITHOUT_TORCH, *arguments]
+    return succeed(command, environment=stubbed_environment()).stderr
 
 
-def test_a_python_program_without_torch_is_recorded_by_the_command(run, tmp_path, program, python):
-    said = recorded_without_torch(run, program, python, tmp_path, "3")
+def test_a_python_program_without_torch_is_recorded_by_the_command(succeed, tmp_path, program, python):
+    said = recorded_without_torch(succeed, program, python, tmp_path, "3")
     assert "1 trace in" in said
     [trace] = traces(tmp_path)
     assert len(slices(trace, "cuda_runtime")) == 3
 
 
-def test_a_process_that_starts_cuda_and_does_nothing_gets_no_trace(run, tmp_path, program, python):
-    said = recorded_without_torch(run, program, python, tmp_path, "0")
+def test_a_process_that_starts_cuda_and_does_nothing_gets_no_trace(succeed, tmp_path, program, python):
+    said = recorded_without_torch(succeed, program, python, tmp_path, "0")
     assert "no trace in" in said and "used a GPU" in said
 
 
-def test_torch_that_is_imported_after_cuda_started_takes_over(run, tmp_path, program, python):
-    said = recorded_without_torch(run, program, python, tmp_path, "3", "torch")
+def test_torch_that_is_imported_after_cuda_started_takes_over(succeed, tmp_path, program, python):
+    said = recorded_without_torch(succeed, program, python, tmp_path, "3", "torch")
     assert "1 trace in" in said
     [trace] = traces(tmp_path)
     assert "aten::relu" in {event["name"] for event in slices(trace, "cpu_op")}
 
 
-def test_no_gpu_and_no_cpu(run, tmp_path, program, python):
+def test_no_gpu_and_no_cpu(run, succeed, tmp_path, program, python):
     record = [program("redline"), "record", "-o", tmp_path]
     assert "no trace" in run([*record, "--no-gpu", "--", need(CUDA_PROGRAM, CURE)]).stderr
     both = run([*record, "--no-gpu", "--no-cpu", "--", "true"])
     assert both.returncode == 2 and "nothing would be recorded" in both.stderr
     script = "import torch\nwith torch.profiler.record_function('mine'):\n    torch.ones(3).relu()"
-    done = run([*record, "--no-cpu", "--", python, "-c", script])
-    assert done.returncode == 0, done.stderr
+    succeed([*record, "--no-cpu", "--", python, "-c", script])
     [trace] = traces(tmp_path)
     assert not slices(trace, "cpu_op")
     assert [event["name"] for event in slices(trace, "user_annotation")] == ["mine"]
@@ -285,16 +267,12 @@ while True:
 """
 
 
-def test_sigterm_ends_a_job_whose_gpu_hangs(tmp_path):
+def test_sigterm_ends_a_job_whose_gpu_hangs(start, tmp_path):
     """A collective whose peer is gone never ends. The window's end waits for it, but only for a while."""
-    environment = dict(stubbed_environment(), REDLINE_STUB_HANGS="1")
-    command = [sys.executable, "-c", ENDS_A_WINDOW, str(tmp_path)]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as job:
-        try:
-            assert job.stdout.readline() == "hangs\n"
-            job.terminate()
-            assert job.wait(timeout=60) == -signal.SIGTERM
-        finally:
-            job.kill()
+    environment = {**stubbed_environment(), "REDLINE_STUB_HANGS": "1"}
+    with start([sys.executable, "-c", ENDS_A_WINDOW, tmp_path], environment) as job:
+        assert job.stdout.readline() == "hangs\n"
+        job.terminate()
+        assert job.wait(timeout=60) == -signal.SIGTERM
     [trace] = traces(tmp_path)
     assert len(slices(trace, "cuda_runtime")) == 1

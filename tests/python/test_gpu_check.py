@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from conftest import BUILD, ROOT, need
-from recording import CURE, load
+from recording import CURE, load, stubbed_environment
 
 sys.path.insert(0, str(ROOT / "scripts"))
 from gpu_check import bundle, machine, parts, trace_facts, tuning, workplace  # noqa: E402
@@ -20,13 +20,11 @@ SCRIPT = ROOT / "scripts/gpu-check"
 
 
 @pytest.fixture(scope="module")
-def bundled(tmp_path_factory):
+def bundled(succeed, tmp_path_factory):
     """A bundle that was moved from where it was made."""
     need(BUILD / "bin/redline", CURE)
     first = tmp_path_factory.mktemp("bundle") / "first"
-    made = subprocess.run([sys.executable, SCRIPT, "--bundle", first, "--build", BUILD],
-                          capture_output=True, text=True, timeout=120)
-    assert made.returncode == 0, made.stderr
+    succeed([sys.executable, SCRIPT, "--bundle", first, "--build", BUILD])
     return first.rename(first.parent / "moved")
 
 
@@ -47,9 +45,8 @@ def test_the_bundle_starts_on_systems_of_2021(bundled):
 
 
 @pytest.mark.long
-def test_a_dry_run_needs_neither_gpu_nor_compiler(bundled, run, python):
-    done = run([sys.executable, bundled / "gpu-check", "--dry-run", bundled, "--python", python], timeout=500)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_a_dry_run_needs_neither_gpu_nor_compiler(bundled, succeed, python):
+    done = succeed([sys.executable, bundled / "gpu-check", "--dry-run", bundled, "--python", python], timeout=500)
     assert done.stdout.count("up to CUDA's first call: ") == 2
     assert "operators recorded on the CPU" in done.stdout
     assert done.stdout.count(" x on the CPU") == 2
@@ -237,22 +234,14 @@ print(json.dumps(done))
 """
 
 
-def worked(tmp_path, run, python, how):
-    stubs = [str(need(BUILD / "tests/stubs" / name, CURE)) for name in ("libcuda.so.1", "libcupti.so.13")]
-    environment = {
-        "LD_PRELOAD": ":".join(stubs),
-        "PYTHONPATH": str(ROOT / "python"),
-        "REDLINE_LIBRARY": str(need(BUILD / "lib/libredline.so", CURE)),
-        "REDLINE_TORCH_LIBRARY": str(need(BUILD / "lib/libredline_torch.so", CURE)),
-    }
-    ran = run([python, "-c", WORK, tmp_path, how], environment=environment)
-    assert ran.returncode == 0, ran.stderr
+def worked(tmp_path, succeed, python, how):
+    ran = succeed([python, "-c", WORK, tmp_path, how], environment=stubbed_environment())
     done = trace_facts.json.loads(ran.stdout)
     return {kind: (done[kind], trace_facts.gpu_counts(tmp_path / f"{kind}.json.gz")) for kind in done}
 
 
-def test_counts_of_a_whole_trace_are_right(tmp_path, run, python):
-    for kind, (done, found) in worked(tmp_path, run, python, "whole").items():
+def test_counts_of_a_whole_trace_are_right(tmp_path, succeed, python):
+    for kind, (done, found) in worked(tmp_path, succeed, python, "whole").items():
         assert trace_facts.wrong_counts(done, found) == [], kind
 
 
@@ -260,8 +249,8 @@ def test_what_cupti_kept_is_lost():
     assert trace_facts.lost_records({"dropped": 2, "failed_flush": "libcupti.so: gone"}) == "2 dropped, libcupti.so: gone"
 
 
-def test_counts_that_are_wrong_are_told(tmp_path, run, python):
-    for kind, (done, found) in worked(tmp_path, run, python, "lossy").items():
+def test_counts_that_are_wrong_are_told(tmp_path, succeed, python):
+    for kind, (done, found) in worked(tmp_path, succeed, python, "lossy").items():
         assert trace_facts.wrong_counts(done, found)[0] == "lost: 2 dropped, 1 incomplete, not ", kind
     done, found = {"kernels": 100}, dict(found, lost={"dropped": 0}, kernels=99, launches=100)
     told = trace_facts.wrong_counts(done, found)
@@ -422,10 +411,9 @@ runpy.run_path(sys.path.pop(0) + "/training/record_steps.py", run_name="__main__
 """
 
 
-def test_no_kernel_of_the_warm_up_is_in_the_window_whose_kernels_are_checked(run):
-    done = run([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1])" + STEPS,
-                ROOT / "scripts/gpu_check"])
-    assert done.returncode == 0, done.stderr
+def test_no_kernel_of_the_warm_up_is_in_the_window_whose_kernels_are_checked(succeed):
+    done = succeed([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1])" + STEPS,
+                    ROOT / "scripts/gpu_check"])
     words = done.stdout.split()
     assert words[:3] == ["step", "wait", "profile"]
     # wait=1, warmup=1: the second step() of the recorder begins the window.

@@ -31,14 +31,13 @@ main()
 
 
 @pytest.fixture
-def record(run, program, python, tmp_path):
+def record(succeed, program, python, tmp_path):
     """record(options…) returns the finished process and the folder of its one trace."""
 
     def recorded(*options):
         (tmp_path / "job.py").write_text(LOADED)
         command = [program("redline"), "record", *options, "-o", tmp_path / "traces", "--"]
-        done = run([*command, python, tmp_path / "job.py"])
-        assert done.returncode == 0, done.stderr
+        succeed([*command, python, tmp_path / "job.py"])
         return tmp_path / "traces"
 
     return recorded
@@ -54,7 +53,7 @@ def counters(trace):
     return tracks
 
 
-def test_tracks_of_the_machine_the_process_and_its_workers(record, run, program, tmp_path):
+def test_tracks_of_the_machine_the_process_and_its_workers(record, run, succeed, program, tmp_path):
     folder = record("--host-samples", "20")
     (trace,) = traces(folder)
     tracks = counters(trace)
@@ -76,8 +75,7 @@ def test_tracks_of_the_machine_the_process_and_its_workers(record, run, program,
     loaded = run([program("redline"), "report", "--format", "json", folder])
     (report,) = json.loads(loaded.stdout)["traces"]
     assert not report["skipped"]
-    exported = run([program("redline"), "export", folder, "--sqlite", tmp_path / "traces.db"])
-    assert exported.returncode == 0, exported.stderr
+    succeed([program("redline"), "export", folder, "--sqlite", tmp_path / "traces.db"])
     (rows,) = sqlite3.connect(tmp_path / "traces.db").execute("SELECT count(*) FROM counters")
     assert rows[0] == sum(map(len, tracks.values()))
 

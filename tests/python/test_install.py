@@ -46,42 +46,29 @@ def test_no_library_comes_from_the_folder_in_which_a_user_stands():
         assert all(part.startswith(("$ORIGIN", "/")) for part in paths[0].split(":")), (name, paths)
 
 
-def test_programs_start(installed):
+def test_programs_start(succeed, installed):
     for program in ("redline", "autotune", "redline-viewer"):
-        done = subprocess.run(
-            [installed / "bin" / program, "--help"], capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0 and program in done.stdout, done.stderr
+        assert program in succeed([installed / "bin" / program, "--help"]).stdout
 
 
-def test_records_with_its_own_files(installed, tmp_path):
+def test_records_with_its_own_files(succeed, installed, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(TRAINING)
-    done = subprocess.run(
-        [installed / "bin/redline", "record", "-o", tmp_path / "traces", "--", sys.executable, script],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+    succeed([installed / "bin/redline", "record", "-o", tmp_path / "traces", "--", sys.executable, script])
     (path,) = (tmp_path / "traces").glob("*.pt.trace.json*")
     names = {event.get("name") for event in json.load(gzip.open(path))["traceEvents"]}
     assert {"aten::linear", "ProfilerStep#2"} <= names
-    report = subprocess.run(
-        [installed / "bin/redline", "report", path], capture_output=True, text=True, timeout=60
-    )
-    assert report.returncode == 0 and "STEP" in report.stdout, report.stderr
+    assert "STEP" in succeed([installed / "bin/redline", "report", path]).stdout
 
 
-def test_the_sample_project_is_built_with_the_package(installed, tmp_path):
+def test_the_sample_project_is_built_with_the_package(succeed, installed, tmp_path):
     shutil.copytree(ROOT / "samples/cpp-project", tmp_path, dirs_exist_ok=True)
     for command in (
         ["cmake", "-G", "Ninja", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={installed}"],
         ["cmake", "--build", "build"],
         ["build/line"],
     ):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = succeed(command, cwd=tmp_path)
     assert done.stdout == "slope 3.00 offset -1.00\n"
     (path,) = (tmp_path / "traces").glob("*.pt.trace.json*")
     events = json.load(gzip.open(path))["traceEvents"]
@@ -89,9 +76,8 @@ def test_the_sample_project_is_built_with_the_package(installed, tmp_path):
     assert sorted(set(ranges)) == ["ProfilerStep#2", "ProfilerStep#3", "gradient", "make batch"]
     # autotune gives the program knobs and counts its steps.
     tune = [installed / "bin/autotune", "--strategy", "grid", "--knob", "batch_size=64,256", "--max-trials", "2"]
-    done = subprocess.run([*tune, "--budget", "20s", "--", "build/line", "1000000000"], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and "BEST" in done.stdout, done.stdout + done.stderr
+    done = succeed([*tune, "--budget", "20s", "--", "build/line", "1000000000"], cwd=tmp_path)
+    assert "BEST" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_build_folder_says_that_it_must_be_installed(tmp_path):

@@ -29,7 +29,7 @@ def advised(repo_root):
 
 
 @pytest.fixture(scope="module")
-def understood_by_hook(python, repo_root, autotune_examples, advised):
+def understood_by_hook(succeed, python, repo_root, autotune_examples, advised):
     """How the hook reads each of these values, [[name, [value, …]], …], and all names that it knows."""
     values = [(name, re.split(r",|\.\.", each)) for name, each in [*autotune_examples.items(), *advised]]
     code = (
@@ -38,11 +38,7 @@ def understood_by_hook(python, repo_root, autotune_examples, advised):
         "parsed = [[name, [parse(json.dumps({name: one}))[name] for one in each]] for name, each in values]\n"
         "print(json.dumps([parsed, list(KNOBS)]))"
     )
-    done = subprocess.run(
-        [python, "-c", code, json.dumps(values)], cwd=repo_root / "python", capture_output=True, text=True, timeout=180
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(succeed([python, "-c", code, json.dumps(values)], cwd=repo_root / "python").stdout)
 
 
 def test_autotune_and_the_hook_know_the_same_knobs(autotune_examples, understood_by_hook):

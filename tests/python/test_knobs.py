@@ -148,11 +148,10 @@ def test_ranks_of_a_ddp_job_report_one_by_one(with_knobs, train_cifar):
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     knobs = {"batch_size": 8, "amp": "bf16", "channels_last": "on"}
     flags = ["--batch-size", "8", "--amp", "bf16", "--channels-last"]
-    options = {"trial": True, "launcher": launcher, "check": False}
+    options = {"trial": True, "launcher": launcher}
     tuned = with_knobs(knobs, train_cifar, *arguments, **options)
     flagged = with_knobs({}, train_cifar, *arguments, *flags, **options)
     for done in (tuned, flagged):
-        assert done.returncode == 0, done.stderr
         steps = of_type(done, "step")
         assert {report["rank"] for report in steps} == {0, 1}
         assert {report["world"] for report in steps} == {2}

@@ -24,14 +24,13 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def places(run, program, tmp_path):
+def places(succeed, program, tmp_path):
     """places(command…) returns (rank, world size) of each trace that `redline record -- command` leaves."""
     (tmp_path / "training_job.py").write_text(TRAIN)
 
     def recorded(*command, environment=None):
         record = [program("redline"), "record", "-o", tmp_path / "traces", "--"]
-        done = run([*record, *command], environment=environment, cwd=tmp_path)
-        assert done.returncode == 0, done.stdout + done.stderr
+        succeed([*record, *command], environment=environment, cwd=tmp_path)
         found = traces(tmp_path / "traces")
         assert all(step_numbers(trace) == [2, 3, 4] for trace in found)
         infos = [trace.get("distributedInfo", {}) for trace in found]

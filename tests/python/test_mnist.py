@@ -26,9 +26,8 @@ def recorded(library, folder, **schedule):
     }
 
 
-def test_loss_falls(run, program):
-    done = run([program("mnist"), "--steps", "100", "--batch-size", "32"])
-    assert done.returncode == 0, done.stderr
+def test_loss_falls(succeed, program):
+    done = succeed([program("mnist"), "--steps", "100", "--batch-size", "32"])
     losses = [float(number) for number in re.findall(r"loss (\d+\.\d+)", done.stdout)]
     assert losses[-1] < 0.7 * 2.3026  # 2.3026 is the loss of guessing among ten classes
     assert re.search(r"accuracy \d\.\d+ samples/s \d+", done.stdout)
@@ -69,14 +68,14 @@ def test_its_steps_are_logged_without_parts(run, program, tmp_path, profiled):
     assert (log.ended, log.status) == (True, 0)
 
 
-def test_a_ready_made_folder_of_mnist(run, program, tmp_path):
+def test_a_ready_made_folder_of_mnist(run, succeed, program, tmp_path):
     for part, count in (("train", 64), ("t10k", 10)):
         images = struct.pack(">4I", 0x803, count, 28, 28) + os.urandom(count * 784)
         labels = struct.pack(">2I", 0x801, count) + bytes(index % 10 for index in range(count))
         (tmp_path / f"{part}-images-idx3-ubyte").write_bytes(images)
         (tmp_path / f"{part}-labels-idx1-ubyte").write_bytes(labels)
     command = [program("mnist"), "--data", tmp_path]
-    assert run(command).returncode == 0
+    succeed(command)
     (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(labels[:-1])
     done = run(command)
     assert done.returncode == 1
@@ -102,14 +101,12 @@ def test_stacks_of_the_program_are_recorded(run, program, tmp_path):
     assert not any(name in function for stack in stacks.values() for function in stack for name in recorders)
 
 
-def test_autotune_turns_its_knobs_and_measures_it(run, program, tmp_path, no_process_left):
+def test_autotune_turns_its_knobs_and_measures_it(succeed, program, tmp_path, no_process_left):
     """The program reports by redline::Trial. It needs no Python, no placeholder and no metric."""
     words = [program("autotune"), "--knob", "batch_size=8,64", "--max-trials", "2", "--budget", "4m"]
-    done = run([*words, "--", program("mnist"), "--epochs", "1000"], cwd=tmp_path)
-    assert done.returncode == 0, done.stderr + done.stdout
+    succeed([*words, "--", program("mnist"), "--epochs", "1000"], cwd=tmp_path)
     best = json.loads((tmp_path / "best.json").read_text())
     assert best["default"]["knobs"] == {"batch_size": 64}
     assert best["trials"] == 2
-    tuned = run([program("redline"), "run", "--config", tmp_path / "best.json", "--",
-                 program("mnist"), "--steps", "3"])
-    assert tuned.returncode == 0, tuned.stderr
+    succeed([program("redline"), "run", "--config", tmp_path / "best.json", "--",
+             program("mnist"), "--steps", "3"])

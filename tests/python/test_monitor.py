@@ -15,29 +15,25 @@ import time
 
 import pytest
 import step_logs
-from conftest import need_programs
+from conftest import need_programs, stub
 
 
 @pytest.fixture
-def stubs(program):
+def stubs():
     """The environment in which the stubs show a machine with two GPUs."""
-    folder = program("redline").parents[1] / "tests" / "stubs"
-    if not (folder / "libnvidia-ml.so.1").exists():
-        pytest.skip(f"{folder} has no stub libraries: build with -DREDLINE_TESTS=ON")
-    return {"LD_LIBRARY_PATH": str(folder), "REDLINE_STUB_GPUS": "2", "LC_ALL": "C.UTF-8"}
+    return {"LD_LIBRARY_PATH": str(stub("libnvidia-ml.so.1").parent), "REDLINE_STUB_GPUS": "2", "LC_ALL": "C.UTF-8"}
 
 
 @pytest.fixture
 def once(run, program):
-    def look(*flags, **environment):
-        return run([program("redline"), "monitor", "--once", *flags], environment=environment)
+    def look(*flags, check=True, **environment):
+        return run([program("redline"), "monitor", "--once", *flags], environment=environment, check=check)
 
     return look
 
 
 def test_this_machine_in_json(once):
     done = once("--format", "json")
-    assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
     look = json.loads(line)
     assert next(iter(look)) == "schema" and look["schema"] == "redline.monitor/1"
@@ -89,7 +85,7 @@ def test_figures_of_jobs_for_prometheus(once, logged_job, tmp_path):
 
 
 def test_a_file_for_prometheus_that_cannot_be_written_is_an_error(once, tmp_path):
-    done = once("--prom", tmp_path / "no" / "folder.prom")
+    done = once("--prom", tmp_path / "no" / "folder.prom", check=False)
     assert done.returncode == 1
     assert done.stderr.endswith(": No such file or directory. Choose another file with --prom FILE\n")
 
@@ -127,14 +123,11 @@ def test_gpus_in_json(once, stubs):
 
 def test_what_a_gpu_does_not_tell_is_said_so(once, stubs):
     denied = once(**stubs, REDLINE_STUB_DENIED="1")
-    assert denied.returncode == 0
     assert "n/a · memory bus n/a · GB/s in/out: PCIe n/a, NVLink n/a" in denied.stdout
     lost = once(**stubs, REDLINE_STUB_LOST_AFTER="1", REDLINE_STUB_XID="79")
-    assert lost.returncode == 0
     assert "  1 NVIDIA H200            lost: it fell off the bus" in lost.stdout
     assert "corrected ECC errors · Xid 79" in lost.stdout
     refused = once(**stubs, REDLINE_STUB_NVML_STATUS="18")
-    assert refused.returncode == 0
     assert "GPUs              Driver/library version mismatch" in refused.stdout
 
 
@@ -149,7 +142,7 @@ def test_the_table_is_plain_in_a_pipe_and_80_columns_wide(once, stubs):
 
 @pytest.mark.parametrize("flags", [("--format", "yaml"), ("--interval", "0"), ("--interval", "2h"), ("--twice",), ("now",), ("--prom", "/dev/stdout", "--format", "json")])
 def test_wrong_options_are_usage(once, flags):
-    assert once(*flags).returncode == 2
+    assert once(*flags, check=False).returncode == 2
 
 
 def test_a_line_of_json_an_interval_until_interrupted(start, program):

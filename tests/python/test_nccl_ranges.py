@@ -5,7 +5,7 @@ import sysconfig
 
 import pytest
 from conftest import ROOT
-from recording import load, slices
+from recording import built_libraries, load, slices
 
 CALLS = """
 import ctypes, redline, sys
@@ -23,19 +23,13 @@ profile.export_chrome_trace(sys.argv[2])
 """
 
 
-def test_calls_of_the_real_nccl_are_ranges_with_what_they_move(run, python, tmp_path, library):
+def test_calls_of_the_real_nccl_are_ranges_with_what_they_move(succeed, python, tmp_path, library):
     found = glob.glob(sysconfig.get_path("purelib") + "/nvidia/nccl/lib/libnccl.so.2")
     if not found:
         pytest.skip("needs NCCL, which comes with torch's wheels for CUDA")
-    recorder = str(library("libredline.so"))
-    environment = {
-        "NVTX_INJECTION64_PATH": recorder,
-        "PYTHONPATH": str(ROOT / "python"),
-        "REDLINE_LIBRARY": recorder,
-        "REDLINE_TORCH_LIBRARY": str(library("libredline_torch.so")),
-    }
-    ran = run([python, "-c", CALLS, found[0], tmp_path / "trace.json"], environment=environment)
-    assert ran.returncode == 0, ran.stderr
+    injected = {"NVTX_INJECTION64_PATH": str(library("libredline.so")), "PYTHONPATH": str(ROOT / "python")}
+    environment = {**injected, **built_libraries()}
+    succeed([python, "-c", CALLS, found[0], tmp_path / "trace.json"], environment=environment)
     trace = load(tmp_path / "trace.json")
     ranges = {event["name"]: event["args"] for event in slices(trace, "user_annotation")}
     assert ranges["ncclGroupStart"] == {"Domain": "NCCL"}

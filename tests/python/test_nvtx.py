@@ -26,12 +26,11 @@ for step in range(6):
 
 
 @pytest.fixture
-def record_script(tmp_path, run, program, python):
+def record_script(tmp_path, succeed, program, python):
     def record(environment=None):
         (tmp_path / "train.py").write_text(SCRIPT)
         command = [program("redline"), "record", "-o", tmp_path / "traces", "--", python, tmp_path / "train.py"]
-        result = run(command, environment=environment)
-        assert result.returncode == 0, result.stderr
+        result = succeed(command, environment=environment)
         (trace,) = traces(tmp_path / "traces")
         return result, trace
 

@@ -229,8 +229,8 @@ def test_a_knob_that_nothing_reads_is_not_searched(tuned):
     done, best = tuned(SCRIPTS / "no_loader.py", "--endless")
     assert done.returncode == 0, done.stderr
     assert "batch_size, num_workers left out: no DataLoader feeds the training" in done.stdout
-    assert set(best["knobs"]) <= {"amp"}
-    assert set(best["default"]["knobs"]) == {"amp"}
+    assert set(best["knobs"]) <= {"amp", "malloc"}
+    assert set(best["default"]["knobs"]) == {"amp", "malloc"}
 
 
 def test_a_knob_that_was_asked_for_and_that_nothing_reads_is_an_error(tuned):
@@ -248,6 +248,22 @@ def test_a_job_whose_samples_cannot_be_counted_is_tuned_by_what_it_prints(tuned)
     done, best = tuned(SCRIPTS / "no_loader.py", "--sequences", "{n}", options=options, trials=1)
     assert done.returncode == 0, done.stderr
     assert (best["knobs"], best["throughput"]["samples_per_s"]) == ({"n": 12}, 12)
+
+
+def test_a_job_whose_samples_cannot_be_counted_is_tuned_by_its_steps(tuned):
+    by_steps = ["--objective", "steps"]
+    script = [SCRIPTS / "no_loader.py", "--endless", "--sequences"]
+    done, best = tuned(*script, options=[*by_steps, "--knob", "zero_grad=none,zero"], trials=1)
+    assert done.returncode == 0, done.stderr
+    assert "autotune · objective steps/s, end to end" in done.stdout and " samples" not in done.stdout
+    assert best["throughput"]["samples_per_s"] > 0
+    for options, why in [
+        (["--knob", "batch_size=8,16"], "compares steps, and batch_size changes what a step takes. Leave it out"),
+        (["--global-batch", "64"], "counts steps. Leave out --global-batch, which needs samples"),
+        (["--metric", "rate (.*)"], "counts steps. Leave out --metric"),
+    ]:
+        done, _ = tuned(*script, options=[*by_steps, *options])
+        assert (done.returncode, done.stderr) == (2, f"autotune: --objective steps {why}\n")
 
 
 @pytest.mark.long

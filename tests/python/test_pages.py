@@ -216,11 +216,10 @@ def test_every_option_shown_exists(page, helps):
     assert wrong == []
 
 
-def test_reference_and_troubleshooting_are_up_to_date(run, program, python):
+def test_reference_and_troubleshooting_are_up_to_date(succeed, program, python):
     """docs/troubleshooting.md has every message that the sources can print, docs/reference every option."""
     program("redline-viewer")
-    checked = run([python, ROOT / "scripts/refresh-reference", "--check"], environment={"REDLINE_BUILD": str(BUILD)})
-    assert checked.returncode == 0, checked.stderr
+    succeed([python, ROOT / "scripts/refresh-reference", "--check"], environment={"REDLINE_BUILD": str(BUILD)})
 
 
 def test_messages_are_found_as_programs_print_them():
@@ -236,9 +235,8 @@ def test_messages_are_found_as_programs_print_them():
         assert any(words in text for text in texts), words
 
 
-def test_pictures_of_concepts_are_up_to_date(run, python, tmp_path):
-    made = run([python, ROOT / "scripts/concept-pictures", tmp_path])
-    assert made.returncode == 0, made.stderr
+def test_pictures_of_concepts_are_up_to_date(succeed, python, tmp_path):
+    succeed([python, ROOT / "scripts/concept-pictures", tmp_path])
     kept = {path.name: path.read_text() for path in (ROOT / "docs/concepts").iterdir()}
     assert kept == {path.name: path.read_text() for path in tmp_path.iterdir()}
     page = (ROOT / "docs/concepts.md").read_text()
@@ -247,13 +245,13 @@ def test_pictures_of_concepts_are_up_to_date(run, python, tmp_path):
 
 @pytest.mark.parametrize("script", ["concept-pictures", "install-peers", "recording-picture", "refresh-pages",
                                     "refresh-reference", "sanitizers", "viewer-pictures"])
-def test_a_script_that_is_asked_for_help_makes_nothing(run, tmp_path, script):
+def test_a_script_that_is_asked_for_help_makes_nothing(run, succeed, tmp_path, script):
     # A copy, because it would write into the folders around it.
     (tmp_path / "scripts").mkdir()
     for name in (script, "drawing.py", "messages.py"):
         shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts")
-    done = run([tmp_path / "scripts" / script, "--help"], cwd=tmp_path)
-    assert done.returncode == 0 and done.stdout.startswith("usage: "), done.stderr
+    done = succeed([tmp_path / "scripts" / script, "--help"], cwd=tmp_path)
+    assert done.stdout.startswith("usage: "), done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
     assert run([tmp_path / "scripts" / script, "--hlep"], cwd=tmp_path).returncode == 2
 
@@ -297,7 +295,7 @@ def operands(command):
     return [word for word in words if not word.startswith("-")]
 
 
-def test_quick_commands_of_all_pages_work(run, program, python, workplace):
+def test_quick_commands_of_all_pages_work(succeed, program, python, workplace):
     """Only commands whose files exist run, because a page may show a trace that this folder does not have."""
     environment = {"PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}", "REDLINE_PYTHON": str(python)}
     everywhere = {command for page in PAGES for command in quick_commands(page)}
@@ -307,8 +305,7 @@ def test_quick_commands_of_all_pages_work(run, program, python, workplace):
         alone = re.match(r"redline (?:doctor|monitor)", command)
         if not alone and (not reads or not all((workplace / word).exists() for word in reads)):
             continue
-        done = run(["bash", "-c", command], environment=environment, cwd=workplace)
-        assert done.returncode == 0, (command, done.stderr)
+        succeed(["bash", "-c", command], environment=environment, cwd=workplace)
         ran.append(command)
     print("\n".join(ran))
     assert len(ran) >= 8

@@ -28,13 +28,12 @@ dist.destroy_process_group()
 """
 
 
-def test_both_read_ranks_steps_and_operators(run, program, torchrun, repo_root, tmp_path):
+def test_both_read_ranks_steps_and_operators(run, succeed, program, torchrun, repo_root, tmp_path):
     (tmp_path / "job.py").write_text(TWO_RANKS)
     folder = tmp_path / "traces"
     command = [*torchrun, "--nproc_per_node", "2", tmp_path / "job.py"]
     record = [program("redline"), "record", *EVERYTHING, "-o", folder]
-    recorded = run([*record, "--", *command])
-    assert recorded.returncode == 0, recorded.stderr
+    succeed([*record, "--", *command])
     checked = run([repo_root / "scripts/check-peers", folder])
     if "cannot be installed" in checked.stderr and not os.environ.get("CI"):
         pytest.skip("scripts/check-peers needs a network the first time")

@@ -96,7 +96,7 @@ def test_skip_first_wait_equals_torchs():
                                    {"skip_first_wait": -1}, {"wait": 10**20}, {"warmup": 2**62}, {"active": "3"}])
 def test_a_schedule_that_makes_no_sense_is_refused(wrong):
     ((name, number),) = wrong.items()
-    with pytest.raises(ValueError, match=f"active must be above 0 .*{name}={number}"):
+    with pytest.raises(ValueError, match=f"active must be above 0 .*{name}={number!r}"):
         redline.schedule(**{"wait": 0, "warmup": 1, "active": 1, **wrong})
 
 
@@ -348,6 +348,24 @@ def test_defaults_of_arguments_that_are_not_served_are_silent():
         warnings.simplefilter("error")
         redline.profile(with_stack=False, experimental_config=None)
         redline.profile(experimental_config=_ExperimentalConfig(verbose=True, profile_all_threads=True))
+
+
+def test_what_is_not_served_is_said_to_have_no_effect():
+    with pytest.warns(UserWarning) as said:
+        redline.profile(post_processing_timeout_s=3.0)
+    assert str(said[0].message) == (
+        "redline.profile does not support post_processing_timeout_s=3.0 in this version: it has no effect"
+    )
+
+
+def test_use_cuda_adds_gpus_or_leaves_them_out():
+    cpu, cuda = redline.ProfilerActivity.CPU, redline.ProfilerActivity.CUDA
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert redline.profile(use_cuda=True).activities == {cpu, cuda}
+        assert redline.profile(use_cuda=False).activities == {cpu}
+        assert redline.profile(activities=[cpu], use_cuda=True).activities == {cpu, cuda}
+        assert redline.profile(activities=[cpu]).activities == {cpu}
 
 
 def test_a_choice_within_an_activity_is_warned_of_and_an_empty_one_leaves_it_out():

@@ -353,7 +353,7 @@ def test_stacks_and_modules_of_torchscript_equal_torchs(tmp_path):
     assert linear[2] == "TOP()::<forward op>.inner(Inner)::forward.linear(Linear)::forward."
 
 
-def test_redline_record_writes_the_calls(tmp_path, run, program, python, repo_root):
+def test_redline_record_writes_the_calls(tmp_path, succeed, program, python, repo_root):
     script = tmp_path / "train.py"
     script.write_text(
         "import torch\n"
@@ -365,8 +365,7 @@ def test_redline_record_writes_the_calls(tmp_path, run, program, python, repo_ro
         "for _ in range(6):\n"
         "    train_step()\n"
     )
-    result = run([program("redline"), "record", "--stacks", "-o", tmp_path / "traces", "--", python, script])
-    assert result.returncode == 0, result.stderr
+    succeed([program("redline"), "record", "--stacks", "-o", tmp_path / "traces", "--", python, script])
     (trace,) = traces(tmp_path / "traces")
     calls = [event["name"] for event in slices(trace, "python_function")]
     assert calls.count("train.py(4): train_step") == 3

@@ -19,7 +19,7 @@ def ranges(trace):
 
 @pytest.mark.parametrize("ending", ["sys.exit(3)", "raise SystemExit(3)", "exit(3)"])
 def test_exit_in_a_window_completes_the_file(ctypes_job, ending):
-    done, folder = ctypes_job(f"begin()\nrecord()\n{ending}\n")
+    done, folder = ctypes_job(f"begin()\nrecord()\n{ending}\n", check=False)
     assert done.returncode == 3, done.stderr
     (path,) = folder.iterdir()
     assert path.name.endswith(".pt.trace.json.gz")
@@ -36,7 +36,7 @@ def test_exit_in_a_window_completes_the_file(ctypes_job, ending):
     ],
 )
 def test_sudden_death_leaves_a_readable_partial_file(ctypes_job, ending, status):
-    done, folder = ctypes_job(f"begin()\nrecord(5000)\nwait_for_partial(10000)\n{ending}\n")
+    done, folder = ctypes_job(f"begin()\nrecord(5000)\nwait_for_partial(10000)\n{ending}\n", check=False)
     assert done.returncode == status, done.stderr
     (path,) = folder.iterdir()
     assert path.name.endswith(".pt.trace.json.gz.partial")
@@ -46,13 +46,12 @@ def test_sudden_death_leaves_a_readable_partial_file(ctypes_job, ending, status)
 
 
 def test_a_window_that_nobody_wants_leaves_nothing(ctypes_job):
-    done, folder = ctypes_job("call('redline_prepare', b'{\"directory\": \"%s\"}' % folder.encode())\n")
-    assert done.returncode == 0, done.stderr
+    _, folder = ctypes_job("call('redline_prepare', b'{\"directory\": \"%s\"}' % folder.encode())\n")
     assert list(folder.iterdir()) == []
 
 
 def test_a_forked_child_is_silent(ctypes_job):
-    done, folder = ctypes_job(
+    _, folder = ctypes_job(
         """
 begin()
 record(500)
@@ -68,7 +67,6 @@ record(500)
 sys.exit(0)
 """
     )
-    assert done.returncode == 0, done.stderr
     (path,) = folder.iterdir()
     trace = load(path)
     assert {event["name"] for event in ranges(trace)} == {"work"}
@@ -88,14 +86,13 @@ print(library.redline_last_error().decode())
 print("the job goes on")
 """
     )
-    assert done.returncode == 0, done.stderr
     assert "File too large" in done.stdout
     assert done.stdout.endswith("the job goes on\n")
     assert [path.name.rpartition(".")[2] for path in folder.iterdir()] == ["partial"]
 
 
 def test_what_is_discarded_leaves_nothing_although_the_disk_was_full(ctypes_job):
-    done, folder = ctypes_job(
+    _, folder = ctypes_job(
         """
 limit_file_size(20000)
 begin()
@@ -106,12 +103,11 @@ while not any(entry.stat().st_size == 20000 for entry in os.scandir(folder)):
 call("redline_discard")
 """
     )
-    assert done.returncode == 0, done.stderr
     assert list(folder.iterdir()) == []
 
 
 def test_without_a_temporary_folder_a_window_is_recorded(ctypes_job):
-    done, folder = ctypes_job(
+    _, folder = ctypes_job(
         """
 os.environ["TMPDIR"] = "/nonexistent"
 call("redline_prepare", b"{}")
@@ -121,7 +117,6 @@ call("redline_stop")
 call("redline_export", folder.encode() + b"/trace.json.gz")
 """
     )
-    assert done.returncode == 0, done.stderr
     assert len(ranges(load(folder / "trace.json.gz"))) == 1000
 
 
@@ -142,7 +137,6 @@ assert library.redline_export((folder + "/trace.json").encode()) == -1
 print(library.redline_last_error().decode())
 """
     )
-    assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("cannot write ")
     assert done.stdout.endswith(": the program has closed this file\n")
     assert {path.read_bytes() for path in folder.glob("model*")} == {b"weights"}
@@ -160,13 +154,12 @@ assert library.redline_export(folder.encode() + b"/plain.json") == -1
 print(library.redline_last_error().decode())
 """
     )
-    assert done.returncode == 0, done.stderr
     assert "File too large" in done.stdout
     assert not list(folder.glob("plain.json*"))
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(ctypes_job):
-    done, _ = ctypes_job("open(folder + '/file', 'w'); folder += '/file/below'; begin()")
+    done, _ = ctypes_job("open(folder + '/file', 'w'); folder += '/file/below'; begin()", check=False)
     assert done.returncode == 1
     assert "cannot create" in done.stderr
 
@@ -190,7 +183,6 @@ print(library.redline_last_error().decode())
 assert os.listdir(folder) == []
 print("the job goes on")
 """)
-    assert done.returncode == 0, done.stderr
     assert "Permission denied" in done.stdout
     assert done.stdout.endswith("the job goes on\n")
 
@@ -221,7 +213,6 @@ finally:
     subprocess.call(["umount", "-l", small])
 """
     )
-    assert done.returncode == 0, done.stderr
     if "no mount" in done.stdout:
         pytest.skip("this machine does not let us mount a tmpfs")
     assert "No space left on device" in done.stdout
@@ -246,13 +237,11 @@ resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_IN
 print(library.redline_export((folder + "/second.json").encode()), flush=True)
 print(library.redline_last_error().decode(), flush=True)
 """)
-    assert done.returncode == 0, done.stderr
     assert done.stdout == "-1\nexport: no stopped window\n"
 
 
 def test_a_window_of_the_programs_own_is_written_though_nothing_happened_in_it(ctypes_job):
-    done, folder = ctypes_job("begin()")  # exit() completes it
-    assert done.returncode == 0, done.stderr
+    _, folder = ctypes_job("begin()")  # exit() completes it
     [path] = folder.iterdir()
     assert load(path)["redline"]["dropped"] == 0
 
@@ -267,5 +256,4 @@ time.sleep(0.5)
 print(time.process_time() - before)
 """
     )
-    assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 0.2

@@ -55,18 +55,17 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.parametrize("how", ["profile", "record", "log", "trial"])
-def test_a_child_that_the_job_forks_may_use_cuda(run, program, python, tmp_path, monkeypatch, how):
+def test_a_child_that_the_job_forks_may_use_cuda(succeed, program, python, tmp_path, monkeypatch, how):
     """torch refuses CUDA to a forked child if its parent has asked for GPUs, even if only for their number."""
     (tmp_path / "forks.py").write_text(FORKS)
     job = [python, tmp_path / "forks.py", how]
     if how == "trial":
         monkeypatch.setenv("REDLINE_MEMORY_LIMIT", "1000000000")
-        done = run_with_knobs(python, ROOT / "python/redline/startup", tmp_path, {}, job[1:], trial=True, check=False)
+        run_with_knobs(python, ROOT / "python/redline/startup", tmp_path, {}, job[1:], trial=True, check=True)
     else:
         redline = {"record": ["record", "-o", tmp_path / "traces", "--"], "log": ["run", "--log", tmp_path, "--"]}
         command = [program("redline"), *redline[how], *job] if how in redline else job
-        done = run(command, environment={"PYTHONPATH": str(ROOT / "python")})
-    assert done.returncode == 0, done.stderr
+        succeed(command, environment={"PYTHONPATH": str(ROOT / "python")})
 
 
 PACED = """
@@ -124,10 +123,9 @@ def test_a_job_that_closes_what_it_did_not_open_ends_by_sigterm(start, program, 
         assert process.wait(60) == 128 + signal.SIGTERM
 
 
-def test_killed_jobs_leave_readable_traces(run, library):
-    done = run([sys.executable, ROOT / "tests/fault/kill_nine.py", library("libredline.so"),
-                "--kills", "10"])
-    assert done.returncode == 0, done.stderr
+def test_killed_jobs_leave_readable_traces(succeed, library):
+    done = succeed([sys.executable, ROOT / "tests/fault/kill_nine.py", library("libredline.so"),
+                    "--kills", "10"])
     assert done.stdout.startswith("10 kills: ")
 
 
@@ -149,7 +147,6 @@ assert len(os.listdir("/proc/self/fd")) == files
 print(resident() - before)
 window(1101)
 """)
-    assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 1024  # KiB
     assert len(list(folder.iterdir())) == 112  # exit() completes the last window
     for path in folder.iterdir():
@@ -178,12 +175,11 @@ assert exported == -1, (prepared, started)
 assert library.redline_last_error()
 print("the job goes on")
 """)
-    assert done.returncode == 0, done.stderr
     assert done.stdout == "the job goes on\n"
 
 
 def test_programs_that_a_recorded_job_starts_know_nothing_of_it(ctypes_job):
-    done, _ = ctypes_job("""
+    ctypes_job("""
 import subprocess
 begin()
 call("redline_listen", None, 1)
@@ -194,4 +190,3 @@ child = os.posix_spawn("/bin/true", ["true"], {})
 assert os.waitpid(child, 0)[1] == 0
 call("redline_stop")
 """)
-    assert done.returncode == 0, done.stderr

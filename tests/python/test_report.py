@@ -51,12 +51,11 @@ def oracle(shared):
 
 
 @pytest.fixture
-def report(program, run):
+def report(program, succeed):
     """report(path) returns the JSON report of a file or folder."""
 
     def of(path):
-        done = run([program("redline"), "report", "--format", "json", path])
-        assert done.returncode == 0, done.stderr
+        done = succeed([program("redline"), "report", "--format", "json", path])
         return json.loads(done.stdout)
 
     return of
@@ -371,10 +370,9 @@ def test_text_report_fits_80_columns_and_names_its_findings(program, run, shared
     assert plain.stdout.isascii()
 
 
-def test_html_report_refers_to_nothing_outside(program, run, shared, tmp_path):
+def test_html_report_refers_to_nothing_outside(program, succeed, shared, tmp_path):
     page = tmp_path / "report.html"
-    done = run([program("redline"), "report", "--format", "html", "-o", page, shared / "traces"])
-    assert done.returncode == 0, done.stderr
+    succeed([program("redline"), "report", "--format", "html", "-o", page, shared / "traces"])
     html = page.read_text()
     assert "What holds it back" in html and "default-src 'none'" in html
     assert not re.search(r"(src|href|url)\s*[=(]", html)
@@ -410,6 +408,8 @@ SUMMARY = '{"schema":"redline.summary/1"}'
     ("a.json", TRACE, [["report"], ["summarize"], ["what-if", "--knob", "loader=free"], ["diff", "OTHER"]]),
     ("rank0.steps.redline", "steps", [["report"], ["diff", "OTHER"]]),
     ("rank0.json", FLIGHT_DUMP, [["report"]]),
+    ("nccl_trace_rank_0", FLIGHT_DUMP, [["report"]]),
+    ("rank0.hang.redline", "{}", [["report"]]),
     ("a.summary.jsonl", SUMMARY, [["report"], ["summarize"]]),
 ])
 def test_what_is_written_takes_the_place_of_no_input(name, content, commands, program, run, tmp_path):
@@ -487,7 +487,7 @@ def test_traces_are_not_compared_with_step_logs(program, run, tmp_path):
         assert done.returncode == 1 and f"{empty}: no traces in this folder" in done.stderr
 
 
-def test_a_step_is_not_judged_beside_a_whole_trace(program, run, tmp_path):
+def test_a_step_is_not_judged_beside_a_whole_trace(program, run, succeed, tmp_path):
     def write(name, *marks):
         slices = [("user_annotation", f"ProfilerStep#{i}", 100 * i, 100) for i in marks]
         slices += [("cpu_op", "aten::mm", 100 * i + 10, 20) for i in range(5)]
@@ -497,7 +497,7 @@ def test_a_step_is_not_judged_beside_a_whole_trace(program, run, tmp_path):
         return tmp_path / name
 
     marked, unmarked = write("a.json", *range(5)), write("b.json")
-    assert run([program("redline"), "diff", marked, write("c.json", *range(5)), "--format", "markdown"]).returncode == 0
+    succeed([program("redline"), "diff", marked, write("c.json", *range(5)), "--format", "markdown"])
     done = run([program("redline"), "diff", marked, unmarked, "--format", "markdown"])
     error = f"{marked}, {unmarked}: one side marks no steps, and a step does not compare with a whole trace"
     assert (done.returncode, done.stderr) == (1, f"redline: {error}\n")
@@ -518,7 +518,7 @@ def test_a_progress_bar_stays_in_its_line(program, tmp_path, columns, bar):
     assert drawn and {len(one) for one in drawn} == {bar}
 
 
-def test_a_page_of_dumps_alone_says_who_holds_the_job_up(program, run, tmp_path):
+def test_a_page_of_dumps_alone_says_who_holds_the_job_up(program, succeed, tmp_path):
     for rank, entered in ((0, 2), (1, 1)):
         entries = [{"process_group": ["0", ""], "collective_seq_id": number, "profiling_name": "nccl:all_reduce",
                     "input_sizes": [[8]], "input_dtypes": ["Float"], "state": "scheduled" if number == 2 else "completed",
@@ -526,8 +526,7 @@ def test_a_page_of_dumps_alone_says_who_holds_the_job_up(program, run, tmp_path)
         groups = {"0": {"name": "0", "ranks": "[0, 1]"}}
         dump = {"version": "2.10", "comm_lib_version": "", "pg_config": groups, "entries": entries}
         (tmp_path / f"rank{rank}.json").write_text(json.dumps(dump))
-    done = run([program("redline"), "report", "--format", "html", tmp_path])
-    assert done.returncode == 0, done.stderr
+    done = succeed([program("redline"), "report", "--format", "html", tmp_path])
     assert "<h2>Hangs: rank 1 did not enter it</h2>" in done.stdout
     assert done.stdout.endswith("</main></body></html>\n")
 

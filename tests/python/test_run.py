@@ -23,23 +23,21 @@ def best(tmp_path):
     return write
 
 
-def test_knobs_are_set_and_said(run, program, python, best):
+def test_knobs_are_set_and_said(run, succeed, program, python, best):
     config = best({"batch_size": "16", "amp": "bf16"})
-    tuned = run([program("redline"), "run", "--config", config, "--", python, PLAIN])
+    tuned = succeed([program("redline"), "run", "--config", config, "--", python, PLAIN])
     flagged = run([python, PLAIN, "--batch-size", "16", "--amp", "bf16"])
-    assert tuned.returncode == 0
     assert tuned.stdout == flagged.stdout
     assert tuned.stderr == f"redline: amp bf16, batch_size 16 ({config})\n"
 
 
-def test_a_configuration_of_another_command_is_said(run, program, best):
+def test_a_configuration_of_another_command_is_said(run, succeed, program, best):
     config = best({}, command=["true", "--token", "***"])
     redline = [program("redline"), "run", "--config", config, "--"]
     for command in (["true", "--token", "mine"], ["true", "--token", "mine", "--epochs", "90"]):
         assert "another command" not in run([*redline, *command]).stderr
     for command in (["true"], ["true", "--epochs", "90"]):
-        done = run([*redline, *command])
-        assert done.returncode == 0
+        done = succeed([*redline, *command])
         assert f"redline: {config} was found for another command: true --token '***'\n" in done.stderr
 
 
@@ -84,12 +82,11 @@ def test_a_bad_file_is_one_line(run, program, tmp_path, text, words):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_configuration_that_others_may_change_is_said(run, program, best):
+def test_a_configuration_that_others_may_change_is_said(run, succeed, program, best):
     path = best({})
     assert "every user" not in run([program("redline"), "run", "--config", path, "--", "true"]).stderr
     path.chmod(0o666)
-    done = run([program("redline"), "run", "--config", path, "--", "true"])
-    assert done.returncode == 0
+    done = succeed([program("redline"), "run", "--config", path, "--", "true"])
     assert f"{path} can be changed by every user of this machine: chmod o-w {path}" in done.stderr
 
 
@@ -104,15 +101,14 @@ def test_a_missing_file_and_a_missing_command_say_what_to_do(run, program, best)
     assert "Examples:" in run([program("redline"), "run", "--help"]).stdout
 
 
-def test_a_tuned_job_can_be_recorded(run, program, library, python, best, tmp_path, train_cifar):
+def test_a_tuned_job_can_be_recorded(succeed, program, library, python, best, tmp_path, train_cifar):
     library("libredline_torch.so")
     redline = program("redline")
     command = [redline, "record", "-o", tmp_path / "after", "--schedule", "wait=1,active=2", "--"]
     command += [redline, "run", "--config", best({"batch_size": 4}), "--"]
     command += [python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     command += [train_cifar, "--steps", "6", "--train-size", "128"]
-    done = run(command, environment={"OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stderr
+    succeed(command, environment={"OMP_NUM_THREADS": "1"})
     traces = sorted((tmp_path / "after").glob("*.json.gz"))
     assert len(traces) == 2
     ranks = set()

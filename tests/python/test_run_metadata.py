@@ -21,15 +21,14 @@ for _ in range(3):
 """
 
 
-def test_of_a_python_job(run, program, python, tmp_path):
+def test_of_a_python_job(succeed, program, python, tmp_path):
     (tmp_path / "job.py").write_text(AUTOCAST)
     record = [program("redline"), "record", "--schedule", "wait=0,warmup=1,active=1", "-o", "traces"]
-    done = run(
+    succeed(
         [*record, "--", python, "job.py", "--api-key", "hush", "--lr", "0.1"],
         environment={"OMP_NUM_THREADS": "2", "MY_SECRET": "hush"},
         cwd=tmp_path,
     )
-    assert done.returncode == 0, done.stderr
     (trace,) = traces(tmp_path / "traces")
     assert trace["run"]["argv"] == [str(python), "job.py", "--api-key", "***", "--lr", "0.1"]
     assert trace["run"]["environment"]["OMP_NUM_THREADS"] == "2"
@@ -70,15 +69,14 @@ profiler.export_chrome_trace("a.pt.trace.json.gz")
 
 
 @pytest.mark.parametrize("how", ["record", "library"])
-def test_of_a_job_whose_model_begins_autocast_itself(run, program, python, tmp_path, how):
+def test_of_a_job_whose_model_begins_autocast_itself(succeed, program, python, tmp_path, how):
     command, source = [python, "job.py"], WITHIN_THE_FORWARD
     if how == "record":
         command = [program("redline"), "record", "--schedule", "wait=1,warmup=0,active=1", "-o", ".", "--", *command]
     else:
         source = PROFILED.replace("JOB", source)
     (tmp_path / "job.py").write_text(source)
-    done = run(command, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    succeed(command, cwd=tmp_path)
     (trace,) = traces(tmp_path)
     assert trace["torch"]["autocast"] == {"cpu": "bfloat16"}
 
@@ -95,18 +93,16 @@ for _ in range(3):
 """
 
 
-def test_the_backend_is_named_where_each_type_of_device_has_its_own(run, program, python, tmp_path):
-    done = run([program("redline"), "record", "-o", tmp_path / "traces", "--schedule", "wait=0,warmup=0,active=1", "--",
-                python, "-c", UNNAMED_BACKEND.format(folder=tmp_path)])
-    assert done.returncode == 0, done.stderr
+def test_the_backend_is_named_where_each_type_of_device_has_its_own(succeed, program, python, tmp_path):
+    succeed([program("redline"), "record", "-o", tmp_path / "traces", "--schedule", "wait=0,warmup=0,active=1", "--",
+             python, "-c", UNNAMED_BACKEND.format(folder=tmp_path)])
     (trace,) = traces(tmp_path / "traces")
     assert trace["distributedInfo"]["backend"] == "gloo"
 
 
-def test_of_a_libtorch_program(run, program, tmp_path):
+def test_of_a_libtorch_program(succeed, program, tmp_path):
     mnist = program("mnist")
-    done = run([program("redline"), "record", "-o", tmp_path, "--", mnist, "--steps", "3"])
-    assert done.returncode == 0, done.stderr
+    succeed([program("redline"), "record", "-o", tmp_path, "--", mnist, "--steps", "3"])
     (trace,) = traces(tmp_path)
     assert trace["run"]["argv"] == [str(mnist), "--steps", "3"]
     version = torch.__version__.partition("+")[0]

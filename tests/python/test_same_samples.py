@@ -49,11 +49,12 @@ dist.destroy_process_group()
     ("sampler", 32, False),
     pytest.param("ones", 32, False, marks=pytest.mark.long),  # data that never change tell nothing
 ])
-def test_samples_count_once_unless_ranks_average_gradients(run, program, torchrun, tmp_path, way, samples, names_them):
+def test_samples_count_once_unless_ranks_average_gradients(
+    run, succeed, program, torchrun, tmp_path, way, samples, names_them
+):
     (tmp_path / "train.py").write_text(TRAINING)
     command = [*torchrun, "--nproc_per_node", "2", tmp_path / "train.py", way, "20"]
-    done = run([program("redline"), "record", "-o", tmp_path / "out", "--", *command])
-    assert done.returncode == 0, done.stderr
+    succeed([program("redline"), "record", "-o", tmp_path / "out", "--", *command])
     report = json.loads(run([program("redline"), "report", "--format", "json", tmp_path / "out"]).stdout)
     assert [trace["samples_per_step"] for trace in report["traces"]] == [samples] * 2
     assert report["run"]["shares_samples"] == (samples == 16)

@@ -446,25 +446,23 @@ for batch in DataLoader(torch.ones(12, 2), batch_size=4):
 """
 
 
-def test_backward_passes_within_another_are_no_steps(with_knobs, run, program, python, tmp_path):
+def test_backward_passes_within_another_are_no_steps(with_knobs, succeed, program, python, tmp_path):
     job = tmp_path / "job.py"
     job.write_text(REENTRANT)
-    done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", python, job])
-    assert done.returncode == 0, done.stderr
+    succeed([program("redline"), "run", "--log", tmp_path / "logs", "--", python, job])
     log = step_logs.read(tmp_path / "logs" / "rank0.steps.redline")
     assert [step["samples"] for step in log.steps] == [4, 4, 4]
     reports = of_type(with_knobs({}, job, trial=True), "note")
     assert not [report for report in reports if "no optimizer step was seen" in report["text"]]
 
 
-def test_functions_of_torch_can_be_pickled(run, program, python, tmp_path):
+def test_functions_of_torch_can_be_pickled(succeed, program, python, tmp_path):
     """As by a pool of processes that writes checkpoints."""
     job = tmp_path / "job.py"
     job.write_text("import os, pickle, torch\n"
                    "for function in (torch.save, torch.compile, os._exit):\n"
                    "    assert pickle.loads(pickle.dumps(function)) is function\n")
-    done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", python, job])
-    assert done.returncode == 0, done.stderr
+    succeed([program("redline"), "run", "--log", tmp_path / "logs", "--", python, job])
 
 
 def test_compilations_are_timed_in_torch_2_6_too():

@@ -19,10 +19,9 @@ def test_a_trial_counts_the_ids_that_the_model_gets(with_knobs, how):
     assert last.get("tokens") == (None if how in UNKNOWN else 4800)
 
 
-def test_trace_and_log_count_the_same_ids(run, program, python, tmp_path):
+def test_trace_and_log_count_the_same_ids(succeed, program, python, tmp_path):
     """Scripts that predict the next token read one more than the model gets."""
-    done = run([program("redline"), "record", "-o", tmp_path, "--", python, SCRIPT, "sliced"])
-    assert done.returncode == 0, done.stderr
+    succeed([program("redline"), "record", "-o", tmp_path, "--", python, SCRIPT, "sliced"])
     (trace,) = tmp_path.glob("*.json.gz")
     assert load(trace)["redline"]["tokens_per_step"] == 240
     assert {step["tokens"] for step in step_logs.read(tmp_path / "rank0.steps.redline").steps} == {240}

@@ -200,24 +200,14 @@ def test_what_others_put_into_the_venv_is_left_alone(machine, of):
     assert not (venv / "bin/redline").exists() and not list(venv.glob("lib/python3*/site-packages/redline.pth"))
 
 
-def test_second_run_needs_no_network(tmp_path):
+def test_second_run_needs_no_network(succeed, tmp_path):
     if not (ROOT / "build/release/build.ninja").exists() or os.environ.get("REDLINE_PYTHON"):
         pytest.skip("needs the build that ./scripts/setup makes with its own .venv")
     refusal = tmp_path / "apt-get"
     refusal.write_text("#!/bin/sh\necho reached for the network >&2\nexit 100\n")
     refusal.chmod(0o755)
-    result = subprocess.run(
-        [str(ROOT / "scripts/setup")],
-        env={
-            **os.environ,
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "PIP_INDEX_URL": "http://127.0.0.1:9/",
-            "PIP_FIND_LINKS": "",
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    offline = {"PATH": path, "PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_FIND_LINKS": ""}
+    result = succeed([ROOT / "scripts/setup"], environment=offline)
     assert "reached for the network" not in result.stderr
     assert "ready" in result.stdout

@@ -8,24 +8,22 @@ import time
 
 import pytest
 import step_logs
-from conftest import BUILD, need
-from recording import CURE, load
+from recording import load, stubbed_environment
 
 JOB = pathlib.Path(__file__).with_name("scripts") / "logged_job.py"
 
 
-def test_traces_of_the_flight_recorder_are_marked_too(start, run, program, python, tmp_path):
+def test_traces_of_the_flight_recorder_are_marked_too(start, succeed, program, python, tmp_path):
     job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
     with start([program("redline"), "record", "--ring", "30s", "-o", tmp_path, "--", *job]) as process:
         log = tmp_path / "rank0.steps.redline"
         step_logs.wait_for_steps(process, log, lambda steps: steps)
-        done = run([program("redline"), "trigger", str(process.pid)])
+        done = succeed([program("redline"), "trigger", str(process.pid)])
         written_us = time.time_ns() // 1000
         # What a block holds came before the steps of the next one.
         step_logs.wait_for_steps(process, log, lambda steps: steps[-1]["begin"] > written_us)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 128 + signal.SIGTERM
-    assert done.returncode == 0, done.stderr
     marks = [text for kind, text in step_logs.read(log).marks if kind == "window"]
     assert done.stdout.strip() in marks
 
@@ -55,10 +53,9 @@ def test_windows_with_operators_are_recorded_now_and_then(start, run, program, p
 
 @pytest.mark.parametrize("teardown", ["off", "on"])
 def test_windows_that_come_by_themselves_leave_no_gpu_slower(start, program, python, tmp_path, teardown):
-    stubs = [str(need(BUILD / "tests/stubs" / name, CURE)) for name in ("libcuda.so.1", "libcupti.so.13")]
     job = [python, JOB, "--epochs", "100000", "--delay", "0.001"]
     command = [program("redline"), "run", "--log", tmp_path, "--every", "1s", "--", *job]
-    with start(command, environment={"LD_PRELOAD": ":".join(stubs), "REDLINE_GPU_TEARDOWN": teardown}) as process:
+    with start(command, {**stubbed_environment(), "REDLINE_GPU_TEARDOWN": teardown}) as process:
         while not (written := list(tmp_path.glob("windows/*Z/*.pt.trace.json.gz"))):
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.05)
@@ -68,10 +65,9 @@ def test_windows_that_come_by_themselves_leave_no_gpu_slower(start, program, pyt
     assert why == {"on": None, "off": "GPUs were left out of the recording"}[teardown]
 
 
-def test_what_trains_nothing_is_not_recorded_though_windows_are_asked_for(run, program, python, tmp_path):
+def test_what_trains_nothing_is_not_recorded_though_windows_are_asked_for(succeed, program, python, tmp_path):
     code = "import torch\nfor _ in range(100): torch.ones(3).sum()"
-    done = run([program("redline"), "run", "--log", tmp_path, "--every", "1h", "--", python, "-c", code])
-    assert done.returncode == 0
+    done = succeed([program("redline"), "run", "--log", tmp_path, "--every", "1h", "--", python, "-c", code])
     assert done.stderr.startswith("redline: no step log: no process of the command made a training step")
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.glob("windows/*"))

@@ -11,10 +11,9 @@ EDGE_CASES = "data/trace_event_edge_cases"
 
 
 @pytest.fixture
-def report(program, run):
+def report(program, succeed):
     def of(path):
-        done = run([program("redline"), "report", "--format", "json", path])
-        assert done.returncode == 0, done.stderr
+        done = succeed([program("redline"), "report", "--format", "json", path])
         return json.loads(done.stdout)["traces"][0]
 
     return of
@@ -77,15 +76,14 @@ def test_edge_cases_say_what_was_wrong(report, shared, name, skipped, repaired):
     assert all(0 <= issue["first_offset"] <= size for issue in trace["issues"])
 
 
-def test_a_bad_file_does_not_refuse_its_folder(program, run, tmp_path):
+def test_a_bad_file_does_not_refuse_its_folder(program, run, succeed, tmp_path):
     for rank in (0, 1):
         (tmp_path / f"rank{rank}.pt.trace.json").write_text(
             '{"distributedInfo": {"rank": %d, "world_size": 3}, "traceEvents": ['
             '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]}' % rank)
     bad = tmp_path / "rank2.pt.trace.json"
     bad.write_text("no trace")
-    done = run([program("redline"), "report", tmp_path])
-    assert done.returncode == 0, done.stderr
+    done = succeed([program("redline"), "report", tmp_path])
     assert done.stderr.startswith(f"redline: left out: {bad}: ")
     assert "! left out" in done.stdout and "1 file left out" in done.stdout
     done = run([program("redline"), "report", "--format", "json", tmp_path])
@@ -95,8 +93,8 @@ def test_a_bad_file_does_not_refuse_its_folder(program, run, tmp_path):
     assert run([program("redline"), "report", bad]).returncode == 1
     summaries = tmp_path / "all.summary.jsonl"
     for part, count in (("1/1", 3), ("3/3", 1)):
-        done = run([program("redline"), "summarize", "--part", part, tmp_path, "-o", summaries])
-        assert done.returncode == 0 and done.stderr.startswith(f"redline: left out: {bad}: ")
+        done = succeed([program("redline"), "summarize", "--part", part, tmp_path, "-o", summaries])
+        assert done.stderr.startswith(f"redline: left out: {bad}: ")
         assert len(summaries.read_text().splitlines()) == count
     assert run([program("redline"), "diff", tmp_path, tmp_path]).returncode == 1, "a part of a run is not the run"
 
@@ -109,7 +107,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 """
 
 
-def test_a_million_threads_take_less_than_their_text_four_times(run, program, tmp_path):
+def test_a_million_threads_take_less_than_their_text_four_times(succeed, program, tmp_path):
     """Where the trace is read, and stored in the cache, and where it is there."""
     path = tmp_path / "threads.json"
     event = '{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": %d, "ts": %d, "dur": 5}'
@@ -121,8 +119,7 @@ def test_a_million_threads_take_less_than_their_text_four_times(run, program, tm
     cached = {"REDLINE_CACHE": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     for files_in_cache in (0, 1):
         assert len(list(tmp_path.glob("cache/redline/*.trace"))) == files_in_cache
-        done = run([sys.executable, "-c", PEAK_MEMORY, *command], environment=cached)
-        assert done.returncode == 0, done.stderr
+        done = succeed([sys.executable, "-c", PEAK_MEMORY, *command], environment=cached)
         trace = json.loads(done.stdout)["traces"][0]
         assert trace["events"] == 1_000_000 and not trace["skipped"]
         assert int(done.stderr.split()[-1]) < 340_000  # kB

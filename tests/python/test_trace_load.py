@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.fixture
-def bench(run, program, repo_root, shared):
+def bench(succeed, program, repo_root, shared):
     """bench(*words, environment={}) returns the standard output of a short run on 5 MB of a small trace."""
     trace = shared / "traces" / "alexnet_a100.pt.trace.json.gz"
     program("repeat_trace")
@@ -16,8 +16,7 @@ def bench(run, program, repo_root, shared):
 
     def run_bench(*words, environment=None):
         folder = program("load_once").parent
-        done = run([*script, "--programs", folder, *words], environment=environment)
-        assert done.returncode == 0, done.stderr
+        done = succeed([*script, "--programs", folder, *words], environment=environment)
         return done.stdout
 
     return run_bench

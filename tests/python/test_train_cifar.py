@@ -12,28 +12,26 @@ LAST_LINE = re.compile(r"^loss (\S+) accuracy (\S+) samples/s (\S+)$")
 
 def result(completed):
     """Loss, accuracy and samples/s that a successful run printed."""
-    assert completed.returncode == 0, completed.stderr[-3000:]
     match = LAST_LINE.match(completed.stdout.splitlines()[-1])
     assert match, completed.stdout
     return tuple(float(figure) for figure in match.groups())
 
 
 def loss_bits(completed):
-    assert completed.returncode == 0, completed.stderr[-3000:]
     return re.search(r"^loss bits (\S+)$", completed.stdout, re.MULTILINE).group(1)
 
 
 @pytest.fixture
-def train(run, python, train_cifar):
+def train(succeed, python, train_cifar):
     # One thread, as torchrun gives to each rank, because two would compete for the cores of a busy machine.
     environment = {"OMP_NUM_THREADS": "1"}
-    return lambda *flags: run([python, train_cifar, *flags], environment=environment)
+    return lambda *flags: succeed([python, train_cifar, *flags], environment=environment)
 
 
 @pytest.fixture
-def train_on_two_ranks(run, torchrun, train_cifar, no_process_left):
+def train_on_two_ranks(succeed, torchrun, train_cifar, no_process_left):
     command = [*torchrun, "--nproc_per_node", "2", train_cifar]
-    return lambda *flags: run([*command, *flags])
+    return lambda *flags: succeed([*command, *flags])
 
 
 def write_cifar(folder, images_per_file=40):

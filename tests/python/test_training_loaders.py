@@ -235,8 +235,17 @@ def test_without_a_loader_samples_are_never_guessed(with_knobs, monkeypatch, giv
     assert failure["kind"] == "invalid"
     assert failure["message"] == (
         "samples cannot be counted: the script has no DataLoader, and of its model's input of 35 x 12 any dimension may be "
-        "the batch. Give --metric with what the command prints, or write {batch_size} in the command"
+        "the batch. Compare steps (--objective steps), give --metric with a rate that the command prints, or write "
+        "{batch_size} in the command"
     )
+
+
+def test_a_trial_by_steps_counts_each_as_one(with_knobs, monkeypatch):
+    monkeypatch.setenv("REDLINE_OBJECTIVE", "steps")
+    done = with_knobs({}, SCRIPTS / "no_loader.py", "--sequences", trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"], last["batches_digest"]) == (6, 6, "steps")
+    assert "tokens" not in last and not of_type(done, "failure")
 
 
 def test_a_trial_by_metric_needs_no_samples(with_knobs, monkeypatch):

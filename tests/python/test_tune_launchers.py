@@ -39,7 +39,7 @@ while True:
 
 
 @pytest.fixture
-def tuned(run, program, tmp_path):
+def tuned(succeed, program, tmp_path):
     """tuned(command…) returns the finished trials of a study with one knob."""
     (tmp_path / "train.py").write_text(TRAIN)
 
@@ -47,8 +47,7 @@ def tuned(run, program, tmp_path):
         tune = [program("autotune"), "--knob", "batch_size=64,128", "--max-trials", most]
         # A second trial needs as much time as the first took, which may be long on a busy machine.
         limits = ["--budget", "4m", "--trial-timeout", "100s", "--format", "json"]
-        done = run([*tune, *limits, *options, "--", *command], cwd=tmp_path, environment=environment)
-        assert done.returncode == 0, done.stderr
+        done = succeed([*tune, *limits, *options, "--", *command], cwd=tmp_path, environment=environment)
         return json.loads(done.stdout)["trials"]
 
     return trials
@@ -80,14 +79,13 @@ def test_torchrun_on_two_nodes(tuned, python, tmp_path):
     assert all(step["samples"] == 16 for log in logs for step in log.steps)
 
 
-def test_a_rank_on_another_machine_reports_into_a_file(run, python, repo_root, tmp_path):
+def test_a_rank_on_another_machine_reports_into_a_file(succeed, python, repo_root, tmp_path):
     """On that machine the FIFO's name is visible, too, but nobody reads it."""
     os.mkfifo(tmp_path / "reports")
     (tmp_path / "reports.d").mkdir()
     code = "from redline._trial_channel import Channel; import sys; Channel(sys.argv[1]).send('note', text='here')"
-    done = run([python, "-c", code, tmp_path / "reports"], environment={"PYTHONPATH": str(repo_root / "python"), "SLURM_PROCID": "1",
-               "SLURM_STEP_NUM_TASKS": "2"})
-    assert done.returncode == 0, done.stderr
+    environment = {"PYTHONPATH": str(repo_root / "python"), "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+    succeed([python, "-c", code, tmp_path / "reports"], environment=environment)
     (file,) = (tmp_path / "reports.d").iterdir()
     line = json.loads(file.read_text())
     clock = line.pop("clock")
@@ -95,7 +93,7 @@ def test_a_rank_on_another_machine_reports_into_a_file(run, python, repo_root, t
     assert abs(clock - (time.time_ns() - time.monotonic_ns())) < 60e9
 
 
-def test_a_file_of_the_script_that_got_the_channels_number_is_left_alone(run, python, repo_root, tmp_path):
+def test_a_file_of_the_script_that_got_the_channels_number_is_left_alone(succeed, python, repo_root, tmp_path):
     os.mkfifo(tmp_path / "reports")
     reader = os.open(tmp_path / "reports", os.O_RDONLY | os.O_NONBLOCK)
     code = """
@@ -108,8 +106,8 @@ with open("checkpoint", "wb") as file:
     assert file.fileno() == channel.descriptor
     channel.send("note", text="again")
 """
-    done = run([python, "-c", code, tmp_path / "reports"], cwd=tmp_path, environment={"PYTHONPATH": str(repo_root / "python")})
-    assert done.returncode == 0, done.stderr
+    environment = {"PYTHONPATH": str(repo_root / "python")}
+    succeed([python, "-c", code, tmp_path / "reports"], cwd=tmp_path, environment=environment)
     assert (tmp_path / "checkpoint").read_bytes() == b""
     lines = os.read(reader, 4096).splitlines()
     os.close(reader)
@@ -178,10 +176,9 @@ def test_a_report_by_two_nodes_is_that_by_one_machine(run, program, slurm, job_t
     assert json.loads(alone.stdout)["ranks"]["straggler"]["rank"] == 4
 
 
-def test_a_node_that_fails_is_named_with_the_traces_that_it_had(run, program, slurm, job_traces):
+def test_a_node_that_fails_is_named_with_the_traces_that_it_had(succeed, program, slurm, job_traces):
     report = [program("redline"), "report", "--format", "json", "--launcher", "slurm", job_traces]
-    done = run(report, environment={**slurm.inside, "SLURM_JOB_NUM_NODES": "3"})  # it has no third node
-    assert done.returncode == 0, done.stderr
+    done = succeed(report, environment={**slurm.inside, "SLURM_JOB_NUM_NODES": "3"})  # it has no third node
     assert "left out: node 3 of 3: 1 trace: srun ended with status 1: srun: error: " in done.stderr
     said = json.loads(done.stdout)
     assert [trace["rank"] for trace in said["traces"]] == [0, 1, 3, 4]

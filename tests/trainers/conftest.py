@@ -1,12 +1,9 @@
 """What the tests on real trainers share: running a program plainly, recorded, tuned, and with the best knobs."""
 
-import contextlib
 import itertools
 import json
 import os
 import pathlib
-import signal
-import subprocess
 import sys
 
 import pytest
@@ -14,6 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests" / "python"))
 from knob_runs import run_with_knobs  # noqa: E402
+from running import run_to_end  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
 PYTHON = ROOT / "build" / "trainers" / "bin" / "python"
@@ -38,9 +36,9 @@ class Trainer:
         words = [*launcher, ranks] if ranks > 1 and name not in STARTS_ITS_RANKS else []
         return [PYTHON, *words, PROGRAMS / f"{name}.py", *arguments]
 
-    def run(self, words, seconds=900, **more):
+    def run(self, words, check=True, **more):
+        """`more` is added to the environment."""
         environment = {
-            **os.environ,
             "OMP_NUM_THREADS": "1",
             "REDLINE_CACHE": "off",
             "HF_HUB_OFFLINE": "1",
@@ -48,44 +46,29 @@ class Trainer:
             "XDG_RUNTIME_DIR": str(self.folder),
             **more,
         }
-        process = subprocess.Popen([str(word) for word in words], cwd=self.folder, env=environment, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-        try:
-            out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            pytest.fail(f"{words} ran over {seconds} s")
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        return subprocess.CompletedProcess(words, process.returncode, out, err)
+        return run_to_end(words, 900, environment, check, cwd=self.folder)
 
     def plain(self, command):
         """Runs the program and returns what it says of its own run."""
-        done = self.run(command)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return outcome_of(done)
+        return outcome_of(self.run(command))
 
     def record(self, command, *options):
         """Records the program. Returns what it says of its run, and the report on its traces."""
         done = self.run([BUILD / "redline", "record", "-o", "traces", *options, "--", *command])
-        assert done.returncode == 0, done.stderr[-3000:]
         assert "recording ended early" not in done.stderr
         return outcome_of(done), self.report()
 
     def report(self):
-        done = self.run([BUILD / "redline", "report", "--format", "json", "traces"])
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return json.loads(self.run([BUILD / "redline", "report", "--format", "json", "traces"]).stdout)
 
-    def try_to_tune(self, command, *options):
+    def try_to_tune(self, command, *options, check=False):
         (self.folder / "outcomes").mkdir()
         words = [BUILD / "autotune", "--format", "json", *options, "--", *command]
-        return self.run(words, OUTCOME=str(self.folder / "outcomes"))
+        return self.run(words, check, OUTCOME=str(self.folder / "outcomes"))
 
     def tune(self, command, *options):
         """Tunes the program. Returns what `autotune --format json` prints, and its text for messages."""
-        done = self.try_to_tune(command, *options)
-        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+        done = self.try_to_tune(command, *options, check=True)
         return json.loads(done.stdout), done.stderr
 
     def own_rates(self, trials):
@@ -113,9 +96,7 @@ class Trainer:
         """Runs the program by redline run, with the search's best.json into which these knobs were put."""
         best = json.loads((self.folder / "best.json").read_text())
         (self.folder / "best.json").write_text(json.dumps({**best, "knobs": {**best["knobs"], **knobs}}))
-        done = self.run([BUILD / "redline", "run", "--config", "best.json", "--", *command])
-        assert done.returncode == 0, done.stderr[-3000:]
-        return outcome_of(done)
+        return outcome_of(self.run([BUILD / "redline", "run", "--config", "best.json", "--", *command]))
 
 
 def outcome_of(done):

@@ -90,7 +90,7 @@ def test_batches_by_hand_are_never_guessed(trainer, name):
     done = trainer.try_to_tune(trainer.command(name, "--steps", "100000"), *SHORT)
     assert done.returncode == 1
     assert "samples cannot be counted: the script has no DataLoader" in done.stderr
-    assert "Give --metric with what the command prints, or write {batch_size} in the command" in done.stderr
+    assert "Compare steps (--objective steps), give --metric with a rate that the command prints, or write" in done.stderr
 
 
 @pytest.mark.parametrize(("name", "length"), [("self_made_loop", 32), ("sequence_first", 35)])

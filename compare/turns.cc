@@ -1,10 +1,15 @@
 #include "compare/turns.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/secrets.h"
 #include "compare/logged_run.h"
 #include "machine/launch/output_tail.h"
@@ -24,11 +29,11 @@ using Expected = tl::expected<Value, std::string>;
 
 class Turns {
  public:
-  Turns(const Plan& plan, const std::atomic<bool>& stop,
-        const std::function<void(const Progress&)>& on_progress)
+  Turns(const Plan& plan, const std::atomic<bool>& stop, const OnProgress& on_progress)
       : plan_(plan), stop_(stop), on_progress_(on_progress) {}
 
   Expected<Answer> run() {
+    if (const auto locked = lock(); !locked) return tl::unexpected(locked.error());
     for (Side& side : sides_) {
       if (const auto ready = prepare(side); !ready) return tl::unexpected(ready.error());
     }
@@ -60,6 +65,24 @@ class Turns {
     return std::min(std::ssize(sides_[0].runs), std::ssize(sides_[1].runs));
   }
 
+  /// Of two comparisons that begin at once, neither finds the other's step logs.
+  [[nodiscard]] Expected<void> lock() {
+    if (const auto ready = launch::prepare_directory(plan_.folder); !ready) {
+      return tl::unexpected(plan_.folder + ": " + ready.error() +
+                            ". Choose another folder with -o");
+    }
+    const std::string path = plan_.folder + "/compare.lock";
+    lock_.emplace(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
+    if (lock_->get() < 0) {
+      return tl::unexpected(
+          fmt::format("{}: {}. Choose another folder with -o", path, std::strerror(errno)));
+    }
+    // A file system may know no locks.
+    if (flock(lock_->get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
+    return tl::unexpected(plan_.folder +
+                          ": another redline compare writes there. Choose another folder with -o");
+  }
+
   [[nodiscard]] Expected<void> prepare(Side& side) const {
     side.folder = std::filesystem::absolute(plan_.folder) / side.name;
     if (const auto ready = launch::prepare_directory(side.folder); !ready) {
@@ -87,12 +110,15 @@ class Turns {
                                       lines.empty() ? "" : ". It said last:\n", lines));
   }
 
+  void tell_progress() const {
+    on_progress_(sides_[0].runs.size() + sides_[1].runs.size(),
+                 2 * static_cast<uint64_t>(plan_.pairs));
+  }
+
   /// False if it was interrupted.
   [[nodiscard]] Expected<bool> measure(bool is_next) {
     Side& side = sides_[is_next ? 1 : 0];
-    on_progress_({.is_next = is_next,
-                  .runs_done = std::ssize(sides_[0].runs) + std::ssize(sides_[1].runs),
-                  .runs_planned = 2 * plan_.pairs});
+    tell_progress();
     const auto end = start(side, RunKind::kLogged);
     if (!end) return tl::unexpected(end.error());
     if (end->is_stopped) return false;
@@ -134,10 +160,7 @@ class Turns {
     std::array<std::optional<trace::Report>, 2> reports;
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const Side& side = sides_[i];
-      on_progress_({.is_next = i == 1,
-                    .runs_done = std::ssize(sides_[0].runs) + std::ssize(sides_[1].runs),
-                    .runs_planned = 2 * plan_.pairs,
-                    .is_recorded = true});
+      tell_progress();
       const auto end = start(side, RunKind::kRecorded);
       if (!end || end->is_stopped || end->files.empty()) {
         answer_.no_windows = !end              ? end.error()
@@ -157,7 +180,8 @@ class Turns {
 
   const Plan& plan_;
   const std::atomic<bool>& stop_;
-  const std::function<void(const Progress&)>& on_progress_;
+  const OnProgress& on_progress_;
+  std::optional<FileDescriptor> lock_;
   std::array<Side, 2> sides_ = {Side{"base", plan_.base, "", {}}, Side{"new", plan_.next, "", {}}};
   Answer answer_;
 };
@@ -165,7 +189,7 @@ class Turns {
 }  // namespace
 
 Expected<Answer> compare_in_turns(const Plan& plan, const std::atomic<bool>& stop,
-                                  const std::function<void(const Progress&)>& on_progress) {
+                                  const OnProgress& on_progress) {
   return Turns(plan, stop, on_progress).run();
 }
 

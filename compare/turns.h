@@ -21,15 +21,11 @@ struct Plan {
   std::string next;
   int64_t pairs = 5;
   trace::GateLimits limits;
-  std::string folder;  ///< gets the folders base/ and new/
+  std::string folder;  ///< gets the folders base/ and new/, and a file that one comparison locks
 };
 
-struct Progress {
-  bool is_next = false;  ///< the side that runs now
-  int64_t runs_done = 0;
-  int64_t runs_planned = 0;
-  bool is_recorded = false;  ///< a window with operators, after the runs that count
-};
+/// Called before each run; there may be fewer than `planned`.
+using OnProgress = std::function<void(uint64_t done, uint64_t planned)>;
 
 struct Answer {
   /// nullopt if it was interrupted before both commands had run.
@@ -39,8 +35,8 @@ struct Answer {
 };
 
 /// The error is a message for the user: a command failed, or made no training steps.
-[[nodiscard]] tl::expected<Answer, std::string> compare_in_turns(
-    const Plan& plan, const std::atomic<bool>& stop,
-    const std::function<void(const Progress&)>& on_progress);
+[[nodiscard]] tl::expected<Answer, std::string> compare_in_turns(const Plan& plan,
+                                                                 const std::atomic<bool>& stop,
+                                                                 const OnProgress& on_progress);
 
 }  // namespace redline::compare

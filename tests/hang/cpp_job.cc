@@ -7,7 +7,6 @@
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 
 #include <chrono>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>

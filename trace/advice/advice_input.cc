@@ -7,6 +7,7 @@
 #include "base/statistics.h"
 #include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
+#include "trace/model/loader_workers.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -58,6 +59,27 @@ void explain_workers(const Activity& activity, double share, Finding& finding) {
         "the workers do not keep up, {} of {}: use more workers, or do less work for each sample",
         format_percent(share), activity.the_step());
   }
+}
+
+// Explains the wait for a loader without workers, whose batches take so long each.
+void explain_single(const Activity& activity, std::span<const SliceId> waits, double share,
+                    int64_t batch_ns, Finding& finding) {
+  if (batch_ns < kHandOverNs) {
+    finding.detail = fmt::format(
+        "num_workers is 0: a batch takes {}, and handing one over from a worker about as long; a "
+        "larger batch may help, or indexing the tensors if all data are in memory",
+        format_ns(batch_ns));
+    finding.knob = larger_batch_knob(activity);
+    return;
+  }
+  const auto& kinds = activity.analysis().host_tree.kinds_around;
+  const bool in_steps = std::ranges::any_of(
+      waits, [&](SliceId slice) { return (kinds[slice.value] & kStepName) != 0; });
+  const bool ahead = !in_steps && activity.analysis().steps.front().number.has_value();
+  finding.detail = fmt::format(
+      "num_workers is 0: {}, {} of {}",
+      ahead ? "a thread makes the batches beside the steps" : "batches are made between the steps",
+      format_percent(share), activity.the_step());
 }
 
 // If a few of many waits take most of the time, epochs begin with new workers that have fetched
@@ -112,32 +134,27 @@ std::optional<Finding> dataloader_wait(const Activity& activity) {
     (has_workers ? waits : others).push_back(slice);
   }
   const bool single = total_ns(activity.time_of(others)) > total_ns(activity.time_of(waits));
+  int64_t made_ns = 0;
   if (single) {
     waits = std::move(others);
     // Each batch takes about as long as the next, unless something else stops the thread, such as
     // Python's garbage collection. Of workers' batches, many in a row may be ready.
-    wait_ns = std::min(wait_ns, activity.without_stalls_ns(activity.time_of(waits)));
+    made_ns = activity.without_stalls_ns(activity.time_of(waits));
+    wait_ns = std::min(wait_ns, made_ns);
   }
   const StepShare part(activity, wait_ns);
   if (part.share <= kDataLoaderShare) return std::nullopt;
   Finding finding = finding_on("dataloader_wait", activity, wait_ns);
   finding.headline = fmt::format("DataLoader: training waits {}{}", format_ns(part.per_step_ns),
                                  activity.a_step());
-  if (single) {
-    const auto& kinds = activity.analysis().host_tree.kinds_around;
-    const bool in_steps = std::ranges::any_of(
-        waits, [&](SliceId slice) { return (kinds[slice.value] & kStepName) != 0; });
-    const bool ahead = !in_steps && activity.analysis().steps.front().number.has_value();
-    finding.detail = fmt::format("num_workers is 0: {}, {} of {}",
-                                 ahead ? "a thread makes the batches beside the steps"
-                                       : "batches are made between the steps",
-                                 format_percent(part.share), activity.the_step());
-  } else {
-    explain_workers(activity, part.share, finding);
-  }
   finding.events = longest(activity.trace(), waits);
   finding.knob = workers_knob(activity);
-  if (!single) explain_epoch_begins(activity, waits, finding);
+  if (single) {
+    explain_single(activity, waits, part.share, made_ns / std::ssize(waits), finding);
+  } else {
+    explain_workers(activity, part.share, finding);
+    explain_epoch_begins(activity, waits, finding);
+  }
   return finding;
 }
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <vector>
 
 #include "base/format.h"
+#include "base/integer.h"
 #include "base/text_search.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/analysis/operator_inputs.h"
@@ -139,9 +139,9 @@ std::optional<int64_t> alignment_of(const Trace& trace, const OperatorShape& row
     std::string_view name = trace.string(kernel.name);
     for (size_t at = 0; (at = name.find(kWord)) != std::string_view::npos;) {
       name.remove_prefix(at + kWord.size());
-      int64_t number = 0;
-      const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
-      if (read.ec == std::errc()) least = std::min(number, least.value_or(number));
+      if (const auto number = leading_integer(name)) {
+        least = std::min(*number, least.value_or(*number));
+      }
     }
   }
   return least;

@@ -169,6 +169,19 @@ num_workers is 0:
 removable_ns 1.5e+07, step_share 0.15
 enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 0..25000 us
 )"},
+      {"dataloader_wait",
+       TraceText()
+           .top(R"("redline": {"samples_per_step": 20})")
+           .step(0, 0, 2 * kMs)
+           .annotation(kSingle, 0, 300 * kUs),
+       R"(dataloader_wait medium x 1.17647 [batch_size=20..512]
+DataLoader: training waits 300.0 us a step
+num_workers is 0:
+  a batch takes 300.0 us, and handing one over from a worker about as long;
+  a larger batch may help, or indexing the tensors if all data are in memory
+removable_ns 300000, step_share 0.15
+enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 0..300 us
+)"},
       {"dataloader_wait", counters(one_step().annotation(kMulti, 0, 12 * kMs), "80", "90"),
        R"(dataloader_wait medium x 1.13636 [num_workers=0..4]
 DataLoader: training waits 12.0 ms a step

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/parsed_report.h"
 #include "tests/parsed_trace.h"
 #include "tests/small_steps.h"
 #include "trace/advice/testing_rules.h"
-#include "trace/read/reader.h"
 #include "trace/report/report.h"
 
 namespace redline::trace {
@@ -188,6 +188,27 @@ TEST(Advice, WorkersAreAsManyAsTheMachineHasCores) {
   EXPECT_EQ(knob(64), "num_workers=0..16");
 }
 
+TEST(Advice, WorkersAreNoCureOfBatchesThatAreMadeAtOnce) {
+  const auto of = [](int64_t first_ns, int64_t second_ns) {
+    return only(advice_on(TraceText()
+                              .step(0, 0, 10 * kMs)
+                              .annotation(kSingle, 0, first_ns)
+                              .annotation(kSingle, 5 * kMs, 5 * kMs + second_ns)),
+                "dataloader_wait");
+  };
+  EXPECT_EQ(of(400 * kUs, 600 * kUs).knob, "num_workers=0..4");
+  EXPECT_EQ(of(400 * kUs, 600 * kUs - 2).knob, "batch_size=1..4096");
+  TraceText stalled;
+  for (int step = 5; step < 8; ++step) {
+    const int64_t begin_ns = step * 2 * kMs;
+    stalled.step(step, begin_ns, begin_ns + 2 * kMs)
+        .annotation(kSingle, begin_ns, begin_ns + (step < 7 ? 200 : 1800) * kUs);
+  }
+  EXPECT_THAT(only(advice_on(stalled), "dataloader_wait").detail,
+              HasSubstr("a batch takes 333.3 us"))
+      << "the last one counts for three";
+}
+
 TEST(Advice, BatchesAreFromTheRecordedOneOn) {
   const auto knob = [](const std::string& top) {
     TraceText text = one_step().rank(0, 2).slice("user_annotation", "gloo:all_reduce", 0, 30 * kMs,
@@ -245,13 +266,13 @@ TEST(Advice, Communication) {
 
 TEST(Advice, WhetherARankWaitsForOthersIsAskedWhereOthersLack) {
   const auto detail = [](int world_size, int loaded) {
-    std::vector<std::shared_ptr<const Trace>> traces;
+    std::vector<std::string> texts;
     for (int rank = 0; rank < loaded; ++rank) {
       TraceText text = one_step().rank(rank, world_size);
       text.slice("user_annotation", "gloo:all_reduce", 0, 30 * kMs, {.tid = "2"});
-      traces.push_back(*parse_trace("test", text.str()));
+      texts.push_back(text.str());
     }
-    return only(make_report(traces).findings, "communication").detail;
+    return only(report_on(texts).findings, "communication").detail;
   };
   const std::string cure = "larger batches, or accumulation under no_sync(), make it rarer";
   const std::string doubt =
@@ -357,6 +378,10 @@ TEST(Advice, Float32MatrixWork) {
   EXPECT_THAT(advice_on(mm(50 * kMs)), Contains(AllOf(Field(&Finding::rule, "float32_matrix_work"),
                                                       Field(&Finding::knob, "amp=off,bf16"))));
   EXPECT_THAT(advice_on(mm(10 * kMs)), Not(HasRule("float32_matrix_work")));
+  EXPECT_THAT(advice_on(mm(10 * kMs)
+                            .cpu_op("aten::mkldnn_rnn_layer", 10 * kMs, 16 * kMs)
+                            .cpu_op("aten::mkldnn_rnn_layer_backward", 16 * kMs, 22 * kMs)),
+              Contains(Field(&Finding::headline, "No autocast: 22.0 ms a step in matrix work")));
   EXPECT_THAT(advice_on(mm(50 * kMs).cpu_op("ToCopyBackward0", 60 * kMs, 61 * kMs)),
               Not(HasRule("float32_matrix_work")));
 }
@@ -498,7 +523,7 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
   const auto report_of = [](int64_t first_wait_ns, int64_t second_wait_ns,
                             const std::string& waits_in = "gloo:all_reduce",
                             const std::string& digest = "", bool is_marked = true) {
-    std::vector<std::shared_ptr<const Trace>> traces;
+    std::vector<std::string> texts;
     int rank = 0;
     for (const int64_t wait_ns : {first_wait_ns, second_wait_ns}) {
       TraceText text = is_marked ? one_step() : TraceText().cpu_op("end", 100 * kMs, 100 * kMs + 1);
@@ -506,9 +531,9 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
       text.slice("user_annotation", waits_in, 100 * kMs - wait_ns, 100 * kMs, {.tid = "2"});
       text.cpu_op("c10d::recv_", 100 * kMs - wait_ns, 100 * kMs - wait_ns + 1000);
       text.top(R"("redline": {"batches_digest": ")" + digest + R"("})");
-      traces.push_back(*parse_trace("test", text.str()));
+      texts.push_back(text.str());
     }
-    return make_report(traces);
+    return report_on(texts);
   };
   const Report skewed = report_of(30 * kMs, 5 * kMs);
   EXPECT_EQ(skewed.comparison->straggler, 1);
@@ -536,15 +561,15 @@ TEST(Advice, StragglerIsTheRankThatWaitsLeast) {
 // The trace of the rank that is late does not say which rank it is of.
 TEST(Advice, ATraceWithoutARankIsBlamedUnderANumberOfItsOwn) {
   const auto report_of = [](const std::vector<std::optional<int>>& ranks) {
-    std::vector<std::shared_ptr<const Trace>> traces;
+    std::vector<std::string> texts;
     for (const auto rank : ranks) {
       const int64_t own_ns = rank ? 50 * kMs : 90 * kMs;
       TraceText text = one_step().cpu_op("aten::relu", 0, own_ns);
       if (rank) text.rank(*rank, 3);
       text.slice("user_annotation", "gloo:all_reduce", own_ns, 100 * kMs, {.tid = "2"});
-      traces.push_back(*parse_trace("test", text.str()));
+      texts.push_back(text.str());
     }
-    return make_report(traces);
+    return report_on(texts);
   };
   const auto late = [](const Report& report) {
     return only(report.findings, "straggler").headline.substr(0, 14);
@@ -560,15 +585,15 @@ TEST(Advice, ATraceWithoutARankIsBlamedUnderANumberOfItsOwn) {
 }
 
 TEST(Advice, RanksThatWaitForNobodyHaveNoStraggler) {
-  std::vector<std::shared_ptr<const Trace>> traces;
+  std::vector<std::string> texts;
   for (int rank = 0; rank < 2; ++rank) {
-    traces.push_back(*parse_trace("test", TraceText()
-                                              .rank(rank, 2)
-                                              .step(0, 0, (1 + rank) * 50 * kMs)
-                                              .cpu_op("aten::relu", 0, (1 + rank) * 50 * kMs)
-                                              .str()));
+    texts.push_back(TraceText()
+                        .rank(rank, 2)
+                        .step(0, 0, (1 + rank) * 50 * kMs)
+                        .cpu_op("aten::relu", 0, (1 + rank) * 50 * kMs)
+                        .str());
   }
-  EXPECT_THAT(make_report(traces).findings, Not(HasRule("straggler")));
+  EXPECT_THAT(report_on(texts).findings, Not(HasRule("straggler")));
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ constexpr std::array kDeviceKinds = {
     WorkKind::kPageableCopy,    WorkKind::kCopyToPageable,   WorkKind::kOtherCopy};
 
 WorkKind operator_kind(string_view name) {
-  constexpr auto kMatrix =
-      std::to_array<string_view>({"aten::mm", "aten::addmm", "aten::bmm", "aten::matmul",
-                                  "aten::linear", "aten::baddbmm", "aten::addbmm"});
+  constexpr auto kMatrix = std::to_array<string_view>(
+      {"aten::mm", "aten::addmm", "aten::bmm", "aten::matmul", "aten::linear", "aten::baddbmm",
+       "aten::addbmm", "aten::mkldnn_rnn_layer", "aten::mkldnn_rnn_layer_backward"});
   if (name.starts_with("Optimizer.step#")) return WorkKind::kOptimizer;
   if ((name_kinds(name) & kDataLoaderName) != 0) return WorkKind::kDataLoader;
   if (!name.starts_with("aten::")) return WorkKind::kNone;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tests/parsed_trace.h"
+#include "trace/model/slice_view.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 
@@ -57,6 +58,22 @@ TEST(Steps, AStepThatWasCutOffIsLeftOut) {
   EXPECT_EQ(analysis_of(text).steps.size(), 1U);
 }
 
+TEST(Steps, WithoutGpuWorkALastOneWithoutOperatorsIsLeftOut) {
+  const auto count = [](bool has_second, int64_t last_ns) {
+    TraceText text;
+    text.step(0, 0, 1000).step(1, 1000, 2000).step(2, 2000, 3000);
+    for (int64_t begin_ns = 0; begin_ns < 800; begin_ns += 100) {
+      text.cpu_op("aten::mm", begin_ns, begin_ns + 50);
+    }
+    if (has_second) text.cpu_op("aten::mm", 1999, 2050);
+    return analysis_of(text.cpu_op("aten::mm", last_ns, last_ns + 20)).steps.size();
+  };
+  EXPECT_EQ(count(true, 3000), 2U) << "the loop has ended, and the recording has not";
+  EXPECT_EQ(count(true, 2000), 3U);
+  EXPECT_EQ(count(true, 2990), 3U);
+  EXPECT_EQ(count(false, 3000), 3U) << "the loop marks steps that have no operators";
+}
+
 TEST(Steps, ATraceWithoutAnnotationsIsOne) {
   const Analysis analysis = analysis_of(TraceText().cpu_op("a", 10, 20).cpu_op("b", 50, 70));
   ASSERT_EQ(analysis.steps.size(), 1U);
@@ -93,6 +110,7 @@ TEST(Steps, AStepWithinAnotherIsAPartOfIt) {
   EXPECT_EQ(analysis.steps[0].window, (Interval{0, 3000}));
   EXPECT_EQ(analysis.steps[1].number, 1);
   EXPECT_EQ(analysis.steps[1].window, (Interval{3000, 6500}));
+  EXPECT_EQ(name_of(*analysis.trace, analysis.steps[1].slice), "ProfilerStep#1");
 }
 
 // PyTorch shows an annotation again where its work ran on the GPU.

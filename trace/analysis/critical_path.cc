@@ -21,20 +21,6 @@ constexpr size_t kNames = 10;
 constexpr size_t kLongest = 10;
 constexpr size_t kNone = SIZE_MAX;
 
-// Of each track, whether a thread works on it, though it be a stream's: see ThreadCursor.
-std::vector<bool> find_threads(const Trace& trace) {
-  const auto is_of_a_thread = [](Category category) {
-    return is_host_node(category) || is_launch(category) || category == Category::kPythonFunction;
-  };
-  std::vector<bool> is_thread(trace.tracks().size());
-  for (const Lane& lane : trace.lanes()) {
-    if (is_thread[lane.track.value]) continue;
-    const auto categories = of_lane(trace.slices().category, lane);
-    is_thread[lane.track.value] = std::ranges::any_of(categories, is_of_a_thread);
-  }
-  return is_thread;
-}
-
 // The threads that lived at a time and so may have been waited for. Each time asked for must be
 // earlier than the one before. A job that starts a thread for every batch has thousands of threads,
 // but only few at once.

@@ -1,5 +1,8 @@
 #include "trace/analysis/host_tree.h"
 
+#include <algorithm>
+
+#include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -89,6 +92,19 @@ Intervals HostTree::without_closures(Interval annotation) const {
   const auto closure = cursor.behind(annotation.begin_ns);
   const bool is_within = closure != closures.end() && is_inside(annotation, *closure);
   return is_within ? Intervals{annotation} : subtract({annotation}, closures);
+}
+
+std::vector<bool> find_threads(const Trace& trace) {
+  const auto is_of_a_thread = [](Category category) {
+    return is_host_node(category) || is_launch(category) || category == Category::kPythonFunction;
+  };
+  std::vector<bool> is_thread(trace.tracks().size());
+  for (const Lane& lane : trace.lanes()) {
+    if (is_thread[lane.track.value]) continue;
+    const auto categories = of_lane(trace.slices().category, lane);
+    is_thread[lane.track.value] = std::ranges::any_of(categories, is_of_a_thread);
+  }
+  return is_thread;
 }
 
 HostTree build_host_tree(const Trace& trace, const NameKinds& names) {

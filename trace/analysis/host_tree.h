@@ -34,6 +34,9 @@ struct HostTree {
   return (tree.kinds_around[slice.value] & kDataLoaderName) != 0;
 }
 
+/// Of each track, whether a thread works on it, though it be a stream's: see ThreadCursor.
+[[nodiscard]] std::vector<bool> find_threads(const Trace& trace);
+
 [[nodiscard]] HostTree build_host_tree(const Trace& trace, const NameKinds& names);
 
 /// The innermost operator around a slice, such as a launch; none() if it is in none. Annotations,

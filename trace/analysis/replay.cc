@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "trace/analysis/host_tree.h"
 #include "trace/analysis/waiting_calls.h"
 #include "trace/model/category.h"
 #include "trace/model/slice_view.h"
@@ -40,6 +41,7 @@ struct Ended {
 void add_stretches(const Trace& trace, const Track& track, uint32_t thread, int64_t until_ns,
                    std::vector<Stretch>& stretches) {
   const auto& slices = trace.slices();
+  const bool has_gpu_work = track.kind == TrackKind::kGpuStream;
   std::vector<uint32_t> next(track.lane_count);  // by depth, within its lane
   std::vector<SliceId> open;
   int64_t now_ns = trace.begin_ns();
@@ -69,6 +71,8 @@ void add_stretches(const Trace& trace, const Track& track, uint32_t thread, int6
     SliceId first;
     for (size_t i = 0; i < track.lane_count; ++i) {
       const Lane& lane = trace.lanes()[track.first_lane.value + i];
+      const auto categories = of_lane(slices.category, lane);
+      while (has_gpu_work && next[i] < lane.count && is_on_stream(categories[next[i]])) ++next[i];
       if (next[i] == lane.count) continue;
       const SliceId slice{lane.first.value + next[i]};
       if (slices.begin_ns[slice.value] >= until_ns) continue;
@@ -119,10 +123,10 @@ class Replay {
   };
 
   void find_stretches() {
+    const std::vector<bool> is_thread = find_threads(trace_);
     uint32_t thread = 0;
-    for (const Track& track : trace_.tracks()) {
-      if (track.kind != TrackKind::kCpuThread) continue;
-      add_stretches(trace_, track, thread++, until_ns_, stretches_);
+    for (size_t i = 0; i < is_thread.size(); ++i) {
+      if (is_thread[i]) add_stretches(trace_, trace_.tracks()[i], thread++, until_ns_, stretches_);
     }
     threads_.resize(thread);
     for (size_t i = 0; i < threads_.size(); ++i) {

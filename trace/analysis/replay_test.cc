@@ -30,24 +30,27 @@ std::vector<int64_t> steps_us(const TraceText& text, const std::string& name, do
 }
 
 // Two kernels of 40 us, launched at 10 and at 20 us by a host that needs 30 us.
-TraceText two_kernels() {
+TraceText two_kernels(const std::string& device = "0") {
   TraceText text;
   text.step(0, 0, 30 * kUs).cpu_op("aten::mm", 0, 30 * kUs);
   text.runtime("cudaLaunchKernel", 10 * kUs, 12 * kUs, 1);
   text.runtime("cudaLaunchKernel", 20 * kUs, 22 * kUs, 2);
-  text.kernel("a", 14 * kUs, 54 * kUs, on_stream(7, 1));
-  text.kernel("b", 55 * kUs, 95 * kUs, on_stream(7, 2));
+  text.kernel("a", 14 * kUs, 54 * kUs, {device, "1", 1});
+  text.kernel("b", 55 * kUs, 95 * kUs, {device, "1", 2});
   return text;
 }
 
 TEST(Replay, AKernelWaitsForTheOneBeforeItAndForItsLaunch) {
-  EXPECT_THAT(steps_us(two_kernels(), "a", 1), ElementsAre(95));
-  EXPECT_THAT(steps_us(two_kernels(), "a", 0.5), ElementsAre(75));
-  // Without the first, the second comes as long after its launch as the first did: at 24 us.
-  EXPECT_THAT(steps_us(two_kernels(), "a", 0), ElementsAre(64));
-  EXPECT_THAT(steps_us(two_kernels(), "a", 2), ElementsAre(135));
-  // The host's own time before the first launch is 10 us, and half of them are gone.
-  EXPECT_THAT(steps_us(two_kernels(), "aten::mm", 0.5), ElementsAre(90));
+  // On GPU 1 they have the pid and tid of the thread: in a container Python is process 1.
+  for (const char* device : {"0", "1"}) {
+    EXPECT_THAT(steps_us(two_kernels(device), "a", 1), ElementsAre(95));
+    EXPECT_THAT(steps_us(two_kernels(device), "a", 0.5), ElementsAre(75));
+    // Without the first, the second comes as long after its launch as the first did: at 24 us.
+    EXPECT_THAT(steps_us(two_kernels(device), "a", 0), ElementsAre(64));
+    EXPECT_THAT(steps_us(two_kernels(device), "a", 2), ElementsAre(135));
+    // The host's own time before the first launch is 10 us, and half of them are gone.
+    EXPECT_THAT(steps_us(two_kernels(device), "aten::mm", 0.5), ElementsAre(90));
+  }
 }
 
 TEST(Replay, AStepIsNeverShorterThanItsHost) {

@@ -101,6 +101,7 @@ std::vector<OperatorRow> merged_operators(const std::vector<RankSummary>& traces
         sum.total_ns = saturating_sum(sum.total_ns, row.total_ns);
         sum.self_ns = saturating_sum(sum.self_ns, row.self_ns);
         sum.device_self_ns = saturating_sum(sum.device_self_ns, row.device_self_ns);
+        sum.device_total_ns = saturating_sum(sum.device_total_ns, row.device_total_ns);
       },
       [](const OperatorRow& row) { return row.self_ns; });
 }

@@ -41,5 +41,27 @@ TEST(RunTables, CollectivesOfOneNameStayApartByKind) {
   EXPECT_DOUBLE_EQ(*rows[1].bus_bandwidth, *ranks[0].collectives[1].bus_bandwidth);
 }
 
+TEST(RunTables, OperatorsOfRanksAddUp) {
+  const auto rank = [](int number) {
+    TraceText text;
+    text.rank(number, 2).step(0, 0, 10 * kMs);
+    text.cpu_op("aten::linear", 0, 5 * kMs).cpu_op("aten::addmm", kMs, 3 * kMs);
+    text.runtime("cudaLaunchKernel", 2 * kMs, 2 * kMs + kUs, 1);
+    text.kernel("gemm", 3 * kMs, (5 + number) * kMs, on_stream(7, 1));
+    return analysis_of(text);
+  };
+  const auto rows = merged_operators({rank(0), rank(1)});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].name, "aten::linear");
+  EXPECT_EQ(rows[0].count, 2);
+  EXPECT_EQ(rows[0].total_ns, 10 * kMs);
+  EXPECT_EQ(rows[0].self_ns, 6 * kMs);
+  EXPECT_EQ(rows[0].device_self_ns, 0);
+  EXPECT_EQ(rows[0].device_total_ns, 5 * kMs);
+  EXPECT_EQ(rows[1].name, "aten::addmm");
+  EXPECT_EQ(rows[1].device_self_ns, 5 * kMs);
+  EXPECT_EQ(rows[1].device_total_ns, 5 * kMs);
+}
+
 }  // namespace
 }  // namespace redline::trace

@@ -134,6 +134,24 @@ void drop_cut_off_steps(std::vector<Step>& steps, const std::vector<LaunchedInSt
   steps.resize(keep);
 }
 
+bool has_operators(const Trace& trace, Interval step) {
+  bool has = false;
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    if (has || category != Category::kCpuOp) return;
+    const int64_t begin_ns = trace.slices().begin_ns[slice.value];
+    has = step.begin_ns <= begin_ns && begin_ns < step.end_ns;
+  });
+  return has;
+}
+
+// A loop that ends within the recording leaves the mark of one more step. A number of operators
+// tells nothing else: it differs between steps far more than that of launches on a GPU, as where
+// the first one starts up.
+void drop_empty_step(const Trace& trace, std::vector<Step>& steps) {
+  if (steps.size() < 2 || has_operators(trace, steps.back().host)) return;
+  if (has_operators(trace, steps[steps.size() - 2].host)) steps.pop_back();
+}
+
 }  // namespace
 
 const Step* step_at(const std::vector<Step>& steps, Interval Step::*part, int64_t time_ns) {
@@ -157,7 +175,7 @@ std::vector<Step> annotated_steps(const Trace& trace) {
     if (marking == nullptr) marking = &track_of(trace, slice);
     if (marking != &track_of(trace, slice)) return;
     const Interval host = interval_of(trace, slice);
-    marked.push_back({number_of(name), host, host});
+    marked.push_back({number_of(name), host, host, slice});
   });
   std::ranges::sort(marked, {}, [](const Step& step) {
     return std::pair(step.host.begin_ns, -step.host.end_ns);  // the outer one before the inner one
@@ -177,7 +195,10 @@ std::vector<Step> find_steps(const Trace& trace, const DeviceWorkTable& device) 
   const LaunchedWork work = find_launched_work(trace, steps, device);
   const bool any_launched =
       std::ranges::any_of(work.of_step, [](const LaunchedInStep& step) { return step.count > 0; });
-  if (!any_launched) return steps;
+  if (!any_launched) {
+    drop_empty_step(trace, steps);
+    return steps;
+  }
   widen_to_device(steps, work);
   if (steps.size() > 1) drop_cut_off_steps(steps, work.of_step);
   return steps;

@@ -20,11 +20,13 @@ struct Step {
   /// The step as the TensorBoard plugin takes it: from the end of the step before to the end of the
   /// last GPU work that was launched in it. Equals `host` if no GPU work was launched.
   Interval window;
+  SliceId slice = {};  ///< the annotation's; none for the pseudo step
 };
 
 /// Steps in order of time. A last step whose GPU work was clearly cut off by the end of the
 /// recording (less than 80 % of the kernels and copies of the step before) is left out, as the
-/// plugin does. A trace without annotations is one step, from the first to the last of its
+/// plugin does. Where no step launched GPU work, a last step without operators is left out if the
+/// step before has some. A trace without annotations is one step, from the first to the last of its
 /// operators, annotations and launches of GPU work or, without operators, of whatever is not the
 /// profiler's own.
 [[nodiscard]] std::vector<Step> find_steps(const Trace& trace, const DeviceWorkTable& device);

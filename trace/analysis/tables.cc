@@ -109,8 +109,9 @@ void add_device_time(const Trace& trace, const NameKinds& names, const DeviceWor
       uint32_t& seen_in = seen[name ? name.value : trace.string_count()];
       if (std::exchange(seen_in, turn) == turn) continue;
       OperatorRow& row = rows.row(name);
-      row.device_total_ns += work.interval.length_ns();
-      if (at == launcher) row.device_self_ns += work.interval.length_ns();
+      const int64_t length_ns = work.interval.length_ns();
+      row.device_total_ns = saturating_sum(row.device_total_ns, length_ns);
+      if (at == launcher) row.device_self_ns = saturating_sum(row.device_self_ns, length_ns);
     }
   }
 }
@@ -208,7 +209,7 @@ std::vector<KernelRow> kernel_table(const Trace& trace, const DeviceWorkTable& d
     const int64_t length_ns = work.interval.length_ns();
     if (row.count == 0) row.min_ns = length_ns;
     ++row.count;
-    row.total_ns += length_ns;
+    row.total_ns = saturating_sum(row.total_ns, length_ns);
     row.min_ns = std::min(row.min_ns, length_ns);
     row.max_ns = std::max(row.max_ns, length_ns);
     if (work.blocks_per_sm >= 0) row.blocks.add(work.blocks_per_sm, length_ns);
@@ -238,8 +239,8 @@ std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& nam
     if (counts && is_operator_row(category, names.of(name))) {
       OperatorRow& row = rows.row(name);
       ++row.count;
-      row.total_ns += length_ns;
-      row.self_ns += length_ns;
+      row.total_ns = saturating_sum(row.total_ns, length_ns);
+      row.self_ns = saturating_sum(row.self_ns, length_ns);
     }
     const SliceId parent = tree.parent[slice.value];
     if (!parent || !is_within(time, columns.begin_ns[parent.value])) return;
@@ -261,7 +262,7 @@ std::vector<CopyRow> copy_table(const Trace& trace, const DeviceWorkTable& devic
     if (work.is_kernel()) continue;
     CopySums& row = rows.row(work.name);
     ++row.count;
-    row.total_ns += work.interval.length_ns();
+    row.total_ns = saturating_sum(row.total_ns, work.interval.length_ns());
     row.bytes = saturating_sum(row.bytes, work.bytes);
     if (const double bandwidth = bandwidth_of(work); bandwidth > 0) {
       row.bandwidths.push_back(bandwidth);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <regex>
+#include <set>
 
 #include "base/format.h"
 #include "base/statistics.h"
@@ -21,6 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of the predicted change: how far runs were from predictions in what_if.py (bench/README.md).
 constexpr double kModelError = 0.15;
 constexpr double kTail = 0.10;  // outside of the interval
+constexpr double kLeastTimes = 1e-6, kMostTimes = 1e6;
 // std::regex needs stack for every character that it matches. Of a longer name the beginning is
 // read.
 constexpr size_t kLongestMatchedName = 4096;
@@ -178,8 +180,8 @@ void set_interval(const Analysis& analysis, const Meanings& changes, bool may_co
   const double noise_ns = noise_of(analysis.step_times);
   const double model_ns = kModelError * std::abs(said.new_ns - said.step_ns);
   const double beside_ns = std::sqrt(noise_ns * noise_ns + model_ns * model_ns);
-  said.low_ns = std::max(std::min({at_least, at_most, said.new_ns}) - beside_ns,
-                         mean_of(replay(analysis, utmost(changes.most))) - model_ns);
+  said.low_ns = std::max({std::min({at_least, at_most, said.new_ns}) - beside_ns,
+                          mean_of(replay(analysis, utmost(changes.most))) - model_ns, 0.0});
   said.high_ns = std::max({at_least, at_most, said.new_ns}) + beside_ns;
   if (!may_cost) said.high_ns = std::min(said.high_ns, std::max(said.step_ns, said.new_ns));
   if (analysis.step_times.count < 2) {
@@ -280,6 +282,9 @@ tl::expected<WhatIfKnob, std::string> read_what_if_knob(const std::string& text)
   const std::string name = text.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
   const auto times = times_of(value);
+  if (times && (*times < kLeastTimes || *times > kMostTimes)) {
+    return Error("'" + text + "': give a size from 0.000001x to 1000000x");
+  }
   WhatIfKnob knob;
   knob.text = text;
   knob.times = times.value_or(kInfinity);
@@ -337,6 +342,8 @@ tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> r
       return Error(knob.text + ": " + done.error());
     }
   }
+  std::set<std::string> known;  // knobs of one kind may say the same
+  std::erase_if(said.notes, [&](const std::string& note) { return !known.insert(note).second; });
   said.steps = analysis->step_times.count;
   const bool may_cost = std::ranges::any_of(knobs, [](const WhatIfKnob& knob) {
     return knob.kind == WhatIfKind::kAmp || (knob.kind == WhatIfKind::kBatchSize && knob.times > 1);

@@ -6,7 +6,6 @@
 
 #include "base/text_search.h"
 #include "trace/analysis/roofline.h"
-#include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {

@@ -38,6 +38,12 @@ TEST(WhatIf, ReadsItsKnobs) {
         "amp=fp16", "straggler=2x", "kernels:=2x", "kernels:(=2x", "gpu=2x"}) {
     EXPECT_FALSE(read_what_if_knob(wrong)) << wrong;
   }
+  EXPECT_EQ(knob("loader=1e-6x").times, 1e-6);
+  EXPECT_EQ(knob("loader=1000000x").times, 1e6);
+  for (const char* wrong : {"loader=1e-300x", "loader=0.0000009x", "loader=1000001x"}) {
+    EXPECT_EQ(read_what_if_knob(wrong).error(),
+              fmt::format("'{}': give a size from 0.000001x to 1000000x", wrong));
+  }
 }
 
 // Steps of 10 ms: 4 ms in the loader, 6 ms in operators.
@@ -67,6 +73,19 @@ TEST(WhatIf, TheLoaderTakesNoTime) {
   const auto half = predicted(three_steps(), {"loader=2x"});
   EXPECT_EQ(half->new_ns, 8e6);
   EXPECT_NEAR(half->low_ns, 8e6 - 0.15 * 2e6, 1);
+}
+
+// 9.5 of 10 ms go: 15 % of them are more than what is left.
+TEST(WhatIf, NoStepTakesLessThanNoTime) {
+  TraceText text;
+  text.step(0, 0, 10 * kMs);
+  text.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 9'500 * kUs);
+  text.cpu_op("aten::mm", 9'500 * kUs, 10 * kMs);
+  const auto said = predicted(text, {"loader=free"});
+  ASSERT_TRUE(said) << said.error();
+  EXPECT_EQ(said->new_ns, 500e3);
+  EXPECT_EQ(said->low_ns, 0);
+  EXPECT_NEAR(said->high_ns, 500e3 + 0.15 * 9'500e3, 1);
 }
 
 // However much steps differ, the loader takes what it takes.
@@ -110,6 +129,9 @@ TEST(WhatIf, WithoutAGpuAPatternIsOfOperators) {
   ASSERT_TRUE(said);
   EXPECT_EQ(said->new_ns, 7e6);
   EXPECT_THAT(said->notes.front(), HasSubstr("no GPU work"));
+  const auto twice = predicted(three_steps(), {"kernels:mm=2x", "loader=2x", "kernels:mm=2x"});
+  ASSERT_TRUE(twice);
+  EXPECT_EQ(twice->notes.size(), 2U) << "the same is said once";
 }
 
 TEST(WhatIf, SaysWhatCannotBeKnown) {

@@ -1,6 +1,7 @@
 #include "trace/emit/collective_names.h"
 
 #include <array>
+#include <string>
 #include <utility>
 
 #include "trace/emit/name_kinds.h"

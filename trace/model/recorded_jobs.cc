@@ -1,10 +1,11 @@
 #include "trace/model/recorded_jobs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <set>
+
+#include "base/integer.h"
 
 namespace redline::trace {
 namespace {
@@ -24,9 +25,7 @@ struct Ranks {
 
 // Of a name such as "1700000000000000000.4711"; 0 if it begins with no number.
 int64_t command_time(const std::string& recording) {
-  int64_t time_ns = 0;
-  std::from_chars(recording.data(), recording.data() + recording.size(), time_ns);
-  return time_ns;
+  return leading_integer(recording).value_or(0);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/intervals.h"
+#include "trace/model/category.h"
 #include "trace/model/model.h"
 
 namespace redline::trace {
@@ -43,6 +44,11 @@ template <typename Value>
 [[nodiscard]] inline bool is_device_work(Category category) {
   return category == Category::kKernel || category == Category::kMemcpy ||
          category == Category::kMemset;
+}
+
+/// What is on a stream's track, though a thread may share it: see ThreadCursor.
+[[nodiscard]] inline bool is_on_stream(Category category) {
+  return is_launched(category) || category == Category::kGpuUserAnnotation;
 }
 
 /// Calls visit(SliceId, Category) for every slice.

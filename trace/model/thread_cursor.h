@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "trace/model/category.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -66,8 +65,7 @@ class ThreadCursor {
 
   // Whether the thread had nothing to do with it.
   [[nodiscard]] bool is_passed_over(uint32_t slice) const {
-    const Category category = trace_->slices().category[slice];
-    return has_gpu_work_ && (is_launched(category) || category == Category::kGpuUserAnnotation);
+    return has_gpu_work_ && is_on_stream(trace_->slices().category[slice]);
   }
 
   [[nodiscard]] SliceId innermost_work() const {

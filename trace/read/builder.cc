@@ -1,12 +1,12 @@
 #include "trace/read/builder.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <numeric>
 #include <tuple>
 
 #include "base/free_memory.h"
+#include "base/integer.h"
 #include "base/natural_sort.h"
 #include "base/parallel.h"
 #include "trace/read/links.h"
@@ -26,9 +26,7 @@ uint64_t first_offset_of(const RowRun& run) { return run.rows.front().text_offse
 int64_t trailing_number(std::string_view text) {
   const size_t last_other = text.find_last_not_of("0123456789");
   const size_t first = last_other == std::string_view::npos ? 0 : last_other + 1;
-  int64_t value = -1;
-  std::from_chars(text.data() + first, text.data() + text.size(), value);
-  return value;
+  return parse_integer(text.substr(first)).value_or(-1);
 }
 
 TrackKind kind_of(uint32_t categories) {

@@ -1,12 +1,12 @@
 #include "trace/read/event_collector.h"
 
-#include <charconv>
 #include <cstring>
 #include <functional>
 
 #include "base/integer.h"
 #include "trace/emit/json_scan.h"
 #include "trace/model/category.h"
+#include "trace/read/args.h"
 #include "trace/read/event.h"
 
 namespace redline::trace {
@@ -27,9 +27,7 @@ uint32_t correlation_of(std::string_view args) {
   size_t at = static_cast<size_t>(static_cast<const char*>(found) - args.data()) + kKey.size();
   at = args.find_first_not_of(" :\n\r\t", at);
   if (at == kTextEnds) return 0;
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(args.data() + at, args.data() + args.size(), value);
-  return error == std::errc() ? value : 0;
+  return leading_integer<uint32_t>(args.substr(at)).value_or(0);
 }
 
 // Flow ids are numbers in Kineto's files and may be any string in others'.
@@ -319,16 +317,14 @@ void EventCollector::add_counter(const RawEvent& event) {
   const StringId pid = intern_token(event, event.pid);
   const std::string name(strings_[name_of(event)]);
   for_each_member(event.args, [&](std::string_view key, std::string_view value) {
-    double number = 0;
-    const std::string_view digits = unquote(value);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc()) {
+    const auto number = to_number(value);
+    if (!number) {
       rows_->issues.add(Issue::kCounterNotANumber, event.offset);
       return true;
     }
     const std::string series = decode_string(key);
     const StringId id = intern(series.empty() ? name : name + ": " + series, event.offset);
-    rows_->counters.push_back({*time_ns, number, pid, id});
+    rows_->counters.push_back({*time_ns, *number, pid, id});
     return true;
   });
 }

@@ -8,6 +8,9 @@
 
 namespace redline::trace {
 
+/// Of files of summaries (trace/summary/summary_file.h).
+constexpr std::string_view kSummarySuffix = ".summary.jsonl";
+
 /// The paths of the files in `folder` whose names end with `suffix`, by rank. A later start of the
 /// same rank ("rank3.2.steps.redline") comes later. Empty if the folder cannot be read.
 [[nodiscard]] std::vector<std::string> find_rank_files(const std::string& folder,

@@ -13,6 +13,7 @@
 #include "trace/read/builder.h"
 #include "trace/read/cache.h"
 #include "trace/read/document.h"
+#include "trace/read/rank_files.h"
 #include "trace/read/recordings.h"
 #include "trace/read/text.h"
 
@@ -61,7 +62,13 @@ bool is_perfetto(std::string_view text) {
   return true;
 }
 
+ReadError only_summaries(const std::string& path) {
+  return ReadError{fmt::format(
+      "{}: only summaries, which redline report reads. Name the traces themselves", path)};
+}
+
 ReadError no_trace(const std::string& path, const Text& text, const Document& document) {
+  if (path.ends_with(kSummarySuffix)) return only_summaries(path);
   if (document.values.empty() && is_perfetto(text.hold(0, kPerfettoBytes).from(0))) {
     return {
         fmt::format("{}: a Perfetto trace (.pftrace), which is not read. torch.profiler writes "
@@ -196,6 +203,7 @@ tl::expected<std::vector<std::string>, ReadError> find_traces(const std::string&
   if (files.empty() && !error) files = files_in(path, is_json_name, error);
   if (error) return tl::unexpected(ReadError{fmt::format("{}: {}", path, error.message())});
   if (files.empty()) {
+    if (!find_rank_files(path, kSummarySuffix).empty()) return tl::unexpected(only_summaries(path));
     return tl::unexpected(ReadError{fmt::format(
         "{}: no traces in this folder. Record some: redline record -o {} -- CMD", path, path)});
   }

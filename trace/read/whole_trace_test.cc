@@ -328,7 +328,7 @@ TEST(WholeTrace, TheModelOfEachKindOfEvent) {
 {"ph": "R", "name": "nobody's", "pid": 3, "tid": 4, "ts": 3},
 {"ph": "n", "cat": "net", "id": 1, "name": "byte", "pid": 10, "ts": 3},
 {"ph": "C", "name": "power", "pid": 0, "ts": 1, "args": {"W": 1.5, "C": "60", "": 2, "bad": "x"}},
-{"ph": "C", "name": "power", "pid": 0, "ts": 2, "args": {"W": 2}},
+{"ph": "C", "name": "power", "pid": 0, "ts": 2, "args": {"W": 2, "C": NaN, "": "inf"}},
 {"ph": "C", "name": "power", "pid": 1, "ts": 3, "args": {"W": 3}}
 ]})");
   ASSERT_TRUE(trace);
@@ -399,7 +399,7 @@ more
   node
   nccl
   36
-  counter_not_a_number 1
+  counter_not_a_number 3
 )text");
 }
 

@@ -1,6 +1,5 @@
 #include "trace/report/diff_text_rows.h"
 
-#include "base/format.h"
 #include "trace/report/diff_words.h"
 #include "trace/report/kernel_name.h"
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "base/statistics.h"
 #include "trace/analysis/link_use.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/report/html.h"
@@ -21,12 +22,9 @@ std::string rank_of(const RankSummary& summary) {
 
 std::string kernels_html(const Report& report) {
   const auto kernels = merged_kernels(report.traces);
-  int64_t all_ns = 0;
+  const int64_t all_ns = total_of(kernels, &KernelRow::total_ns);
   std::vector<std::string_view> names;
-  for (const KernelRow& row : kernels) {
-    all_ns += row.total_ns;
-    names.push_back(row.name);
-  }
+  for (const KernelRow& row : kernels) names.push_back(row.name);
   const std::vector<std::string> shown = short_kernel_names(names, html::kNameLetters);
   std::vector<std::string> rows;
   for (const KernelRow& row : kernels) {
@@ -53,8 +51,7 @@ std::string kernels_html(const Report& report) {
 
 std::string operators_html(const Report& report) {
   const auto operators = merged_operators(report.traces);
-  int64_t all_ns = 0;
-  for (const OperatorRow& row : operators) all_ns += row.self_ns;
+  const int64_t all_ns = total_of(operators, &OperatorRow::self_ns);
   std::vector<std::string> rows;
   for (const OperatorRow& row : operators) {
     rows.push_back(html::name_cell(row.name, row.name) +

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/parsed_report.h"
 #include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/model/slice_class.h"
@@ -19,14 +20,6 @@ using namespace redline::testing;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Report report_of(const std::vector<std::string>& texts) {
-  std::vector<std::shared_ptr<const Trace>> traces;
-  for (const std::string& text : texts) {
-    traces.push_back(*parse_trace("run/rank" + std::to_string(traces.size()) + ".json", text));
-  }
-  return make_report(traces);
-}
 
 std::string rank_text(int rank, const std::string& kernel) {
   return TraceText()
@@ -53,7 +46,7 @@ size_t count_of(const std::string& text, const std::string& part) {
 
 TEST(HtmlReport, NamesNeverBecomeMarkup) {
   const char* hostile = "<script>alert(1)</script><img src=x onerror=alert(2)>]]>--><!--' \\\" &";
-  const std::string page = report_html(report_of({rank_text(0, hostile)}));
+  const std::string page = report_html(report_on({rank_text(0, hostile)}));
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;"));
@@ -81,19 +74,19 @@ TEST(HtmlReport, GaugesAreOfTheGpusThatARankComputesOn) {
     return HasSubstr(std::string("<span class=dim>") + label + "</span><b>" + value + "</b>");
   };
   const std::string own =
-      report_html(report_of({copying_rank(0, "a"), copying_rank(1, "b"), copying_rank(2, "c")}));
+      report_html(report_on({copying_rank(0, "a"), copying_rank(1, "b"), copying_rank(2, "c")}));
   EXPECT_THAT(own, gauge("GPU busy", "90.0 %"));
   EXPECT_THAT(own, gauge("SM efficiency", "45.0 %"));
   // Each takes a part of that GPU.
   const std::string shared =
-      report_html(report_of({copying_rank(0, "a"), copying_rank(1, "b"), copying_rank(2, "b")}));
+      report_html(report_on({copying_rank(0, "a"), copying_rank(1, "b"), copying_rank(2, "b")}));
   EXPECT_THAT(shared, gauge("GPU busy", "–"));
   EXPECT_THAT(shared, gauge("SM efficiency", "–"));
 }
 
 TEST(HtmlReport, ColoursSlicesByTheClassesOfTheViewer) {
   const auto data =
-      data_of(report_html(report_of({TraceText()
+      data_of(report_html(report_on({TraceText()
                                          .step(0, 0, 1000)
                                          .cpu_op("c10d::allreduce_", 0, 100)
                                          .cpu_op("record_param_comms", 10, 90)
@@ -111,7 +104,7 @@ TEST(HtmlReport, ColoursSlicesByTheClassesOfTheViewer) {
 }
 
 TEST(HtmlReport, SaysWhatAnIssueOfTheFileMeans) {
-  const std::string page = report_html(report_of(
+  const std::string page = report_html(report_on(
       {TraceText().cpu_op("aten::mm", 0, 10).event(R"({"ph": "X", "name": "a"})").str()}));
   EXPECT_THAT(page, HasSubstr("event_without_ts"));
   EXPECT_THAT(page, HasSubstr("so it has no place in time."));
@@ -142,7 +135,7 @@ TEST(HtmlReport, SaysWhoHoldsARunUpWhereNothingWasTraced) {
 }
 
 TEST(HtmlReport, LoadsNothingFromOutside) {
-  const std::string page = report_html(report_of({rank_text(0, "k")}));
+  const std::string page = report_html(report_on({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
   for (const char* part :
        {"http://", "https://", "src=", "href=", "url(", "@import", "innerHTML", "eval("}) {
@@ -161,7 +154,7 @@ TEST(HtmlReport, PartsOfAStepAreMeansOverTheRanks) {
           .annotation(update, 700'000, 800'000)
           .str();
     };
-    const std::string page = report_html(report_of({rank(0, 100'000), rank(1, 300'000)}));
+    const std::string page = report_html(report_on({rank(0, 100'000), rank(1, 300'000)}));
     const size_t at = page.find("<td>" + part + "</td>");
     return at == std::string::npos ? "" : page.substr(at, page.find("</tr>", at) - at);
   };
@@ -172,7 +165,7 @@ TEST(HtmlReport, PartsOfAStepAreMeansOverTheRanks) {
 
 TEST(HtmlReport, HasTheRateAndTheLatencyOfInference) {
   const std::string page =
-      report_html(report_of({TraceText()
+      report_html(report_on({TraceText()
                                  .top(R"("redline": {"inference": true, "samples_per_step": 16})")
                                  .step(0, 0, 1'000'000)
                                  .str()}));
@@ -190,7 +183,7 @@ TEST(HtmlReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
       text.cpu_op("aten::linear", 0, 100'000).cpu_op("AddmmBackward0", 600'000, 1'000'000);
       ranks.push_back(text.str());
     }
-    return report_html(report_of(ranks));
+    return report_html(report_on(ranks));
   };
   const std::vector<std::string> words = {"1 step", "Parts of a step", "of the step", " a step<",
                                           ">step<"};
@@ -202,9 +195,9 @@ TEST(HtmlReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
 }
 
 TEST(HtmlReport, WhatCanBeCopiedIsWhatIsShown) {
-  const std::string page = report_html(report_of({rank_text(0, "k")}));
-  EXPECT_THAT(page, HasSubstr("<code>autotune --knob num_workers=0..4</code>"
-                              "<button data-copy=\"autotune --knob num_workers=0..4\">"));
+  const std::string page = report_html(report_on({rank_text(0, "k")}));
+  EXPECT_THAT(page, HasSubstr("<code>autotune --knob batch_size=1..4096</code>"
+                              "<button data-copy=\"autotune --knob batch_size=1..4096\">"));
 }
 
 TEST(HtmlReport, KernelsWhoseShortNamesAreTheSameShowWhereTheyDiffer) {
@@ -221,7 +214,7 @@ TEST(HtmlReport, KernelsWhoseShortNamesAreTheSameShowWhereTheyDiffer) {
                                 .kernel(product("BinaryFunctor"), 40'000, 400'000, on_stream(7, 1))
                                 .kernel(product("AUnaryFunctor"), 400'000, 940'000, on_stream(7, 2))
                                 .str();
-  const std::string page = report_html(report_of({trace}));
+  const std::string page = report_html(report_on({trace}));
   EXPECT_EQ(count_of(page, ">vectorized_elementwise_kernel&lt;MulFunctor&gt; BinaryFunctor"), 2)
       << "among the kernels and on the path";
   EXPECT_EQ(count_of(page, ">vectorized_elementwise_kernel&lt;MulFunctor&gt; AUnaryFunctor"), 2);
@@ -238,7 +231,7 @@ TEST(HtmlReport, ALongSequenceOfKernelsIsNamedByItsFirst) {
       at_ns += 3000;
     }
   }
-  const std::string page = report_html(report_of({text.str()}));
+  const std::string page = report_html(report_on({text.str()}));
   EXPECT_THAT(page, HasSubstr("first × 5 → kernel5 → kernel6"));
   EXPECT_THAT(page, HasSubstr("kernel15 → … 24 more"));
   EXPECT_THAT(page, Not(HasSubstr("kernel15 → kernel16")));
@@ -246,19 +239,19 @@ TEST(HtmlReport, ALongSequenceOfKernelsIsNamedByItsFirst) {
 
 TEST(HtmlReport, ThePathNamesItsClasses) {
   const std::string page = report_html(
-      report_of({TraceText().step(0, 0, 1'000'000).cpu_op("aten::add", 0, 250'000).str()}));
+      report_on({TraceText().step(0, 0, 1'000'000).cpu_op("aten::add", 0, 250'000).str()}));
   EXPECT_THAT(page, HasSubstr("what the length of a step is made of: other 75.0 %, cpu 25.0 %"));
 }
 
 TEST(HtmlReport, OneStepHasNoDeviation) {
-  EXPECT_THAT(report_html(report_of({rank_text(0, "k")})), Not(HasSubstr("±")));
-  EXPECT_THAT(report_html(report_of({TraceText().step(0, 0, 100).step(1, 100, 300).str()})),
+  EXPECT_THAT(report_html(report_on({rank_text(0, "k")})), Not(HasSubstr("±")));
+  EXPECT_THAT(report_html(report_on({TraceText().step(0, 0, 100).step(1, 100, 300).str()})),
               HasSubstr("± "));
 }
 
 // The machine first, because all figures rest on it; then the trace, then the whole run.
 TEST(HtmlReport, ARunFollowsTheTraceButItsMachineLeads) {
-  Report report = report_of({rank_text(0, "k")});
+  Report report = report_on({rank_text(0, "k")});
   RunFinding others;
   others.cause = RunCause::kOtherProcesses;
   others.taken_cores = 1.7;
@@ -285,7 +278,7 @@ TEST(HtmlReport, ARunFollowsTheTraceButItsMachineLeads) {
 }
 
 TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
-  const std::string page = report_html(report_of({rank_text(0, "k")}));
+  const std::string page = report_html(report_on({rank_text(0, "k")}));
   EXPECT_THAT(page, HasSubstr("DataLoader: training waits 300.0 us a step"));
   EXPECT_THAT(page, HasSubstr("<button data-evidence=0>"));
   const auto data = data_of(page);
@@ -295,7 +288,7 @@ TEST(HtmlReport, EachFindingJumpsIntoTheTimeline) {
 }
 
 TEST(HtmlReport, CoversAllRanks) {
-  const std::string page = report_html(report_of({rank_text(0, "first"), rank_text(1, "second")}));
+  const std::string page = report_html(report_on({rank_text(0, "first"), rank_text(1, "second")}));
   EXPECT_THAT(page, HasSubstr("first"));
   EXPECT_THAT(page, HasSubstr("second"));
   EXPECT_THAT(page, HasSubstr("run/rank1.json"));
@@ -303,14 +296,14 @@ TEST(HtmlReport, CoversAllRanks) {
 }
 
 TEST(HtmlReport, NamesLoadIssuesWithCountAndOffset) {
-  const std::string page = report_html(report_of(
+  const std::string page = report_html(report_on(
       {TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str()}));
   EXPECT_THAT(page, HasSubstr("What the reader skipped or repaired"));
   EXPECT_THAT(page, HasSubstr("<td>skipped</td>"));
 }
 
 TEST(HtmlReport, AnEmptyStepHasNoTimeline) {
-  const std::string page = report_html(report_of({TraceText().cpu_op("a", 5, 5).str()}));
+  const std::string page = report_html(report_on({TraceText().cpu_op("a", 5, 5).str()}));
   EXPECT_THAT(page, HasSubstr("</html>"));
 }
 
@@ -320,7 +313,7 @@ TEST(PageTimeline, DrawsTheLongestSlicesOfALargeStep) {
   for (int i = 0; i < 20'000; ++i) {
     text.cpu_op("op", i * 2'000, i * 2'000 + (i % 2 == 0 ? 1'000 : 500));
   }
-  const Report report = report_of({text.str()});
+  const Report report = report_on({text.str()});
   const PageTimeline timeline = page_timeline(report, loaded_traces(report));
   EXPECT_EQ(timeline.slice_count, 20'001);
   EXPECT_EQ(timeline.drawn_count, kMostDrawnSlices);
@@ -347,7 +340,7 @@ TEST(PageTimeline, PythonFunctionsHideNoOperators) {
     text.step(0, 0, 1'000);
     for (int i = 0; i < 10; ++i) text.slice(category, name + std::to_string(i), i, 1'000 - i);
     if (has_operator) text.cpu_op("aten::mm", 20, 30).cpu_op("aten::add", 30, 40);
-    return report_html(report_of({text.str()}));
+    return report_html(report_on({text.str()}));
   };
   const auto names = [](const std::string& page) { return data_of(page)["names"].dump(); };
   const std::string page = nested("python_function", "train.py: f", true);
@@ -357,14 +350,14 @@ TEST(PageTimeline, PythonFunctionsHideNoOperators) {
   // Of a program without operators they are all that there is: the step is another.
   TraceText alone;
   alone.slice("python_function", "main", 0, 1'000).slice("python_function", "f", 0, 10);
-  EXPECT_THAT(names(report_html(report_of({alone.str()}))), HasSubstr("main"));
+  EXPECT_THAT(names(report_html(report_on({alone.str()}))), HasSubstr("main"));
   const std::string deep = nested("cpu_op", "aten::f", true);
   EXPECT_THAT(deep, HasSubstr("8 slices, the outermost of each thread"));
   EXPECT_THAT(names(deep), Not(HasSubstr("aten::mm")));
 }
 
 TEST(PageTimeline, ARanksLanePartsComputationFromCommunication) {
-  const Report report = report_of({TraceText()
+  const Report report = report_on({TraceText()
                                        .step(0, 0, 1000)
                                        .cpu_op("aten::mm", 0, 1000)
                                        .runtime("cudaLaunchKernel", 0, 10, 1)

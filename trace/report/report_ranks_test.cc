@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/parsed_report.h"
 #include "tests/trace_text.h"
-#include "trace/read/reader.h"
 #include "trace/report/report.h"
 
 namespace redline::trace {
@@ -42,14 +42,6 @@ std::string rank_of_job(int rank, int64_t own_ms, const Recorded& job = {}) {
                 begin_ns + 100 * kMs, on_stream(9, 2 * i + 2));
   }
   return text.str();
-}
-
-Report report_on(const std::vector<std::string>& texts) {
-  std::vector<std::shared_ptr<const Trace>> traces;
-  for (const std::string& text : texts) {
-    traces.push_back(*parse_trace(fmt::format("run/rank{}.json", traces.size()), text));
-  }
-  return make_report(traces);
 }
 
 void expect_rank_2_is_late(const Report& report) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/statistics.h"
 #include "trace/report/kernel_name.h"
 
 namespace redline::trace {
@@ -28,22 +29,22 @@ void sort_by_loss(std::vector<RooflineRow>& rows) {
 std::string not_modelled(const Report& report) {
   constexpr size_t kMost = 3, kColumns = 40;  // compiled code's names have hundreds of letters
   std::map<std::string_view, int64_t> by_name;
-  int64_t all_ns = 0;
+  const auto add = [&](std::string_view name, int64_t time_ns) {
+    by_name[name] = saturating_sum(by_name[name], time_ns);
+  };
   for (const RankSummary& summary : report.traces) {
     if (summary.shapes.rows.empty() || summary.unrecorded_gpu) continue;
-    if (summary.shapes.outside_ns > 0) {
-      by_name["outside operators"] += summary.shapes.outside_ns;
-      all_ns += summary.shapes.outside_ns;
-    }
+    if (summary.shapes.outside_ns > 0) add("outside operators", summary.shapes.outside_ns);
     for (const OperatorShape& shape : summary.shapes.rows) {
       if (shape.work.bytes && shape.work.is_modelled()) continue;
-      by_name[summary.string(shape.name)] += shape.taken_ns();
-      all_ns += shape.taken_ns();
+      add(summary.string(shape.name), shape.taken_ns());
     }
   }
-  if (all_ns == 0) return "";
-  std::vector<std::pair<int64_t, std::string_view>> longest;
+  using Row = std::pair<int64_t, std::string_view>;
+  std::vector<Row> longest;
   for (const auto& [name, total_ns] : by_name) longest.emplace_back(total_ns, name);
+  const int64_t all_ns = total_of(longest, &Row::first);
+  if (all_ns == 0) return "";
   std::ranges::sort(longest, std::greater<>());
   std::string text = "not modelled: " + format_ns(all_ns) +
                      (first_with_gpus(report.traces) ? " of GPU time (" : " of CPU time (");

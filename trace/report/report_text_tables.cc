@@ -1,5 +1,6 @@
 
 #include "base/format.h"
+#include "base/statistics.h"
 #include "trace/analysis/link_use.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/report/kernel_name.h"
@@ -14,8 +15,7 @@ template <typename Row>
 void write_shares(TextPage& page, const std::string& title, const std::vector<Row>& rows,
                   int64_t Row::*time_ns, const std::vector<std::string>& names) {
   if (rows.empty()) return;
-  int64_t all_ns = 0;
-  for (const Row& row : rows) all_ns += row.*time_ns;
+  const int64_t all_ns = total_of(rows, time_ns);
   page.write_table_head(title, rows.size(), "share");
   for (size_t i = 0; i < page.shown(rows.size()); ++i) {
     const Row& row = rows[i];

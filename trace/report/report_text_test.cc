@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/terminal.h"
+#include "tests/parsed_report.h"
 #include "tests/paths.h"
 #include "tests/trace_text.h"
 #include "trace/analysis/run_tables.h"
@@ -30,11 +31,11 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 std::string text_of(const std::vector<std::string>& texts, const TextScope& scope = {}) {
-  std::vector<std::shared_ptr<const Trace>> traces;
-  for (const std::string& text : texts) {
-    traces.push_back(*parse_trace("run/rank" + std::to_string(traces.size()) + ".json", text));
-  }
-  return report_text(make_report(traces), {}, scope);
+  return report_text(report_on(texts), {}, scope);
+}
+
+std::vector<std::string> notes_on(const std::vector<std::string>& texts) {
+  return trace_notes(report_on(texts));
 }
 
 std::string rank(int number, const char* kernel) {
@@ -75,7 +76,7 @@ TEST(TextReport, WithoutMarkedStepsNothingIsSaidOfSteps) {
 
 TEST(TextReport, NoAdviceIsOnTheWaitOfAJobThatHungOrFailed) {
   const auto rules_of = [](const std::vector<HangTable>& tables) {
-    Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
+    Report report = report_on({rank(0, "k")});
     report.findings.clear();
     for (const char* rule : {"straggler", "communication", "out_of_memory"}) {
       report.findings.emplace_back().rule = rule;
@@ -121,11 +122,6 @@ TEST(TextReport, DroppedEventsAreCountedAndTheirRanksNamed) {
           .top(R"("redline": {"dropped": 1, "gpu": {"dropped": 2, "buffers_refused": 3, )"
                R"("truncated": 4, "other_clock": 5, "unknown": 60, "incomplete": 70}})")
           .str();
-  const auto notes_on = [](const std::vector<std::string>& texts) {
-    std::vector<std::shared_ptr<const Trace>> traces;
-    for (const std::string& text : texts) traces.push_back(*parse_trace("a.json", text));
-    return trace_notes(make_report(traces));
-  };
   using ::testing::Contains;
   EXPECT_THAT(notes_on({of_gpu}),
               Contains("dropped 15 events while recording rank 0: all figures lack them"));
@@ -140,7 +136,7 @@ TEST(TextReport, DroppedEventsAreCountedAndTheirRanksNamed) {
 }
 
 TEST(Reports, OfSeveralRanksInOneFileSayOnceThatTheyAreMixed) {
-  Report report = make_report({*parse_trace("all.json", rank(0, "k"))});
+  Report report = report_on({rank(0, "k")});
   report.traces[0].facts.merged_ranks = 1;
   EXPECT_THAT(trace_notes(report), ::testing::IsEmpty());
   report.traces[0].facts.merged_ranks = 2;
@@ -160,14 +156,13 @@ TEST(Reports, OfProcessesThatAnotherToolMergedSayThatTheyAreMixed) {
     text.slice("cuda_runtime", "cudaLaunchKernel", 100, 200, {.pid = pid, .correlation = 1});
   }
   text.kernel("k", 300, 400, {.pid = R"("[TP00] 0")", .tid = "7", .correlation = 1});
-  const auto mixed = *parse_trace("all.json", text.str());
-  const Report report = make_report({mixed});
+  const Report report = report_on({text.str()});
   EXPECT_THAT(trace_notes(report),
               ::testing::ElementsAre("runtime calls of 2 processes in one trace: steps and sums "
                                      "mix them; give each process's own trace instead"));
   EXPECT_EQ(nlohmann::json::parse(report_json(report))["traces"][0]["merged_ranks"], 2);
   EXPECT_EQ(report.traces[0].launches, std::nullopt) << "whose kernel it is nobody knows";
-  EXPECT_THAT(trace_notes(make_report({*parse_trace("rank0.json", rank(0, "k")), mixed})),
+  EXPECT_THAT(notes_on({rank(0, "k"), text.str()}),
               ::testing::Contains(HasSubstr("2 processes in one trace of rank 1: steps")));
 }
 
@@ -272,11 +267,6 @@ TEST(TextReport, WhereEventsHaveUnknownCategoriesNobodyIsSureOfTheCpu) {
         .slice(category, "mm", 100, 900'000, on_stream(2))
         .str();
   };
-  const auto notes_on = [](const std::vector<std::string>& texts) {
-    std::vector<std::shared_ptr<const Trace>> traces;
-    for (const std::string& text : texts) traces.push_back(*parse_trace("a.json", text));
-    return trace_notes(make_report(traces));
-  };
   const std::string unknown = text_of({text_with("hpu_op")});
   EXPECT_THAT(lines_of(unknown)[1], HasSubstr("no GPU work that Redline knows · gloo"));
   EXPECT_THAT(unknown, HasSubstr("Most rules need to know what the GPU did."));
@@ -322,9 +312,7 @@ TEST(TextReport, FiguresOfAStepAreOfTheRanksWhoseGpuIsRecorded) {
   EXPECT_THAT(text, HasSubstr("! note     GPU work was not recorded of rank 0: means are of"));
   EXPECT_THAT(text, HasSubstr("kernel         899.0 us  89.9 %"));
   EXPECT_THAT(text, Not(HasSubstr("longest own work")));
-  std::vector<std::shared_ptr<const Trace>> traces;
-  for (const std::string& each : texts) traces.push_back(*parse_trace("rank.json", each));
-  const Report report = make_report(traces);
+  const Report report = report_on(texts);
   const auto json = nlohmann::json::parse(report_json(report));
   EXPECT_EQ(json["traces"][0]["gpu_not_recorded"], nlohmann::json({{"reason", nullptr}}));
   EXPECT_TRUE(json["traces"][1]["gpu_not_recorded"].is_null());
@@ -370,16 +358,15 @@ TEST(TextReport, GpuWorkThatIsRecordedInPartIsSaidAndJudgedByNoRule) {
        "1 of 99 launches of CUDA graphs have no work"}};
   for (const auto& [gpu, reason] : reasons) {
     const std::string text = job(0, gpu);
-    EXPECT_THAT(trace_notes(make_report({*parse_trace("a.json", text)})),
-                ::testing::ElementsAre(
-                    fmt::format("GPU work was recorded in part ({}): GPU times and shares "
-                                "are too small",
-                                reason)));
+    EXPECT_THAT(notes_on({text}), ::testing::ElementsAre(fmt::format(
+                                      "GPU work was recorded in part ({}): GPU times and shares "
+                                      "are too small",
+                                      reason)));
     EXPECT_THAT(text_of({text}), AllOf(HasSubstr("! note     GPU work was recorded in part"),
                                        HasSubstr("Most rules need to know what the GPU did.")));
   }
   const std::string half = job(1, R"("off_after": "Nsight")");
-  const Report report = make_report({*parse_trace("a.json", whole), *parse_trace("b.json", half)});
+  const Report report = report_on({whole, half});
   EXPECT_THAT(trace_notes(report),
               ::testing::ElementsAre(
                   "GPU work was recorded in part of rank 1 (Nsight): means are of the other "
@@ -392,16 +379,16 @@ TEST(TextReport, GpuWorkThatIsRecordedInPartIsSaidAndJudgedByNoRule) {
 }
 
 TEST(Reports, CountTheStepsOfAllWindowsOfARank) {
-  std::vector<std::shared_ptr<const Trace>> windows;
+  std::vector<std::string> windows;
   for (const int64_t begin_ns : {0, 1'000'000}) {
     TraceText text;
     text.rank(0, 1, "gloo");
     for (int step = 0; step < 3; ++step) {
       text.step(step, begin_ns + step * 1000, begin_ns + (step + 1) * 1000);
     }
-    windows.push_back(*parse_trace("window.json", text.str()));
+    windows.push_back(text.str());
   }
-  const Report report = make_report(windows);
+  const Report report = report_on(windows);
   EXPECT_THAT(report_text(report, {}), HasSubstr("1 rank · 6 steps"));
   EXPECT_THAT(report_html(report), HasSubstr("1 rank · 6 steps"));
 }
@@ -410,21 +397,21 @@ TEST(Reports, NameAGpuThatRocmNumbersOtherwise) {
   TraceText text;
   text.top(R"("deviceProperties": [{"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}])");
   text.step(0, 0, 1000).kernel("Cijk_Ailk_Bljk_SB_MT16x16x16_SE", 0, 600, {.pid = "9", .tid = "7"});
-  const std::string said = report_text(make_report({*parse_trace("rank.json", text.str())}), {});
+  const std::string said = report_text(report_on({text.str()}), {});
   EXPECT_THAT(said, HasSubstr("\nAMD Instinct MI300X "));
 }
 
 // A profile of the CPU alone: NCCL's annotations end before the collectives do.
 TEST(Reports, ShowNoTimesOfCollectivesThatTheTraceDoesNotTell) {
-  std::vector<std::shared_ptr<const Trace>> traces;
+  std::vector<std::string> texts;
   for (const int rank : {0, 1}) {
     TraceText text;
     text.rank(rank, 2, "nccl").step(0, 0, 1'000'000 + rank * 300'000);
     text.slice("user_annotation", "nccl:all_reduce", 100'000, 400'000,
                {.tid = "2", .args = R"("Input Dims": [[1000]], "Input type": ["float"])"});
-    traces.push_back(*parse_trace("rank.json", text.str()));
+    texts.push_back(text.str());
   }
-  const Report report = make_report(traces);
+  const Report report = report_on(texts);
   const std::string text = report_text(report, {});
   EXPECT_THAT(
       text,
@@ -446,7 +433,7 @@ TEST(Reports, ShowNoTimesOfCollectivesThatTheTraceDoesNotTell) {
 }
 
 TEST(TextReport, TheVerdictOnAHangGoesOnInTheNextLine) {
-  Report report = make_report({*parse_trace("rank0.json", rank(0, "k"))});
+  Report report = report_on({rank(0, "k")});
   Hang& hang = report.hang.emplace();
   hang.kind = HangKind::kMismatch;
   hang.ranks = {1};
@@ -469,13 +456,13 @@ TEST(TextReport, WhyAFlightRecorderWroteLeadsEachFormOfTheReport) {
   EXPECT_EQ(lines[2], "! written  rank 0: step 8 has not ended after <4 ms>");
   EXPECT_EQ(lines[3], "! written  rank 1: step 8 has not ended after <4 ms>");
   EXPECT_THAT(text, Not(HasSubstr("unfinished ProfilerStep"))) << "it is no operator";
-  const Report report = make_report({*parse_trace("rank0.json", of_a_ring(0))});
+  const Report report = report_on({of_a_ring(0)});
   EXPECT_THAT(report_html(report), HasSubstr("rank 0: step 8 has not ended after &lt;4 ms&gt;"));
   const auto json = nlohmann::json::parse(report_json(report));
   EXPECT_EQ(json["traces"][0]["reason"], "step 8 has not ended after <4 ms>");
-  EXPECT_TRUE(nlohmann::json::parse(report_json(
-      make_report({*parse_trace("rank0.json", rank(0, "gemm"))})))["traces"][0]["reason"]
-                  .is_null());
+  EXPECT_TRUE(
+      nlohmann::json::parse(report_json(report_on({rank(0, "gemm")})))["traces"][0]["reason"]
+          .is_null());
 }
 
 TEST(TextReport, NoLineOfARealTraceIsWiderThan80Columns) {
@@ -549,8 +536,7 @@ TEST(TextReport, SaysLowRatesWithDecimals) {
 
 TEST(JsonReport, OfInferenceHasTheLatencyOfABatch) {
   const auto latency = [](const std::string& text) {
-    return nlohmann::json::parse(
-        report_json(make_report({*parse_trace("t.json", text)})))["traces"][0]["latency_ns"];
+    return nlohmann::json::parse(report_json(report_on({text})))["traces"][0]["latency_ns"];
   };
   const std::string trace =
       TraceText().top(R"("redline": {"inference": true})").step(0, 0, 100).step(1, 100, 300).str();
@@ -633,13 +619,13 @@ TEST(TextReport, OfAModelOnSeveralGpusTheFullestIsNamed) {
 }
 
 TEST(Reports, MemoryThatAnAllocatorHeldIsNotZeroWhereItIsNotKnown) {
-  const Report report = make_report(
-      {*parse_trace("a.json", TraceText()
-                                  .cpu_op("aten::empty", 0, 10'000)
-                                  .event(R"({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, )"
-                                         R"("tid": 1, "ts": 5, "args": {"Device Type": 1, )"
-                                         R"("Device Id": 0, "Bytes": 4096, "Addr": 1}})")
-                                  .str())});
+  const Report report =
+      report_on({TraceText()
+                     .cpu_op("aten::empty", 0, 10'000)
+                     .event(R"({"ph": "i", "s": "t", "name": "[memory]", "pid": 1, )"
+                            R"("tid": 1, "ts": 5, "args": {"Device Type": 1, )"
+                            R"("Device Id": 0, "Bytes": 4096, "Addr": 1}})")
+                     .str()});
   const auto memory = nlohmann::json::parse(report_json(report))["traces"][0]["memory"];
   EXPECT_EQ(memory["peak_allocated"], 4096);
   EXPECT_TRUE(memory["peak_reserved"].is_null());
@@ -652,6 +638,36 @@ TEST(TextReport, NamesTheFolderOfRanksGivenWithoutOne) {
   const Report report = make_report({*parse_trace("a.json", rank(0, "k")),  //
                                      *parse_trace("b.json", rank(1, "k"))});
   EXPECT_EQ(title_of(report), std::filesystem::current_path().filename().string() + "/");
+}
+
+// Each takes 70 years, and five times as much is no int64.
+TEST(Reports, ASumThatDoesNotFitIsTheLargestTime) {
+  const auto report_of = [](bool on_gpu, bool has_one_name) {
+    constexpr int64_t kLongNs = 2'200'000'000'000'000'000;
+    TraceText text;
+    for (int i = 0; i < 5; ++i) {
+      const int number = has_one_name ? 0 : i;
+      if (on_gpu) text.kernel(fmt::format("k{}", number), i, i + kLongNs, on_stream(7 + i));
+      text.cpu_op(fmt::format("aten::op{}", number), i, i + kLongNs,
+                  {.tid = std::to_string(2 + i),
+                   .args = R"("Input Dims": [[8, 8]], "Input type": ["float"])"});
+    }
+    return report_on({text.str()});
+  };
+  const auto count_in = [](const std::string& text, const std::string& part) {
+    size_t count = 0;
+    for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const Report report = report_of(true, false);
+  EXPECT_EQ(count_in(report_text(report, {}), "23.9 %"), 10U) << "five kernels, five operators";
+  EXPECT_EQ(count_in(report_html(report), "23.9 %"), 10U);
+  EXPECT_THAT(report_text(report_of(false, false), {}),
+              HasSubstr("not modelled: 9223372036.9 s of CPU time (op4 2200000000.0 s, op3"));
+  EXPECT_EQ(
+      count_in(report_text(report_of(true, true), {}), "59223372036.9 s1844674407.4 s    100.0 %"),
+      2U)
+      << "a kernel and an operator, five times";
 }
 
 TEST(TextReport, AnEmptyFileIsNoRun) {
@@ -704,7 +720,7 @@ TEST(TextReport, NamesLoadIssuesWithCountAndOffset) {
 TEST(JsonReport, NamesLoadIssuesWithCountAndOffset) {
   const std::string text =
       TraceText().cpu_op("aten::mm", 0, 1000).event(R"({"ph": "X", "name": "no time"})").str();
-  const auto json = nlohmann::json::parse(report_json(make_report({*parse_trace("a.json", text)})));
+  const auto json = nlohmann::json::parse(report_json(report_on({text})));
   const auto& issue = json["traces"][0]["issues"][0];
   EXPECT_EQ(issue["count"], 1);
   EXPECT_EQ(issue["first_offset"], text.find(R"({"ph": "X", "name": "no time"})"));
@@ -738,7 +754,7 @@ TEST(WhatIfText, OfAStepThatMayBeAllTakenAwayThereIsNoMostGain) {
 }
 
 TEST(TextReport, ColoursOnlyWhereAskedFor) {
-  const Report report = make_report({*parse_trace("a.json", rank(0, "k"))});
+  const Report report = report_on({rank(0, "k")});
   EXPECT_THAT(report_text(report, {.colour = false}), Not(HasSubstr("\x1b")));
   EXPECT_THAT(report_text(report, {.colour = true}), HasSubstr("\x1b["));
   for (const char c : report_text(report, {.utf8 = false})) EXPECT_LT(static_cast<uint8_t>(c), 128);

@@ -14,13 +14,12 @@
 namespace redline::trace {
 namespace {
 
-// Names of paths and operators may hold what has a meaning in a table.
-std::string cell(std::string_view text) {
+// Names of paths and operators may hold what has a meaning in Markdown.
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kMarks = "\\`*_[<|~&";
   std::string out;
   for (const char letter : printable(text)) {
-    if (letter == '|' || letter == '`' || letter == '<' || letter == '*' || letter == '\\') {
-      out += '\\';
-    }
+    if (kMarks.find(letter) != std::string_view::npos) out += '\\';
     out += letter;
   }
   return out;
@@ -81,7 +80,7 @@ std::string run_diff_markdown(const RunDiff& diff) {
   memory("memory of the GPUs", runs.device_memory);
   memory("memory of a process", runs.host_memory);
   out += "\n";
-  for (const std::string& sentence : sentences_of(diff)) out += "- " + cell(sentence) + "\n";
+  for (const std::string& sentence : sentences_of(diff)) out += "- " + escaped(sentence) + "\n";
   return out;
 }
 

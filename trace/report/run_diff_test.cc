@@ -236,7 +236,7 @@ TEST(RunDiffText, NamesTheKernelForWhichTheOperatorsWait) {
   windows.operators = {slower_row("aten::_local_scalar_dense", 1'900'000)};
   const std::string sentence = "Most in the kernel sgemm_128x64: +1.9 ms a step.";
   EXPECT_THAT(run_diff_text(diff, {}), HasSubstr("\n" + sentence + "\n"));
-  EXPECT_THAT(run_diff_markdown(diff), HasSubstr("- Most in the kernel sgemm_128x64: +1.9 ms"));
+  EXPECT_THAT(run_diff_markdown(diff), HasSubstr("- Most in the kernel sgemm\\_128x64: +1.9 ms"));
   const auto json = nlohmann::json::parse(diff_json(nullptr, &diff))["run"];
   EXPECT_EQ(json["kernel"]["name"], "sgemm_128x64");
   EXPECT_EQ(json["kernel"]["after_ns"], 3'900'000);
@@ -311,6 +311,13 @@ TEST(RunDiffMarkdown, IsATableThatNamesCannotBreak) {
               AllOf(HasSubstr("### 1.10 x slower (+10.0 %)\n"),
                     HasSubstr("| **step** | 20.0 ms | 22.0 ms | +10.0 % |"),
                     HasSubstr("`train.py 'x' | y`"), HasSubstr("- Surely more than 5 % slower.")));
+  Diff& windows = diff.windows.emplace();
+  windows.breakdown = {slower_row("cpu", 2'000'000)};
+  windows.operators = {slower_row("aten::_a_ *b* ~c~ [d](e) <f> &lt; `g` | \\", 1'900'000)};
+  EXPECT_THAT(
+      run_diff_markdown(diff),
+      HasSubstr("- Most in the operator aten::\\_a\\_ \\*b\\* \\~c\\~ \\[d](e) \\<f> \\&lt; "
+                "\\`g\\` \\| \\\\: +1.9 ms a step.\n"));
 }
 
 TEST(RunDiffBenchmark, IsAListOfWhatIsBetterSmaller) {

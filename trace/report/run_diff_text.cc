@@ -5,7 +5,6 @@
 #include "base/format.h"
 #include "trace/report/diff_text_rows.h"
 #include "trace/report/diff_words.h"
-#include "trace/report/kernel_name.h"
 #include "trace/report/run_diff.h"
 #include "trace/report/run_words.h"
 

@@ -99,8 +99,16 @@ TEST(RunReport, ASingleSlowStepSaysNothingOfAnHour) {
   slow.typical_ns = 61.6e6;
   slow.count = 1;
   EXPECT_EQ(cost_of(slow)->time + " " + cost_of(slow)->how_often, "61.6 ms once");
+  EXPECT_EQ(detail_of(slow),
+            "1 step took 61.6 ms longer. No part of the step that the log sees explains it: look "
+            "at what the script does between its steps.");
+  slow.part = LogPart::kForward;
+  EXPECT_EQ(detail_of(slow), "In 1 step forward took 61.6 ms longer.") << "the step took more";
   slow.count = 2;
   EXPECT_EQ(cost_of(slow)->time + " " + cost_of(slow)->how_often, "1.8 min of each hour");
+  slow.period = 50;
+  EXPECT_EQ(detail_of(slow),
+            "In 2 steps forward took 61.6 ms longer on average, one each 50 steps.");
 }
 
 TEST(RunReport, ASlowBeginIsSlowerThanWhatCameLater) {
@@ -108,9 +116,15 @@ TEST(RunReport, ASlowBeginIsSlowerThanWhatCameLater) {
   begin.cause = RunCause::kSlower;
   begin.to_step = 2000;
   begin.change = 0.5;
+  begin.by_others = true;
   EXPECT_EQ(headline_of(begin), "Until step 2,000 50 % slower than later");
+  EXPECT_EQ(detail_of(begin),
+            "Other processes had the cores then, and the job's threads waited for one.");
   begin.from_step = begin.risen_step = 1000;
   EXPECT_EQ(headline_of(begin), "From step 1,000 to 2,000 50 % slower");
+  EXPECT_EQ(detail_of(begin),
+            "Other processes have taken more of the cores since then, and the job's threads "
+            "waited for one.");
 }
 
 TEST(RunReport, ASlowDownThatCameBitByBitSaysWhereItWasReached) {
@@ -229,7 +243,8 @@ TEST(RunReport, EachFormSaysWhatTheLogsLack) {
                             HasSubstr("5 marks could not be written to the log"),
                             HasSubstr("steps before 7,000 (5 min) are joined to minutes"),
                             HasSubstr("4.0 KiB of the logs are damaged and were left out"),
-                            HasSubstr("30.0 s after the last step"),
+                            HasSubstr("30.0 s after the last step, such as evaluation or the exit: "
+                                      "left out"),
                             HasSubstr("2 logs of earlier starts")));
   }
   const auto run = nlohmann::json::parse(report_json(report))["run"];
@@ -263,10 +278,15 @@ TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {
   EXPECT_NE(page.find("<title>From step 5,000 on 20 % slower"), std::string::npos);
 }
 
-TEST(RunReport, MoreWorkersAreNoCureWhereTheirStartIsWaitedFor) {
+TEST(RunReport, MoreWorkersAreNoCureWhereTheirStartOrTheirHandOverIsWaitedFor) {
   RunFinding waits;
   waits.part = LogPart::kDataWait;
   EXPECT_THAT(detail_of(waits), HasSubstr("More workers"));
+  waits.short_wait_ns = 160e3;
+  EXPECT_EQ(detail_of(waits),
+            "A step that waits does so for 160.0 us on average. Handing a batch over from a worker "
+            "takes about as long: a larger batch may help, or indexing the tensors if all data are "
+            "in memory.");
   waits.at_epochs = true;
   EXPECT_THAT(detail_of(waits),
               AllOf(HasSubstr("persistent_workers=True"), Not(HasSubstr("More workers"))));

@@ -75,7 +75,7 @@ std::string on_ranks(const RunFinding& finding) {
 }
 
 std::string slower_headline(const RunFinding& finding) {
-  const bool is_begin = finding.from_step == 0 && finding.to_step;
+  const bool is_begin = finding.is_slow_begin();
   const std::string from = format_count(finding.from_step);
   const std::string when =
       is_begin          ? fmt::format("Until step {}", format_count(*finding.to_step))
@@ -97,13 +97,15 @@ std::string stalls_text(const RunFinding& finding) {
   if (finding.count == 0) return "";
   const std::string regular =
       finding.period > 0 ? fmt::format(", one each {} steps", format_count(finding.period)) : "";
-  return fmt::format("{} took {} longer on average{}", format_plural(finding.count, "step"),
-                     format_ns(finding.typical_ns), regular);
+  const std::string steps = format_plural(finding.count, "step");
+  return fmt::format(
+      "{} took {} longer{}{}", finding.part ? "In " + steps + " " + part_text(finding) : steps,
+      format_ns(finding.typical_ns), finding.count > 1 ? " on average" : "", regular);
 }
 
 std::string sentences(const std::string& first, std::string_view second) {
   if (first.empty()) return std::string(second);
-  return first + ". " + std::string(second);
+  return second.empty() ? first + "." : first + ". " + std::string(second);
 }
 
 std::string part_detail(const RunFinding& finding) {
@@ -112,12 +114,23 @@ std::string part_detail(const RunFinding& finding) {
     return sentences(finding.count > 0 ? "Compiled " + format_plural(finding.count, "time") : "",
                      words.advice);
   }
+  if (finding.short_wait_ns > 0 && !finding.at_epochs) {
+    return sentences(
+        stalls_text(finding),
+        fmt::format("A step that waits does so for {} on average. Handing a batch over from a "
+                    "worker takes about as long: a larger batch may help, or indexing the tensors "
+                    "if all data are in memory.",
+                    format_ns(finding.short_wait_ns)));
+  }
   return sentences(stalls_text(finding), finding.at_epochs ? kEpochsAdvice : words.advice);
 }
 
 std::string slower_detail(const RunFinding& finding) {
   if (finding.more_tokens > 0) {
     return fmt::format("The samples have {} more tokens then.", percent(finding.more_tokens));
+  }
+  if (finding.by_others.value_or(false) && finding.is_slow_begin()) {
+    return "Other processes had the cores then, and the job's threads waited for one.";
   }
   if (finding.by_others.value_or(false)) {
     return "Other processes have taken more of the cores since then, and the job's threads waited "
@@ -351,7 +364,7 @@ std::vector<std::string> left_out_lines(const RunVerdict& verdict) {
   const int64_t after_ns = verdict.after_steps_ns;
   if (after_ns >= kWorthTelling && after_ns * 20 >= verdict.end_ns - verdict.begin_ns) {
     lines.push_back(format_wait(std::chrono::nanoseconds(after_ns)) +
-                    " after the last step, such as a last evaluation: left out");
+                    " after the last step, such as evaluation or the exit: left out");
   }
   if (verdict.earlier_logs > 0) lines.push_back(other_logs_text(verdict.earlier_logs));
   return lines;

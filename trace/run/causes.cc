@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/statistics.h"
+#include "trace/model/loader_workers.h"
 #include "trace/run/parts.h"
 
 namespace redline::trace {
@@ -215,7 +216,10 @@ std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, con
   if (!is_worthy && (stalled < least || is_single)) return std::nullopt;
   finding.cause = is_work ? RunCause::kSlowSteps : RunCause::kPart;
   finding.share = is_work ? 0 : share;
-  finding.at_epochs = finding.part == LogPart::kDataWait && longest->waits_at_epochs;
+  if (finding.part == LogPart::kDataWait) {
+    finding.at_epochs = longest->waits_at_epochs;
+    if (longest->wait_ns < kHandOverNs) finding.short_wait_ns = longest->wait_ns;
+  }
   finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
   if (const Pauses& pauses = longest->pauses[part]; is_worthy && pauses.count > 0) {
     finding.period = pauses.period;

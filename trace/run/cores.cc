@@ -100,13 +100,21 @@ int64_t time_of_step(const RankRun& rank, int64_t step) {
   return rank.end_ns;
 }
 
-// Whether others took more of the cores once the steps had become slower, so that at least half of
-// the change is theirs.
+// Whether others had more of the cores while the steps were slower, so that at least half of the
+// change is theirs. What follows a slow begin may be too short to know.
 std::optional<bool> was_slowed_by_others(const RankRuns& ranks, const RunFinding& finding,
                                          const std::vector<RunSegment>& segments) {
-  const auto first = std::ranges::find(segments, finding.from_step, &RunSegment::first_step);
-  const auto after = std::ranges::find(segments, finding.risen_step, &RunSegment::first_step);
-  if (first == segments.begin() || after == segments.end()) return std::nullopt;
+  RunSegment fast, slow;
+  if (finding.is_slow_begin()) {
+    slow.end_step = fast.first_step = *finding.to_step;
+    fast.end_step = segments.back().end_step;
+  } else {
+    const auto first = std::ranges::find(segments, finding.from_step, &RunSegment::first_step);
+    const auto after = std::ranges::find(segments, finding.risen_step, &RunSegment::first_step);
+    if (first == segments.begin() || after == segments.end()) return std::nullopt;
+    fast = *std::prev(first);
+    slow = *after;
+  }
   const RankRun& clock = ranks.front();
   const auto shares_of = [&](const Members& members, const RunSegment& segment) {
     return cores_between(members, time_of_step(clock, segment.first_step),
@@ -114,11 +122,11 @@ std::optional<bool> was_slowed_by_others(const RankRuns& ranks, const RunFinding
   };
   std::optional<bool> explained;
   for (const auto& [host, members] : hosts_of(ranks)) {
-    const auto was = shares_of(members, *std::prev(first)), is = shares_of(members, *after);
-    if (!was || !is) continue;
-    const double lost = lost_to_others(*is) - lost_to_others(*was);
+    const auto was = shares_of(members, fast), is = shares_of(members, slow);
+    if (!is || (!was && !finding.is_slow_begin())) continue;
+    const double kept = (1 - lost_to_others(*is)) / (1 - (was ? lost_to_others(*was) : 0));
     explained =
-        explained.value_or(false) || lost >= kExplained * finding.change / (1 + finding.change);
+        explained.value_or(false) || 1 - kept >= kExplained * finding.change / (1 + finding.change);
   }
   return explained;
 }

@@ -125,6 +125,40 @@ TEST(RunVerdict, WhoHadTheCoresExplainsSlowerSteps) {
   }
 }
 
+TEST(RunVerdict, WhoHadTheCoresExplainsASlowBegin) {
+  // 54 ms a step, then 37 ms: half of the change is 0.157 of the time.
+  const auto by_others = [](int64_t slow_steps, int64_t steps, const Cores& then,
+                            const Cores& later) {
+    Job job{.steps = steps};
+    job.change = [&](Own& own, std::mt19937&) {
+      if (own.step >= slow_steps) return;
+      own.forward *= 1.5;
+      own.backward *= 1.5;
+      own.optimizer *= 1.5;
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    const double slow_ms = 54 * static_cast<double>(slow_steps);
+    const double all_ms = slow_ms + 37 * static_cast<double>(steps - slow_steps);
+    log_cores(logs[0], [&](double at) { return at < slow_ms / all_ms ? then : later; });
+    const RunVerdict verdict = judge(logs);
+    const auto slow = std::ranges::find(verdict.findings, RunCause::kSlower, &RunFinding::cause);
+    EXPECT_NE(slow, verdict.findings.end());
+    if (slow == verdict.findings.end()) return std::optional<bool>();
+    EXPECT_TRUE(slow->is_slow_begin());
+    EXPECT_NEAR(static_cast<double>(*slow->to_step), static_cast<double>(slow_steps), 32);
+    return slow->by_others;
+  };
+  const Cores taken{.own = 1.2, .waiting = 0.6, .busy = 2},
+      some{.own = 1.4, .waiting = 0.3, .busy = 2};
+  EXPECT_EQ(by_others(2000, 4000, taken, {}), true);
+  EXPECT_EQ(by_others(2000, 4000, taken, taken), false) << "they had them all along";
+  EXPECT_EQ(by_others(2000, 4000, {}, taken), false);
+  EXPECT_EQ(by_others(2000, 4000, {.own = 1.14, .waiting = 0.43, .busy = 2}, some), true)
+      << "57 of 70 % of the time were left";
+  EXPECT_EQ(by_others(2000, 4000, taken, some), false) << "60 of 70 %";
+  EXPECT_EQ(by_others(380, 400, taken, {}), true) << "0.7 s are too short to know what came later";
+}
+
 TEST(RunVerdict, WhoHadTheCoresExplainsStepsThatBecameSlowerBitByBit) {
   Job job{.noise = 0, .jitter = 0};
   job.change = [](Own& own, std::mt19937&) {

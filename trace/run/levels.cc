@@ -269,13 +269,15 @@ std::vector<RunSegment> level_segments(const RankRuns& ranks) {
   if (logs.empty()) return segments;
   const std::vector<size_t> begins = segments_of(logs, kLeastBlocks, kLeastLevel);
   const int64_t block_steps = ranks.front().block_steps;
+  const int64_t end_step = std::ranges::max_element(ranks, {}, &RankRun::end_step)->end_step;
   for (size_t i = 0; i < begins.size(); ++i) {
     const size_t end = i + 1 < begins.size() ? begins[i + 1] : blocks.size();
     double sum = 0;
     for (size_t at = begins[i]; at < end; ++at) sum += levels[blocks[at]];
     RunSegment segment;
     segment.first_step = static_cast<int64_t>(blocks[begins[i]]) * block_steps;
-    segment.end_step = (static_cast<int64_t>(blocks[end - 1]) + 1) * block_steps;
+    segment.end_step =
+        std::min((static_cast<int64_t>(blocks[end - 1]) + 1) * block_steps, end_step);
     segment.step_ns = sum / static_cast<double>(end - begins[i]);
     segments.push_back(segment);
   }

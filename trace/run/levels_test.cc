@@ -126,6 +126,12 @@ TEST(Levels, AFewMoreTokensOrThoseOfOtherRanksExplainNothing) {
   }
 }
 
+TEST(Levels, ALevelEndsWithTheLastStep) {
+  const RunVerdict verdict = judge(Job{.steps = 301});  // in blocks of two
+  ASSERT_EQ(verdict.segments.size(), 1U);
+  EXPECT_EQ(verdict.segments[0].end_step, 301);
+}
+
 // Half as many samples a step, with twice the tokens each, are the same work.
 TEST(Levels, TokensCountForASample) {
   for (const bool has_longer : {false, true}) {

@@ -317,7 +317,7 @@ class LogSummary {
   // A loader may start its workers anew for each epoch. Steps that were joined to minutes do not
   // say which of them began one.
   void write_waits() {
-    double sum_ns = 0, at_epochs_ns = 0;
+    double sum_ns = 0, at_epochs_ns = 0, waits = 0;
     size_t next = 0;
     for (size_t i = 0; i < steps_.size(); ++i) {
       while (next < marks_.size() && marks_[next].time_ns < steps_[i].begin_ns) ++next;
@@ -328,9 +328,11 @@ class LogSummary {
       if (steps_[i].steps != 1 || i < warm_up_) continue;
       const double wait_ns = seen(steps_[i].part(LogPart::kDataWait));
       sum_ns += wait_ns;
+      waits += wait_ns > 0 ? 1 : 0;
       if (begins_epoch) at_epochs_ns += wait_ns;
     }
     run_.waits_at_epochs = at_epochs_ns > sum_ns / 2;
+    if (waits > 0) run_.wait_ns = sum_ns / waits;
   }
 
   void keep_worst_slow() {

@@ -115,6 +115,7 @@ struct RankRun {
   StepSpread spread;
   std::array<Pauses, kLogParts> pauses{};  ///< empty for the parts of training
   bool waits_at_epochs = false;  ///< most of its wait for data is in steps that begin an epoch
+  double wait_ns = 0;            ///< the mean one for data, of steps that have one; 0: unknown
 
   int64_t block_steps = 1;
   std::vector<RunBlock> blocks;      ///< block i begins with step i * block_steps

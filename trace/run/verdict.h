@@ -50,6 +50,7 @@ struct RunFinding {
   int64_t period = 0;              ///< steps between them if that is regular, else 0
   double typical_ns = 0;           ///< what one of them cost
   bool at_epochs = false;          ///< most of the wait for data is where epochs begin
+  double short_wait_ns = 0;        ///< for data, if handing a batch over takes as long; else 0
   /// The part's share of the time, or the share of the variance that is explained.
   double share = 0;
   double bytes_per_hour = 0;
@@ -63,6 +64,11 @@ struct RunFinding {
   double taken_cores = 0;  ///< by other processes, or threads of the job that want one
   double low_ns = 0;       ///< a tenth of the steps take less
   double high_ns = 0;      ///< a tenth of the steps take more
+
+  /// Whether the run was slow at first, and then fast for good.
+  [[nodiscard]] bool is_slow_begin() const {
+    return cause == RunCause::kSlower && from_step == 0 && to_step;
+  }
 };
 
 struct RunPoint {

@@ -93,6 +93,23 @@ TEST(RunVerdict, ALoaderThatIsSlowAllAlong) {
   EXPECT_NEAR(finding.lost_share, 15.75 / 52, 0.02);
 }
 
+TEST(RunVerdict, WaitsNoLongerThanAWorkerTakesToHandABatchOver) {
+  const auto wait_ns = [](double wait_ms, int64_t period) {
+    Job job;
+    job.change = [&](Own& own, std::mt19937&) {
+      own.data_wait = own.step % period == 0 ? wait_ms : 0;
+      own.forward = own.backward = own.optimizer = 0.6;
+      own.other = 0.1;
+    };
+    const RunFinding finding = only(judge(job));
+    EXPECT_EQ(finding.part, LogPart::kDataWait);
+    return finding.short_wait_ns;
+  };
+  EXPECT_NEAR(wait_ns(0.4, 1), 400e3, 1);
+  EXPECT_EQ(wait_ns(0.5, 1), 0);
+  EXPECT_EQ(wait_ns(2, 5), 0) << "five steps of an optimizer on each batch";
+}
+
 TEST(RunVerdict, ALoaderThatStartsItsWorkersForEachEpoch) {
   Job job;
   job.change = [](Own& own, std::mt19937&) { own.data_wait = own.step % 20 == 0 ? 200 : 1; };

@@ -172,7 +172,9 @@ void keep_latest(Summaries& summaries) {
     std::vector<RecordedTrace> recorded;
     for (const size_t i : members) {
       recorded.push_back(ranks[i].facts.recorded);
-      recorded.back().is_merged = ranks[i].facts.merged_ranks > 0;  // also of a file of summaries
+      // The lines of a file of summaries lack these two.
+      recorded.back().member.last_ns = ranks[i].facts.end_ns;
+      recorded.back().is_merged = ranks[i].facts.merged_ranks > 0;
     }
     const std::vector<bool> of_folder = superseded(recorded);
     for (size_t i = 0; i < members.size(); ++i) {

@@ -15,7 +15,6 @@ namespace redline::trace {
 
 constexpr std::string_view kSummarySchema = "redline.summary/1";
 constexpr std::string_view kSummaryBegin = "{\"schema\":\"redline.summary/";
-constexpr std::string_view kSummarySuffix = ".summary.jsonl";
 
 /// Each ends with a line end.
 [[nodiscard]] std::string summary_line(const RankSummary& summary);

@@ -10,8 +10,23 @@ namespace redline {
 
 using nlohmann::json;
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Interval, begin_ns, end_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Distribution, count, mean, deviation, min, p25, p50, p75, max)
+// A struct's JSON in both directions, by the names of its fields. A field that is not named does
+// not compile: those that the line lacks, or has elsewhere, stand in brackets.
+#define REDLINE_FIELDS_BY(Json, Type, ...)                           \
+  Json(Type, __VA_ARGS__) inline void fields_of(const Type& value) { \
+    [[maybe_unused]] const auto& [__VA_ARGS__] = value;              \
+  }
+#define REDLINE_FIELDS(Type, ...) \
+  REDLINE_FIELDS_BY(NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE, Type, __VA_ARGS__)
+#define REDLINE_UNBRACKETED(...) __VA_ARGS__
+#define REDLINE_FIELDS_BUT(left_out, Type, ...)                                       \
+  NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Type, __VA_ARGS__)                               \
+  inline void fields_of(const Type& value) {                                          \
+    [[maybe_unused]] const auto& [REDLINE_UNBRACKETED left_out, __VA_ARGS__] = value; \
+  }
+
+REDLINE_FIELDS(Interval, begin_ns, end_ns)
+REDLINE_FIELDS(Distribution, count, mean, deviation, min, p25, p50, p75, max)
 
 namespace trace {
 
@@ -24,59 +39,54 @@ void from_json(const json& object, Id<Tag>& id) {
   id = object.is_null() ? Id<Tag>::none() : Id<Tag>{object.get<uint32_t>()};
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PhaseCount, phase, count)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LoadIssue, issue, count, first_offset)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordingMember, recording, rank, world_size)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedTrace, member, ring_process, ring_span)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceFacts, path, folder, recorded, rank, world_size, backend,
-                                   host, events, slices, phase_counts, issues, begin_ns, end_ns,
-                                   dropped, merged_ranks, reason, samples_per_step, tokens_per_step,
-                                   batches_digest, is_inference, is_amd)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Step, number, host, window)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepTimes, count, mean_ns, deviation_ns, min_ns, median_ns,
-                                   max_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PhaseTime, host_ns, device_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceProperties, device, name, memory_bytes, compute_major,
-                                   compute_minor, multiprocessors)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuUse, device, properties, name, span_ns, busy_ns, idle_ns,
-                                   compute_ns, non_compute_ns, communication_ns, memory_ns,
-                                   communication_overlap, utilization, sm_efficiency, occupancy,
-                                   tensor_core_share, tensor_core_eligible_share, mix_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OperatorRow, name, count, total_ns, self_ns, device_self_ns,
-                                   device_total_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CopyRow, kind, count, bytes, total_ns, single_bandwidth)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ShapeKernel, name, count, total_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OperatorWork, flops, needed_flops, bytes, type, is_product,
-                                   moved_elements)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OperatorShape, name, input_dims, input_types, count, step_count,
-                                   recomputed_count, recomputed_step_count, recomputed_ns, work,
-                                   device_ns, host_ns, kernels)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OperatorShapes, rows, outside_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModuleWork, calls, host_ns, device_ns, flops)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModuleNode, name, type, number, parent, depth, self, total,
-                                   exposed_ns, allocated_bytes, kept_bytes, kernels)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModuleTree, nodes, has_names, has_memory)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DevicePeaks, tflops, gb_per_s, link_gb_per_s, is_link_given,
-                                   source)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchStatistics, count, calls, graph_launches, graph_count,
-                                   short_count, host_ns, device_ns, delay_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QueueLength, device, stream, length, time_mean, full_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IdleGaps, host_wait_ns, kernel_wait_ns, other_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StreamIdle, device, stream, gaps)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryPoint, time_ns, allocated_bytes, reserved_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryHolder, name, bytes, count)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryPeak, is_gpu, device, allocated_bytes, reserved_bytes,
-                                   peak_time_ns, timeline, holders, other_holders, earlier_bytes,
-                                   unknown_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PathPart, slice, kind, interval, name)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PathName, name, kind, count, total_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CriticalPath, steps, mean_ns, names, longest)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSequence, names, first, count, total_ns, gap_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessGroup, name, ranks)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostClock, host, offset_ns)
+REDLINE_FIELDS(PhaseCount, phase, count)
+REDLINE_FIELDS(LoadIssue, issue, count, first_offset)
+REDLINE_FIELDS_BUT((last_ns), RecordingMember, recording, rank, world_size)
+REDLINE_FIELDS_BUT((process, is_merged), RecordedTrace, member, ring_process, ring_span)
+REDLINE_FIELDS_BUT((processes, unknown_slices), TraceFacts, path, folder, recorded, rank,
+                   world_size, backend, host, events, slices, phase_counts, issues, begin_ns,
+                   end_ns, dropped, merged_ranks, reason, samples_per_step, tokens_per_step,
+                   batches_digest, is_inference, is_amd)
+REDLINE_FIELDS_BUT((slice), Step, number, host, window)
+REDLINE_FIELDS(StepTimes, count, mean_ns, deviation_ns, min_ns, median_ns, max_ns)
+REDLINE_FIELDS(PhaseTime, host_ns, device_ns)
+// Summaries that were written before the last two were known do not have them.
+REDLINE_FIELDS_BY(NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT, DeviceProperties, device, name,
+                  memory_bytes, compute_major, compute_minor, multiprocessors, uuid, has_context)
+REDLINE_FIELDS(GpuUse, device, properties, name, span_ns, busy_ns, idle_ns, compute_ns,
+               non_compute_ns, communication_ns, memory_ns, communication_overlap, utilization,
+               sm_efficiency, occupancy, tensor_core_share, tensor_core_eligible_share, mix_ns)
+REDLINE_FIELDS(OperatorRow, name, count, total_ns, self_ns, device_self_ns, device_total_ns)
+REDLINE_FIELDS(CopyRow, kind, count, bytes, total_ns, single_bandwidth)
+REDLINE_FIELDS(ShapeKernel, name, count, total_ns)
+REDLINE_FIELDS_BUT((weight_bytes), OperatorWork, flops, needed_flops, bytes, type, is_product,
+                   moved_elements)
+REDLINE_FIELDS(OperatorShape, name, input_dims, input_types, count, step_count, recomputed_count,
+               recomputed_step_count, recomputed_ns, work, device_ns, host_ns, kernels)
+REDLINE_FIELDS_BUT((calls, row_of_work), OperatorShapes, rows, outside_ns)
+REDLINE_FIELDS(ModuleWork, calls, host_ns, device_ns, flops)
+REDLINE_FIELDS(ModuleNode, name, type, number, parent, depth, self, total, exposed_ns,
+               allocated_bytes, kept_bytes, kernels)
+REDLINE_FIELDS_BUT((of_call, of_work), ModuleTree, nodes, has_names, has_memory)
+REDLINE_FIELDS(DevicePeaks, tflops, gb_per_s, link_gb_per_s, is_link_given, source)
+REDLINE_FIELDS(LaunchStatistics, count, calls, graph_launches, graph_count, short_count, host_ns,
+               device_ns, delay_ns)
+REDLINE_FIELDS(QueueLength, device, stream, length, time_mean, full_ns)
+REDLINE_FIELDS(IdleGaps, host_wait_ns, kernel_wait_ns, other_ns)
+REDLINE_FIELDS(StreamIdle, device, stream, gaps)
+REDLINE_FIELDS(MemoryPoint, time_ns, allocated_bytes, reserved_bytes)
+REDLINE_FIELDS(MemoryHolder, name, bytes, count)
+REDLINE_FIELDS_BUT((points), MemoryPeak, is_gpu, device, allocated_bytes, reserved_bytes,
+                   peak_time_ns, timeline, holders, other_holders, earlier_bytes, unknown_bytes)
+REDLINE_FIELDS(PathPart, slice, kind, interval, name)
+REDLINE_FIELDS(PathName, name, kind, count, total_ns)
+REDLINE_FIELDS(CriticalPath, steps, mean_ns, names, longest)
+REDLINE_FIELDS(KernelSequence, names, first, count, total_ns, gap_ns)
+REDLINE_FIELDS(ProcessGroup, name, ranks)
+REDLINE_FIELDS(HostClock, host, offset_ns)
 void to_json(json& object, const TimedCall& call) {
-  object = {call.group, call.kind, call.slice,    call.bytes,
-            call.seq,   call.step, call.begin_ns, call.end_ns};
+  const auto& [group, kind, slice, bytes, seq, step, begin_ns, end_ns] = call;
+  object = {group, kind, slice, bytes, seq, step, begin_ns, end_ns};
 }
 void from_json(const json& list, TimedCall& call) {
   list.at(0).get_to(call.group);
@@ -89,26 +99,24 @@ void from_json(const json& list, TimedCall& call) {
   list.at(7).get_to(call.end_ns);
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankCollectives, groups, calls, has_seqs, has_numbered_steps,
-                                   clock)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EvidenceEvent, slice, begin_ns, end_ns, name)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, rule, severity, headline, detail, evidence, events,
-                                   estimated_speedup, knob, placeholder)
+REDLINE_FIELDS(RankCollectives, groups, calls, has_seqs, has_numbered_steps, clock)
+REDLINE_FIELDS(EvidenceEvent, slice, begin_ns, end_ns, name)
+REDLINE_FIELDS_BUT((trace), Finding, rule, severity, headline, detail, evidence, events,
+                   estimated_speedup, knob, placeholder)
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StepBreakdown, part_ns)
+REDLINE_FIELDS_BUT((of_steps), StepBreakdown, part_ns)
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelRow, name, uses_tensor_cores, count, total_ns, min_ns,
-                                   max_ns, blocks_per_sm, occupancy)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Collective, name, kind, group, ranks, bytes, first_seq, last_seq,
-                                   seq_recorded, count, total_ns, exposed_ns, algorithm_bandwidth,
-                                   bus_bandwidth)
+REDLINE_FIELDS(KernelRow, name, uses_tensor_cores, count, total_ns, min_ns, max_ns, blocks_per_sm,
+               occupancy)
+REDLINE_FIELDS(Collective, name, kind, group, ranks, bytes, first_seq, last_seq, seq_recorded,
+               count, total_ns, exposed_ns, algorithm_bandwidth, bus_bandwidth)
 
 // `names` is a list of strings, to which ids point.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSummary, facts, steps, step_times, breakdown, phases,
-                                   devices, has_device_work, gpus, kernels, operators, shapes,
-                                   modules, peaks, copies, collectives, exposed_communication_ns,
-                                   own_work, timed_collectives, launches, queues, stream_idle, idle,
-                                   memory, critical_path, sequences, findings, longest_steps)
+REDLINE_FIELDS_BUT((names, unrecorded_gpu, partial_gpu, times), RankSummary, facts, steps,
+                   step_times, breakdown, phases, devices, has_device_work, gpus, kernels,
+                   operators, shapes, modules, peaks, copies, collectives, exposed_communication_ns,
+                   own_work, timed_collectives, launches, queues, stream_idle, idle, memory,
+                   critical_path, sequences, findings, longest_steps)
 
 namespace {
 

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,12 +20,13 @@ namespace redline::trace {
 namespace {
 
 using namespace redline::testing;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // A rank of a job: two steps. After the rank's own work a collective takes the rest of each.
-std::string rank_text(int rank, int world_size, std::mt19937& random) {
+TraceText rank_text(int rank, int world_size, std::mt19937& random) {
   std::uniform_int_distribution<int64_t> work(1 * redline::testing::kMs, 6 * redline::testing::kMs);
   TraceText text;
   text.rank(rank, world_size).top(R"("host_name": "node)" + std::to_string(rank / 2) + R"(")");
@@ -41,7 +43,7 @@ std::string rank_text(int rank, int world_size, std::mt19937& random) {
     text.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", begin_ns + work_ns,
                 begin_ns + 9 * redline::testing::kMs, on_stream(8, id++));
   }
-  return text.str();
+  return text;
 }
 
 class SummaryFiles : public ::testing::Test {
@@ -49,7 +51,7 @@ class SummaryFiles : public ::testing::Test {
   SummaryFiles() {
     std::mt19937 random(7);
     for (int rank = 0; rank < kRanks; ++rank) {
-      std::ofstream(path(rank)) << rank_text(rank, kRanks, random);
+      std::ofstream(path(rank)) << rank_text(rank, kRanks, random).str();
     }
   }
 
@@ -121,13 +123,31 @@ TEST_F(SummaryFiles, OfAllSplitsAndOrdersMakeTheSameReport) {
   }
 }
 
-// A report on traces that stay loaded (viewer, diff) says the same.
+// A report on traces that stay loaded (viewer, diff) says the same. So do files of summaries on
+// ranks that share a GPU, or have a context on another one's, and on a folder with a recording that
+// had ended when the next one began.
 TEST_F(SummaryFiles, SayWhatLoadedTracesSay) {
+  std::mt19937 random(7);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const std::string about = fmt::format(
+        R"("run": {{"recording": "{}000000000000000000.1"}}, "deviceProperties": [
+           {{"id": 0, "name": "H100", "uuid": "GPU-{}"}},
+           {{"id": 1, "name": "H100", "uuid": "GPU-{}", "hasContext": true}}])",
+        rank == 5 ? 1 : 2, rank / 2, rank / 2 + 1);
+    std::ofstream(path(rank)) << rank_text(rank, kRanks, random).top(about).str();
+  }
   const auto traces = read_traces({folder_});
   ASSERT_TRUE(traces);
+  EXPECT_EQ(traces->size(), 5U);
+  const Report loaded = make_report(*traces);
+  const std::string expected = report_json(loaded) + report_text(loaded, {}, {TextScope::kAll});
+  EXPECT_THAT(expected, AllOf(HasSubstr("gpu_shared"), HasSubstr("stray_context")));
   auto summaries = summarize({folder_}, {});
   ASSERT_TRUE(summaries);
-  EXPECT_EQ(report_json(make_report(*traces)), report_json(make_report(summaries->ranks)));
+  std::string lines;
+  for (const RankSummary& summary : summaries->ranks) lines += summary_line(summary);
+  EXPECT_EQ(report_on(*std::move(summaries)), expected);
+  EXPECT_EQ(report_on({lines}), expected);
 }
 
 TEST_F(SummaryFiles, OfPartsAreThoseOfAll) {
@@ -153,6 +173,10 @@ TEST_F(SummaryFiles, OfAFileAreFoundByContentAndInAFolder) {
   ASSERT_TRUE(in_folder && file);
   EXPECT_EQ(in_folder->ranks.size(), 3U);
   EXPECT_EQ(file->ranks.size(), 2U);
+  for (const std::string& given : {folder_, folder_ + "/a.summary.jsonl"}) {
+    EXPECT_EQ(read_traces({given}).error().message,
+              given + ": only summaries, which redline report reads. Name the traces themselves");
+  }
 }
 
 TEST_F(SummaryFiles, AreKnownByTheirNameEvenIfEmptyOrDamaged) {
@@ -242,6 +266,7 @@ TEST_F(SummaryFiles, SayWhyTheGpuIsNotRecordedAndWhichProcessItWas) {
                                 .cpu_op("aten::mm", 0, 1000)
                                 .slice("hpu_op", "mm", 0, 1000)
                                 .top(R"("redline": {"gpu": {"off": "only root"}})")
+                                .top(R"("deviceProperties": [{"id": 0, "uuid": "GPU-a"}])")
                                 .str();
   SummarizeOptions options;
   options.peaks.gb_per_s = 100;
@@ -268,9 +293,12 @@ TEST_F(SummaryFiles, SayWhyTheGpuIsNotRecordedAndWhichProcessItWas) {
        {"unrecorded_gpu", "partial_gpu", "process", "processes", "unknown_slices"}) {
     ASSERT_EQ(older["summary"].erase(key), 1U);
   }
+  ASSERT_EQ(older["summary"]["devices"][0].erase("uuid"), 1U);
+  ASSERT_EQ(older["summary"]["devices"][0].erase("has_context"), 1U);
   const auto known = read_summary_line(older.dump(), std::make_shared<StringTable>());
   ASSERT_TRUE(known);
   EXPECT_EQ(std::get<RankSummary>(*known).unrecorded_gpu, std::nullopt);
+  EXPECT_EQ(std::get<RankSummary>(*known).devices[0].uuid, "");
 }
 
 // Numbers that point outside of the summary, as in a file that was changed by hand.

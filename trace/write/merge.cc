@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/file.h"
 #include "base/integer.h"
 #include "base/json_values.h"
 #include "trace/analysis/collective_calls.h"
@@ -176,6 +177,16 @@ TraceHeader header_for(RankTraces traces, const std::vector<MergedRank>& ranks) 
   return header;
 }
 
+// The error with the name that the user gave in place of those under which the file is made.
+std::string under_its_name(std::string error, const std::string& path) {
+  for (const std::string& made : {spool_path(path), partial_path(path)}) {
+    if (const size_t at = error.find(made); at != std::string::npos) {
+      return error.replace(at, made.size(), path);
+    }
+  }
+  return error;
+}
+
 }  // namespace
 
 const MergedRank& reference_of(std::span<const MergedRank> ranks) {
@@ -208,7 +219,7 @@ tl::expected<std::vector<MergedRank>, std::string> merge_traces(RankTraces trace
     if (ranks[i].clock) rewrite.drift_at_ns = ranks[i].clock->at_ns;
     rewrite.correlation_shift = correlations.shift_of(*traces[i]);
     rewrite.pids = pids.of(*traces[i], ranks[i].label);
-    rewrite.process_prefix = ranks[i].label + " · ";
+    rewrite.process_prefix = ranks[i].label;
     rewrite.go_on = [&](uint64_t rows) {
       done += rows;
       if (options.progress) options.progress(done, total);
@@ -223,7 +234,7 @@ tl::expected<std::vector<MergedRank>, std::string> merge_traces(RankTraces trace
     // The writer keeps the spool of a job that it could not save. Here the traces still exist, so
     // it goes.
     writer.drop();
-    return tl::unexpected(saved.error());
+    return tl::unexpected(under_its_name(saved.error(), path));
   }
   return ranks;
 }

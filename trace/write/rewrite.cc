@@ -63,7 +63,9 @@ class Rewriting {
         write_process(track, first_process + processes++);
         last_pid = track.pid;
       }
-      if (track.thread_name) write_row_info(track, "thread_name", "name", track.thread_name, "");
+      if (track.thread_name) {
+        write_row_info(track, "thread_name", "name", trace_.string(track.thread_name));
+      }
       write_sort_index(track, "thread_sort_index", track.sort_index);
       unnamed.erase(std::string(trace_.string(track.pid)));
     }
@@ -235,11 +237,12 @@ class Rewriting {
   }
 
   void write_process(const Track& track, uint64_t sort_index) {
-    if (track.process_name || !options_.process_prefix.empty()) {
-      write_row_info(track, "process_name", "name", track.process_name, options_.process_prefix);
-    }
+    const std::string_view own = trace_.string(track.process_name);
+    const bool has_both = !own.empty() && !options_.process_prefix.empty();
+    const std::string name = options_.process_prefix + (has_both ? " · " : "") + std::string(own);
+    if (track.process_name || !name.empty()) write_row_info(track, "process_name", "name", name);
     if (track.process_label) {
-      write_row_info(track, "process_labels", "labels", track.process_label, "");
+      write_row_info(track, "process_labels", "labels", trace_.string(track.process_label));
     }
     write_sort_index(track, "process_sort_index", static_cast<int64_t>(sort_index));
   }
@@ -255,13 +258,12 @@ class Rewriting {
   }
 
   void write_row_info(const Track& track, std::string_view what, std::string_view key,
-                      StringId value, const std::string& prefix) {
-    write_row_info(trace_.string(track.pid), trace_.string(track.tid), what, key,
-                   prefix + std::string(trace_.string(value)));
+                      std::string_view value) {
+    write_row_info(trace_.string(track.pid), trace_.string(track.tid), what, key, value);
   }
 
   void write_row_info(std::string_view pid, std::string_view tid, std::string_view what,
-                      std::string_view key, const std::string& value) {
+                      std::string_view key, std::string_view value) {
     TextBuffer& text = begin_row_info(pid, tid, what);
     text.literal(", \"args\": {\"");
     text.text(key);

@@ -25,7 +25,7 @@ struct RewriteOptions {
   uint32_t correlation_shift = 0;  ///< added to every correlation number but 0, modulo 2^32
   /// New pids, by old ones; others stay.
   std::map<std::string, std::string, std::less<>> pids = {};
-  std::string process_prefix = {};  ///< before every process name
+  std::string process_prefix = {};  ///< before the name of a process, and alone if it has none
   /// Called now and then with the number of rows written since the last call; false stops the
   /// writing.
   std::function<bool(uint64_t rows)> go_on = {};

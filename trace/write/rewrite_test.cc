@@ -154,7 +154,7 @@ TEST_F(Rewrite, WritesEachEventInThisForm) {
                                       .drift_at_ns = 1'000,
                                       .correlation_shift = 100,
                                       .pids = {{"1", "11"}},
-                                      .process_prefix = "p "}));
+                                      .process_prefix = "p"}));
     EXPECT_TRUE(rewriter.add(*parsed(TraceText()
                                          .runtime("launch", 100, 200, 42)
                                          .kernel("gemm", 5'000, 6'000, on_stream(7, 42))
@@ -178,13 +178,13 @@ TEST_F(Rewrite, WritesEachEventInThisForm) {
 "displayTimeUnit": "ms",
 "baseTimeNanoseconds": 0,
 "traceEvents": [
-M "process_name", "pid": "a", "tid": "stream 9", "ts": 2.000, "args": {"name": "p "}},
+M "process_name", "pid": "a", "tid": "stream 9", "ts": 2.000, "args": {"name": "p"}},
 M "process_sort_index", "pid": "a", "tid": "stream 9", "ts": 2.000, "args": {0}},
 M "thread_sort_index", "pid": "a", "tid": "stream 9", "ts": 2.000, "args": {9}},
-M "process_name", "pid": 0, "tid": 7, "ts": 2.000, "args": {"name": "p python"}},
+M "process_name", "pid": 0, "tid": 7, "ts": 2.000, "args": {"name": "p · python"}},
 M "process_sort_index", "pid": 0, "tid": 7, "ts": 2.000, "args": {1}},
 M "thread_sort_index", "pid": 0, "tid": 7, "ts": 2.000, "args": {7}},
-M "process_name", "pid": 11, "tid": 1, "ts": 2.000, "args": {"name": "p "}},
+M "process_name", "pid": 11, "tid": 1, "ts": 2.000, "args": {"name": "p"}},
 M "process_labels", "pid": 11, "tid": 1, "ts": 2.000, "args": {"labels": "CPU"}},
 M "process_sort_index", "pid": 11, "tid": 1, "ts": 2.000, "args": {2}},
 M "thread_name", "pid": 11, "tid": 1, "ts": 2.000, "args": {"name": "main"}},
@@ -192,11 +192,11 @@ M "thread_sort_index", "pid": 11, "tid": 1, "ts": 2.000, "args": {5}},
 M "thread_sort_index", "pid": 11, "tid": "007", "ts": 2.000, "args": {7}},
 M "thread_sort_index", "pid": 11, "tid": 123456789012345678, "ts": 2.000, "args": {123456789012345678}},
 M "thread_sort_index", "pid": 11, "tid": "-234567890123456789", "ts": 2.000, "args": {234567890123456789}},
-M "process_name", "pid": -5, "tid": "-0", "ts": 2.000, "args": {"name": "p "}},
+M "process_name", "pid": -5, "tid": "-0", "ts": 2.000, "args": {"name": "p"}},
 M "process_sort_index", "pid": -5, "tid": "-0", "ts": 2.000, "args": {3}},
 M "thread_sort_index", "pid": -5, "tid": "-0", "ts": 2.000, "args": {0}},
-M "process_name", "pid": 4, "tid": 0, "ts": 2.000, "args": {"name": "p "}},
-M "process_name", "pid": "GPU 0", "tid": 0, "ts": 2.000, "args": {"name": "p "}},
+M "process_name", "pid": 4, "tid": 0, "ts": 2.000, "args": {"name": "p"}},
+M "process_name", "pid": "GPU 0", "tid": 0, "ts": 2.000, "args": {"name": "p"}},
 X "", "name": "pair", "pid": "a", "tid": "stream 9", "ts": 2.000, "dur": 1.001, "args": {}},
 X "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 6.004, "dur": 1.001, "args": {"x": 1, "correlation": 109}},
 X "cuda_runtime", "name": "launch", "pid": 11, "tid": 1, "ts": 3.101, "dur": 0.100, "args": {"correlation": 109}},
@@ -281,7 +281,7 @@ TEST_F(Rewrite, KeepsRanksApartInOneFile) {
     {
       TraceWriter writer(path("merged.partial"), TraceHeader{});
       TraceRewriter rewriter(writer);
-      rewriter.add(*one, {.process_prefix = "rank 0 "});
+      rewriter.add(*one, {.process_prefix = "rank 0"});
       rewriter.add(*one, {.shift_ns = 7,
                           .correlation_shift = 100,
                           .pids = {{"0", "rank 1: 0"}, {"1", "rank 1: 1"}}});
@@ -295,7 +295,7 @@ TEST_F(Rewrite, KeepsRanksApartInOneFile) {
                 ElementsAre("gemm|5000|6000|6|0|42", "cudaLaunchKernel|100|200|4|1|42",
                             "gemm|5007|6007|6|2|142", "cudaLaunchKernel|107|207|4|3|142"));
     EXPECT_THAT(flows_of(trace), ElementsAre("1>0 0", "3>2 0"));
-    EXPECT_EQ(string_of(trace, trace.tracks()[0].process_name), "rank 0 python");
+    EXPECT_EQ(string_of(trace, trace.tracks()[0].process_name), "rank 0 · python");
     EXPECT_EQ(string_of(trace, trace.tracks()[3].pid), "rank 1: 1");
     EXPECT_EQ(trace.tracks()[2].device, 0);
   }

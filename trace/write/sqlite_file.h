@@ -56,7 +56,6 @@ class SqliteFile {
 
   [[nodiscard]] tl::expected<void, std::string> execute(const std::string& sql);
   [[nodiscard]] SqliteInsert insert(const std::string& sql) { return {handle_.get(), sql}; }
-  [[nodiscard]] sqlite3* handle() const { return handle_.get(); }
   [[nodiscard]] std::string error() const;
 
   /// Commits, synchronises and renames.

@@ -1,0 +1,30 @@
+#include "compare/turns.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/temporary_folder.h"
+
+namespace redline::compare {
+namespace {
+
+TEST(Turns, TwoComparisonsDoNotWriteIntoOneFolder) {
+  const testing::TemporaryFolder place;
+  const std::string folder = place / "runs";
+  const std::atomic<bool> stop = false;
+  Plan plan;
+  plan.base = plan.next = "true";
+  plan.folder = folder;
+  std::string error;
+  // It asks while the first comparison runs.
+  const auto first = compare_in_turns(plan, stop, [&](uint64_t, uint64_t) {
+    error = compare_in_turns(plan, stop, [](uint64_t, uint64_t) {}).error();
+  });
+  EXPECT_EQ(error,
+            folder + ": another redline compare writes there. Choose another folder with -o");
+  EXPECT_FALSE(first) << "it makes no training step";
+  const auto later = compare_in_turns(plan, stop, [](uint64_t, uint64_t) {});
+  EXPECT_NE(later.error(), error) << "the first one is over";
+}
+
+}  // namespace
+}  // namespace redline::compare

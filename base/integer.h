@@ -1,4 +1,4 @@
-// Reads a text that is a whole number.
+// Reads a whole number out of a text.
 #pragma once
 
 #include <charconv>
@@ -17,6 +17,14 @@ template <std::integral Integer = int64_t>
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+/// The number that `text` begins with; nullopt if there is none that fits.
+template <std::integral Integer = int64_t>
+[[nodiscard]] std::optional<Integer> leading_integer(std::string_view text) {
+  Integer value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace redline

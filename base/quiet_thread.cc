@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +27,36 @@ bool run_quietly(const std::function<void()>& body) {
   auto thread = start_quiet_thread(body);
   if (!thread) return false;
   thread->join();
+  return true;
+}
+
+bool PausingThread::start(std::function<void()> body) {
+  if (thread_) return true;
+  stopping_ = false;
+  body_ = std::move(body);
+  thread_ = start_quiet_thread([this] {
+    try {
+      body_();
+    } catch (const std::exception&) {
+    }
+  });
+  return thread_.has_value();
+}
+
+bool PausingThread::pause(std::chrono::nanoseconds length) {
+  std::unique_lock lock(mutex_);
+  return !wake_.wait_for(lock, length, [this] { return stopping_.load(); });
+}
+
+bool PausingThread::stop() {
+  if (!thread_) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_->join();
+  thread_.reset();
   return true;
 }
 

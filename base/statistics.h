@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -111,6 +112,14 @@ struct ValueInterval {
   int64_t sum = 0;
   if (!__builtin_add_overflow(left, right, &sum)) return sum;
   return left < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
+/// The same for a figure of all rows, such as &KernelRow::total_ns.
+template <typename Rows, typename Figure>
+[[nodiscard]] int64_t total_of(const Rows& rows, Figure figure) {
+  int64_t sum = 0;
+  for (const auto& row : rows) sum = saturating_sum(sum, std::invoke(figure, row));
+  return sum;
 }
 
 }  // namespace redline

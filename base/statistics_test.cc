@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace redline {
@@ -163,6 +164,15 @@ TEST(Welch, OneValueHasNoKnownNoise) {
   const std::vector<double> one = {5}, two = {5, 6};
   EXPECT_FALSE(welch_test(one, two));
   EXPECT_FALSE(welch_test(two, {}));
+}
+
+TEST(Total, IsTheLimitWhereTheSumWouldOverflow) {
+  using Row = std::pair<int64_t, int64_t>;
+  const std::vector<Row> rows = {{3, INT64_MAX}, {4, 1}, {5, 2}};
+  EXPECT_EQ(total_of(rows, &Row::first), 12);
+  EXPECT_EQ(total_of(rows, &Row::second), INT64_MAX);
+  EXPECT_EQ(total_of(rows, [](const Row& row) { return -row.second; }), INT64_MIN);
+  EXPECT_EQ(total_of(std::vector<Row>(), &Row::first), 0);
 }
 
 }  // namespace

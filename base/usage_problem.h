@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,20 @@ inline std::string usage_problem(const CLI::App& app, const CLI::ParseError& err
   // An example at the end is to be copied without a comma.
   return what.find(". ") == std::string::npos ? what + ", see " + help
                                               : what + " (see " + help + ")";
+}
+
+/// Parses the command line. The exit status if the program ends with that: after --help, or what
+/// `report` gives of the problem.
+template <typename Report>
+std::optional<int> ended_by_parsing(CLI::App& app, int argc, char** argv, Report report) {
+  try {
+    parse_command_line(app, argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return report(usage_problem(app, error));
+  }
+  return std::nullopt;
 }
 
 }  // namespace redline

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "machine/kernel_text.h"
+#include "base/integer.h"
 #include "machine/resources.h"
 #include "machine/thread_times.h"
 
@@ -37,7 +37,7 @@ std::optional<CoreUseReader::Times> CoreUseReader::waits_of_threads() const {
   const std::string folder = root_ + "/proc/self/task";
   for (std::filesystem::directory_iterator thread(folder, error), end; !error && thread != end;
        thread.increment(error)) {
-    const auto id = number_of<pid_t>(thread->path().filename().native());
+    const auto id = leading_integer<pid_t>(thread->path().filename().native());
     if (!id) continue;
     if (const auto its = thread_times("self", *id, root_)) times[*id] = its->wait_ns;
   }

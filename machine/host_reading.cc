@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/integer.h"
 #include "machine/kernel_text.h"
 #include "machine/resources.h"
 
@@ -22,7 +23,7 @@ constexpr std::string_view kWorkerName = "pt_data_worker";  // torch names their
 std::optional<CoreTime> core_time(int core, std::string_view columns) {
   CoreTime time{.core = core};
   for (int column = 0; column < 8; ++column) {
-    const auto ticks = number_of<uint64_t>(take_word(columns));
+    const auto ticks = leading_integer<uint64_t>(take_word(columns));
     if (!ticks) return std::nullopt;
     time.total += *ticks;
     if (column != 3 && column != 4) time.busy += *ticks;
@@ -50,7 +51,7 @@ std::vector<CoreTime> core_times(std::string_view stat) {
   while (stat.starts_with("cpu")) {
     std::string_view line = take_line(stat);
     const std::string_view name = take_word(line).substr(3);
-    const auto core = name.empty() ? std::optional(CoreTime::kAll) : number_of<int>(name);
+    const auto core = name.empty() ? std::optional(CoreTime::kAll) : leading_integer<int>(name);
     if (!core) continue;
     if (const auto time = core_time(*core, line)) times.push_back(*time);
   }
@@ -63,9 +64,9 @@ bool list_holds(std::string_view list, int core) {
     const size_t comma = std::min(list.find(','), list.size());
     const std::string_view part = list.substr(0, comma);
     const size_t dash = part.find('-');
-    const auto first = number_of<int>(part.substr(0, dash));
+    const auto first = leading_integer<int>(part.substr(0, dash));
     const auto last =
-        dash == std::string_view::npos ? first : number_of<int>(part.substr(dash + 1));
+        dash == std::string_view::npos ? first : leading_integer<int>(part.substr(dash + 1));
     if (first && last && *first <= core && core <= *last) return true;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
@@ -121,7 +122,7 @@ void HostReader::read_process(HostReading& reading) const {
   std::string_view columns = stat;
   columns.remove_prefix(std::min(columns.rfind(')') + 1, columns.size()));
   for (int column = 3; column <= 24; ++column) {
-    const auto value = number_of<int64_t>(take_word(columns));
+    const auto value = leading_integer(take_word(columns));
     if (column == 10) reading.page_faults = value;
     if (column == 12) reading.major_page_faults = value;
     if (column == 15 && value) reading.kernel_ns = *value * (kSecondNs / sysconf(_SC_CLK_TCK));
@@ -146,7 +147,7 @@ void HostReader::find_workers() {
        thread.increment(error)) {
     const std::string children = read_file(thread->path() / "children");
     std::string_view list = children;
-    while (const auto pid = number_of<pid_t>(take_word(list))) {
+    while (const auto pid = leading_integer<pid_t>(take_word(list))) {
       const std::string name = text_of(std::to_string(*pid) + "/comm");
       if (name.starts_with(kWorkerName)) workers_.push_back(*pid);
     }

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/integer.h"
+
 namespace redline::machine {
 
 /// Removes the first line from `text` and returns it, without its end.
@@ -25,15 +27,6 @@ inline std::string_view take_word(std::string_view& line) {
   const std::string_view word = line.substr(0, end);
   line.remove_prefix(end);
   return word;
-}
-
-/// The number that `text` begins with.
-template <typename Number>
-[[nodiscard]] std::optional<Number> number_of(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  return number;
 }
 
 /// The word that follows `key` in the first line that begins with it; empty if no line does.
@@ -58,7 +51,7 @@ inline std::string_view value_of(std::string_view text, std::string_view key) {
 /// The value behind `key`, which the kernel gives in KiB, in bytes.
 [[nodiscard]] inline std::optional<int64_t> kibibytes_of(std::string_view text,
                                                          std::string_view key) {
-  auto value = number_of<int64_t>(value_of(text, key));
+  auto value = leading_integer(value_of(text, key));
   if (value) *value *= 1024;
   return value;
 }

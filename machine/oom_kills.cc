@@ -1,12 +1,13 @@
 #include "machine/oom_kills.h"
 
 #include "base/file.h"
+#include "base/integer.h"
 #include "machine/kernel_text.h"
 
 namespace redline::machine {
 
 int64_t oom_kills(const std::string& root) {
-  return number_of<int64_t>(value_of(read_file(root + "/proc/vmstat"), "oom_kill ")).value_or(0);
+  return leading_integer(value_of(read_file(root + "/proc/vmstat"), "oom_kill ")).value_or(0);
 }
 
 void RecentOomKills::add(int64_t now_ns, int64_t kills) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/integer.h"
 #include "machine/kernel_text.h"
 
 namespace redline::machine {
@@ -26,10 +27,9 @@ std::optional<int64_t> least_of(std::optional<int64_t> one, std::optional<int64_
 /// Two numbers such as 150000 and 100000 grant so many microseconds of each period. "max" (v2) and
 /// -1 (v1) mean no limit.
 std::optional<double> quota_of(std::string_view microseconds, std::string_view period) {
-  const auto quota = number_of<double>(microseconds);
-  const auto of = number_of<double>(period);
+  const auto quota = leading_integer(microseconds), of = leading_integer(period);
   if (!quota || !of || *quota <= 0 || *of <= 0) return std::nullopt;
-  return *quota / *of;
+  return static_cast<double>(*quota) / static_cast<double>(*of);
 }
 
 std::optional<double> core_quota(const std::string& root) {
@@ -59,13 +59,13 @@ struct MemoryFiles {
 
 void add_group(const std::string& folder, const MemoryFiles& files, Memory& memory) {
   constexpr int64_t kUnlimited = 1'000'000'000'000'000'000;  // without limit, v1 has about 2^63
-  const auto limit = number_of<int64_t>(read_file(folder + "/" + files.limit));
+  const auto limit = leading_integer(read_file(folder + "/" + files.limit));
   if (!limit || *limit >= kUnlimited) return;
   keep_least(memory.limit_bytes, limit);
-  const auto used = number_of<int64_t>(read_file(folder + "/" + files.used));
+  const auto used = leading_integer(read_file(folder + "/" + files.used));
   if (!used) return;
   const std::string statistics = read_file(folder + "/memory.stat");
-  const int64_t cache = number_of<int64_t>(value_of(statistics, files.cache)).value_or(0);
+  const int64_t cache = leading_integer(value_of(statistics, files.cache)).value_or(0);
   keep_least(memory.left_bytes, std::max<int64_t>(*limit - std::max<int64_t>(*used - cache, 0), 0));
 }
 

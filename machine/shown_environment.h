@@ -1,5 +1,6 @@
 // The environment variables whose values traces and bug reports show, without_secrets(). Any other
 // variable may be a secret, so traces and reports say only how many others are set.
+// docs/environment.md has the same list.
 #pragma once
 
 namespace redline::machine {

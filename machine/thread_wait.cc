@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/file.h"
+#include "base/integer.h"
 #include "machine/kernel_text.h"
 
 namespace redline::machine {
@@ -51,7 +52,7 @@ std::string_view thread_wait(const std::string& process, int64_t thread, const s
       break;
   }
   const std::string call_text = read_file(folder + "syscall");
-  const auto call = number_of<int64_t>(call_text);
+  const auto call = leading_integer(call_text);
   if (!call) return call_text.starts_with("running") ? "runs" : "";
   if (*call == SYS_futex) return "lock";
   if (has(kClocks, *call)) return "sleeps";

@@ -136,6 +136,10 @@ typedef struct redline_request {
  * `redline record` asks nothing of this process. */
 REDLINE_API int redline_take_request(redline_request* request);
 
+/* Notes for `redline record` what became of this process's recording, which it says at its end.
+ * Fails if the file that REDLINE_NOTES names is out of reach. */
+REDLINE_API int redline_note(const char* what, const char* text);
+
 /* The step log (docs/run-log.md): what the training thread does, for each step of the whole job.
  * The parts are trace::LogPart, in its order: 0 data wait, 1 forward, 2 backward, 3 optimizer, 4
  * communication wait, 5 evaluation, 6 checkpoint, 7 garbage collection, 8 compile. They nest, and

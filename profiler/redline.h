@@ -8,14 +8,15 @@
 //   }
 //
 // All of it is inline over the C ABI (c_api.h), so it works with every compiler and standard
-// library that can link libredline.so. Nothing here throws or ends the program: if recording fails,
-// one line on stderr says why, and the program goes on.
+// library that can link libredline.so. Nothing here throws or ends the program: if recording or a
+// handler fails, one line on stderr says why, and the program goes on.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <string>
 #include <utility>
@@ -32,7 +33,7 @@ class Profiler;
 using TraceHandler = std::function<void(Profiler&)>;
 
 struct ProfilerOptions {
-  /// active == 0, as by default, means no schedule: one window from construction to destruction.
+  /// All zero, as by default, means no schedule: one window from construction to destruction.
   Schedule schedule = {.active = 0};
   TraceHandler on_trace_ready = nullptr;
   // RecorderOptions explains these. A flight recorder writes its traces into the directory of
@@ -111,7 +112,10 @@ class Profiler {
   bool succeeded(int status);
   [[nodiscard]] std::string recorder_options() const;
   void obey_command_line();
+  [[nodiscard]] const char* problem() const;
+  void call_handler();
   void finish_window();
+  void tell_if_nothing_was_recorded() const;
   void change(Action before, Action after);
   void begin_step();
 
@@ -162,12 +166,9 @@ inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)
   }
   redline_attach_torch();  // may fail: without LibTorch, ranges and GPU work are recorded
   obey_command_line();
-  if (options_.schedule.active != 0 && !options_.schedule.is_valid()) {
+  if (const char* why = problem(); why != nullptr) {
     is_off_ = true;
-    std::fputs(
-        "redline: recording is off: schedule: active must be > 0, and each number from 0 to "
-        "10^15\n",
-        stderr);
+    std::fprintf(stderr, "redline: recording is off: %s\n", why);
   }
   action_ = action_of(0);
   change(Action::kNone, action_);
@@ -187,6 +188,32 @@ inline Profiler::~Profiler() {
   } else if (action_ == Action::kWarmup && !is_off_) {
     redline_discard();
   }
+  tell_if_nothing_was_recorded();
+}
+
+/// Why nothing can be recorded as the options say; null if it can.
+inline const char* Profiler::problem() const {
+  const bool asks_for_steps = !(options_.schedule == Schedule{.active = 0});
+  if (asks_for_steps && !options_.schedule.is_valid()) {
+    return "schedule: active must be > 0, and each number from 0 to 10^15";
+  }
+  const auto* writer = options_.on_trace_ready.target<ChromeTraceWriter>();
+  if (writer != nullptr && writer->directory.empty()) return "write_chrome_trace: no directory";
+  return nullptr;
+}
+
+inline void Profiler::tell_if_nothing_was_recorded() const {
+  const Schedule& schedule = options_.schedule;
+  const int64_t first = schedule.skip_first + schedule.wait + schedule.warmup;
+  const bool is_asked = !requested_options_.empty() && has_schedule() && !has_ring();
+  if (!is_asked || is_off_ || step_ >= first || schedule.skip_first == Schedule::kMost) return;
+  const std::string text = "nothing was recorded: the command made " + std::to_string(step_) +
+                           (step_ == 1 ? " step" : " steps") +
+                           ", the schedule leaves out the first " + std::to_string(first) +
+                           ". Give a shorter --schedule";
+  if (redline_note("nothing", text.c_str()) != 0) {
+    std::fprintf(stderr, "redline: %s\n", text.c_str());
+  }
 }
 
 inline void Profiler::obey_command_line() {
@@ -194,6 +221,7 @@ inline void Profiler::obey_command_line() {
   request.struct_size = sizeof(request);
   if (redline_take_request(&request) != 0) return;
   is_off_ = request.is_excluded != 0;
+  if (!is_off_) redline_finish_on_termination();  // if it fails, only a killed program loses more
   options_.schedule = {request.skip_first, request.wait, request.warmup, request.active,
                        request.repeat};
   options_.ring_seconds = request.ring_seconds;
@@ -238,7 +266,11 @@ inline std::string Profiler::recorder_options() const {
     json += ", \"directory\": \"";
     for (const char c : writer->directory) {
       if (c == '"' || c == '\\') json += '\\';
-      json += c;
+      if (static_cast<unsigned char>(c) >= 0x20) {
+        json += c;
+      } else {
+        json += {'\\', 'u', '0', '0', static_cast<char>('0' + c / 16), "0123456789abcdef"[c % 16]};
+      }
     }
     json += '"';
   }
@@ -251,9 +283,21 @@ inline void Profiler::finish_window() {
     redline_discard();  // the ring was written whenever something happened; its rest is not needed
     return;
   }
-  if (succeeded(redline_stop()) && options_.on_trace_ready) {
+  if (succeeded(redline_stop()) && options_.on_trace_ready) call_handler();
+}
+
+inline void Profiler::call_handler() {
+#ifdef __cpp_exceptions
+  try {
     options_.on_trace_ready(*this);
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "redline: on_trace_ready: exception: %s\n", exception.what());
+  } catch (...) {
+    std::fputs("redline: on_trace_ready: exception of an unknown type\n", stderr);
   }
+#else
+  options_.on_trace_ready(*this);
+#endif
 }
 
 inline void Profiler::change(Action before, Action after) {

@@ -19,6 +19,8 @@ struct Schedule {
 
   static constexpr int64_t kMost = 1'000'000'000'000'000;  ///< so that sums fit into int64_t
 
+  bool operator==(const Schedule&) const = default;
+
   [[nodiscard]] bool is_valid() const {
     const auto fits = [](int64_t number) { return number >= 0 && number <= kMost; };
     return fits(skip_first) && fits(wait) && fits(warmup) && fits(active) && active > 0 &&

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_values.h"
 #include "base/printable.h"
-#include "base/quiet_thread.h"
 #include "machine/launch/process_tree.h"
 #include "machine/resources.h"
 #include "profiler/request/logged_jobs.h"
@@ -100,20 +100,13 @@ HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnH
         (table->host != host_ || state_of(*table) != ThreadState::kGone);
     if (!is_of_a_living_rank) std::filesystem::remove(path, ignored);
   }
-  thread_ = start_quiet_thread([this] { watch(); });
+  thread_.start([this] { watch(); });
 }
 
 HangWatch::~HangWatch() { finish(); }
 
 bool HangWatch::finish() {
-  if (!thread_) return has_ended_job_;
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-  }
-  wake_.notify_one();
-  thread_->join();
-  thread_.reset();
+  if (!thread_.stop()) return has_ended_job_;
   if (!told_) remove_seen();
   try {
     tell_of_failure();
@@ -123,14 +116,11 @@ bool HangWatch::finish() {
 }
 
 void HangWatch::watch() {
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kLookInterval, [this] { return is_over_.load(); })) {
-    lock.unlock();
+  while (thread_.pause(kLookInterval)) {
     try {
       look();
     } catch (const std::exception&) {  // no memory: the next look may find some
     }
-    lock.lock();
   }
 }
 
@@ -365,7 +355,7 @@ void HangWatch::write_traces(const Hang& hang, const std::vector<HangTable>& tab
         if (!report.path.empty()) say("written while the job hangs: " + report.path);
         if (!report.error.empty()) say(report.error);
       },
-      is_over_);
+      thread_.stopping());
 }
 
 }  // namespace redline::watch

@@ -7,21 +7,18 @@
 // launchers meet by TCP (watch/meeting.h), and one of them judges for all.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/quiet_thread.h"
 #include "machine/oom_kills.h"
 #include "trace/analysis/hang.h"
 #include "watch/asked_stack.h"
@@ -106,11 +103,8 @@ class HangWatch {
   std::map<int, int> asked_programs_;  // ranks, and how often each was asked
   std::tuple<std::string, std::optional<int64_t>, std::optional<int64_t>> asked_place_;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::atomic<bool> is_over_ = false;
   bool has_ended_job_ = false;
-  std::optional<std::thread> thread_;
+  PausingThread thread_;
 };
 
 }  // namespace redline::watch

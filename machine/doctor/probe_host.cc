@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/integer.h"
 #include "machine/doctor/probe.h"
-#include "machine/kernel_text.h"
 #include "machine/resources.h"
 
 namespace redline::doctor {
@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::optional<int> number_in(const Sources& sources, const char* file) {
-  return machine::number_of<int>(sources.text(file).value_or(""));
+  return leading_integer<int>(sources.text(file).value_or(""));
 }
 
 bool has_word(const std::string& text, const std::string& word) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/integer.h"
 #include "machine/doctor/probe.h"
-#include "machine/kernel_text.h"
 
 namespace redline::doctor {
 
@@ -28,7 +28,7 @@ NetworkInterface read_interface(const Sources& sources, const std::string& name)
   // The state of virtual interfaces is "unknown".
   const std::string state = sources.text(folder / "operstate").value_or("");
   interface.up = state == "up" || state == "unknown";
-  const auto speed = machine::number_of<int>(sources.text(folder / "speed").value_or(""));
+  const auto speed = leading_integer<int>(sources.text(folder / "speed").value_or(""));
   if (speed && *speed > 0) interface.megabits = speed;
   return interface;
 }

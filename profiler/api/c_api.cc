@@ -10,6 +10,7 @@
 #include "machine/thread_wait.h"
 #include "profiler/log/per_thread.h"
 #include "profiler/nvtx/nvtx_module.h"
+#include "profiler/request/record_request.h"
 #include "profiler/schedule.h"
 #include "profiler/session/abort_watch.h"
 #include "profiler/session/control.h"
@@ -63,6 +64,10 @@ int guarded_log(Body body) noexcept {
   return guarded_with([&] { return body(StepLog::instance()); });
 }
 
+auto request_of(const char* options_json) {
+  return parse_record_request(options_json ? options_json : "{}");
+}
+
 bool is_log_part(int part) { return part >= 0 && part < static_cast<int>(trace::kLogParts); }
 
 [[gnu::hot]] int end_logged_step(int64_t samples, int64_t tokens, StepLog::Kind kind) {
@@ -85,6 +90,7 @@ using redline::profiler::guarded;
 using redline::profiler::guarded_log;
 using redline::profiler::is_log_part;
 using redline::profiler::Recorder;
+using redline::profiler::request_of;
 using redline::profiler::Result;
 using redline::profiler::StepLog;
 using redline::trace::LogMarkKind;
@@ -98,19 +104,14 @@ const char* redline_last_error(void) {
 }
 
 int redline_prepare(const char* options_json) {
-  return guarded([&](Recorder& recorder) -> Result {
-    const auto wanted = redline::profiler::parse_record_request(options_json ? options_json : "{}");
-    if (!wanted) return tl::unexpected(wanted.error());
-    return recorder.prepare(wanted->options);
+  return guarded([&](Recorder& recorder) {
+    const auto prepare = [&](const auto& wanted) { return recorder.prepare(wanted.options); };
+    return request_of(options_json).and_then(prepare);
   });
 }
 
 int redline_check_options(const char* options_json) {
-  return guarded([&](Recorder&) -> Result {
-    const auto wanted = redline::profiler::parse_record_request(options_json ? options_json : "{}");
-    if (!wanted) return tl::unexpected(wanted.error());
-    return {};
-  });
+  return guarded([&](Recorder&) { return request_of(options_json); });
 }
 
 int redline_start(void) {
@@ -147,11 +148,9 @@ int redline_export(const char* path) {
 
 int redline_export_to_directory(const char* directory, char* path_out, uint64_t path_out_size) {
   if (directory == nullptr) return failure("export: no directory");
-  return guarded([&](Recorder& recorder) -> Result {
-    const auto path = recorder.save_in(directory);
-    if (!path) return tl::unexpected(path.error());
-    copy_text(*path, path_out, path_out_size);
-    return {};
+  return guarded([&](Recorder& recorder) {
+    const auto copy = [&](const auto& path) { copy_text(path, path_out, path_out_size); };
+    return recorder.save_in(directory).map(copy);
   });
 }
 
@@ -165,11 +164,9 @@ int redline_forget_metadata(void) {
 }
 
 int redline_write_ring(const char* reason, char* path_out, uint64_t path_out_size) {
-  return guarded([&](Recorder& recorder) -> Result {
-    const auto path = recorder.write_ring(reason != nullptr ? reason : "");
-    if (!path) return tl::unexpected(path.error());
-    copy_text(*path, path_out, path_out_size);
-    return {};
+  return guarded([&](Recorder& recorder) {
+    const auto copy = [&](const auto& path) { copy_text(path, path_out, path_out_size); };
+    return recorder.write_ring(reason != nullptr ? reason : "").map(copy);
   });
 }
 
@@ -216,7 +213,7 @@ int redline_watch_marker(const char* name, void (*step_begins)(void)) {
 int redline_listen(const char* options_json, int64_t steps) {
   return guarded([&](Recorder& recorder) -> Result {
     if (auto alive = recorder.check_alive(); !alive) return alive;
-    const auto wanted = redline::profiler::parse_record_request(options_json ? options_json : "{}");
+    const auto wanted = request_of(options_json);
     if (!wanted) return tl::unexpected(wanted.error());
     if (steps < 1) return tl::unexpected(std::string("listen: steps must be at least 1"));
     return redline::profiler::listen_for_captures({wanted->options, steps});
@@ -369,6 +366,13 @@ int redline_take_request(redline_request* request) {
     full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
     std::memcpy(request, &full, full.struct_size);
     return {};
+  });
+}
+
+int redline_note(const char* what, const char* text) {
+  return guarded([&](Recorder&) -> Result {
+    if (redline::launch::RecordNotes::add({what, text})) return {};
+    return tl::unexpected(std::string("note: the file of the notes is out of reach"));
   });
 }
 

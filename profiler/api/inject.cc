@@ -15,9 +15,9 @@
 // process, also of Python with torch, is recorded as with `redline record -o traces`.
 //
 // A redline::Profiler in the program, or the start-up hook of Python if torch is imported later,
-// takes over (redline_take_request) and follows the command line's schedule. SIGTERM completes the
-// window, too. A program that is killed leaves the .partial file. One line on stderr says if
-// recording is impossible; nothing else is printed.
+// takes over (redline_take_request) and follows the command line's schedule. SIGTERM and Ctrl-C
+// complete the window, too. A program that is killed leaves the .partial file. One line on stderr
+// says if recording is impossible; nothing else is printed.
 #include <dlfcn.h>
 
 #include <cstdio>

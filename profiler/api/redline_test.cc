@@ -3,19 +3,25 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "profiler/request/record_request.h"
 #include "profiler/source/source.h"
 #include "tests/recording.h"
+#include "tests/variables.h"
 
 namespace redline {
 namespace {
@@ -29,6 +35,11 @@ class ProfilerTest : public ::testing::Test {
  protected:
   ~ProfilerTest() override { unsetenv("REDLINE_RECORD"); }
 
+  /// As `redline record` does it, into the folder "asked".
+  void ask(const nlohmann::json& schedule) const {
+    const nlohmann::json request = {{"directory", folder_ / "asked"}, {"schedule", schedule}};
+    setenv("REDLINE_RECORD", request.dump().c_str(), 1);
+  }
   /// A handler that keeps the names of each window's ranges.
   TraceHandler keep_names() {
     return [this](Profiler& profiler) {
@@ -93,16 +104,14 @@ TEST_F(ProfilerTest, GivesUpAWarmUpAtItsEnd) {
 TEST_F(ProfilerTest, WritesIntoAFolder) {
   {
     Profiler profiler({.schedule = {.active = 1, .repeat = 2},
-                       .on_trace_ready = write_chrome_trace(folder_ / "new \"folder\"")});
+                       .on_trace_ready = write_chrome_trace(folder_ / "new \"folder\"\n\x1f")});
     train(profiler, 4);
   }
-  EXPECT_EQ(files_in("new \"folder\""), 2u);
+  EXPECT_EQ(files_in("new \"folder\"\n\x1f"), 2u);
 }
 
 TEST_F(ProfilerTest, FollowsTheCommandLineWhereThereIsOne) {
-  const nlohmann::json request = {{"directory", folder_ / "asked"},
-                                  {"schedule", {{"wait", 1}, {"active", 1}, {"repeat", 1}}}};
-  setenv("REDLINE_RECORD", request.dump().c_str(), 1);
+  ask({{"wait", 1}, {"active", 1}, {"repeat", 1}});
   EXPECT_TRUE(recording_requested());
   ::testing::internal::CaptureStderr();
   {
@@ -112,6 +121,64 @@ TEST_F(ProfilerTest, FollowsTheCommandLineWhereThereIsOne) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the command line's schedule"));
   EXPECT_TRUE(windows_.empty());
   EXPECT_EQ(files_in("asked"), 1u);
+}
+
+TEST_F(ProfilerTest, SaysThatTheProgramEndedBeforeTheWindowBegan) {
+  const launch::RecordNotes notes(folder_.path());
+  testing::Variables variables("REDLINE_NOTES", notes.path());
+  const auto train_for = [](int steps) {
+    ::testing::internal::CaptureStderr();
+    {
+      Profiler profiler;
+      train(profiler, steps);
+    }
+    return ::testing::internal::GetCapturedStderr();
+  };
+  ask({{"wait", 1}, {"warmup", 1}, {"active", 3}});
+  train_for(1);
+  ASSERT_EQ(notes.read().size(), 1u);
+  EXPECT_EQ(notes.read()[0].what, "nothing");
+  EXPECT_EQ(notes.read()[0].text,
+            "nothing was recorded: the command made 1 step, the schedule leaves out the first 2. "
+            "Give a shorter --schedule");
+  train_for(2);
+  EXPECT_EQ(notes.read().size(), 1u) << "it has a window, though of no step";
+  variables.set("REDLINE_NOTES", "/proc/nowhere/notes");
+  EXPECT_THAT(train_for(0),
+              HasSubstr("redline: nothing was recorded: the command made 0 steps, the schedule "
+                        "leaves out the first 2. Give a shorter --schedule\n"));
+  unsetenv("REDLINE_RECORD");
+  ::testing::internal::CaptureStderr();
+  { const Profiler profiler({.schedule = {.wait = 1}, .on_trace_ready = keep_names()}); }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "the program knows its own schedule";
+}
+
+// The program runs as a child that no other test has recorded in.
+TEST_F(ProfilerTest, ASignalThatEndsTheProgramUnderTheCommandLineCompletesTheWindow) {
+  if (const char* number = getenv("SIGNAL_AT_THE_END")) {
+    Profiler profiler;
+    train(profiler, 1);
+    raise(std::atoi(number));
+    pause();
+  }
+  ask({{"active", 9}});
+  for (const int signal : {SIGTERM, SIGINT, SIGABRT}) {
+    const testing::Variables variables("SIGNAL_AT_THE_END", std::to_string(signal));
+    const std::string this_test = std::string("--gtest_filter=*.") +
+                                  ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/proc/self/exe", "profiler_test", this_test.c_str(), nullptr);
+      _exit(1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+    const auto traces = launch::list_traces(folder_ / "asked");
+    EXPECT_EQ(traces.whole.size(), 1u) << signal;
+    EXPECT_TRUE(traces.partial.empty()) << signal;
+    fs::remove_all(folder_ / "asked");
+  }
 }
 
 /// A source that keeps the options with which it was last enabled.
@@ -160,9 +227,40 @@ TEST_F(ProfilerTest, SaysOnceThatRecordingIsOffAndGoesOn) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }
 
+TEST_F(ProfilerTest, SaysAtOnceThatItHasNoDirectory) {
+  ::testing::internal::CaptureStderr();
+  {
+    Profiler profiler({.schedule = {.active = 1}, .on_trace_ready = write_chrome_trace("")});
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "redline: recording is off: write_chrome_trace: no directory\n");
+    ::testing::internal::CaptureStderr();
+    train(profiler, 2);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(ProfilerTest, AHandlerThatThrowsEndsNeitherTheRecordingNorTheProgram) {
+  ::testing::internal::CaptureStderr();
+  {
+    Profiler profiler({.schedule = {.active = 1}, .on_trace_ready = [&](Profiler& ended) {
+                         keep_names()(ended);
+                         if (windows_.size() == 1) throw std::runtime_error("no space");
+                         if (windows_.size() == 3) throw 3;
+                       }});
+    train(profiler, 2);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "redline: on_trace_ready: exception: no space\n"
+            "redline: on_trace_ready: exception of an unknown type\n");
+  EXPECT_THAT(windows_,
+              ElementsAre(ElementsAre("forward", "ProfilerStep#0"),
+                          ElementsAre("forward", "ProfilerStep#1"), ElementsAre("ProfilerStep#2")));
+}
+
 TEST_F(ProfilerTest, SaysThatAScheduleMakesNoSense) {
-  for (const Schedule& schedule : {Schedule{.wait = -1, .active = 1}, Schedule{.active = -3},
-                                   Schedule{.active = Schedule::kMost + 1}}) {
+  for (const Schedule& schedule :
+       {Schedule{.wait = -1, .active = 1}, Schedule{.active = -3},
+        Schedule{.active = Schedule::kMost + 1}, Schedule{.wait = 1, .warmup = 1, .active = 0}}) {
     ::testing::internal::CaptureStderr();
     {
       Profiler profiler({.schedule = schedule, .on_trace_ready = keep_names()});

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <utility>
 
-#include "base/quiet_thread.h"
 #include "profiler/log/record.h"
 
 namespace redline::profiler {
@@ -102,31 +100,14 @@ std::vector<CounterSample> core_samples(const machine::HostReading& before,
 }
 
 void HostSampler::enable(const RecorderOptions& options) noexcept {
-  if (options.host_samples_hz <= 0 || thread_) return;
-  is_over_ = false;
-  const int32_t hz = options.host_samples_hz;
-  thread_ = start_quiet_thread([this, hz] {
-    try {
-      run(hz);
-    } catch (const std::exception&) {
-      // No memory: the trace lacks these tracks from now on.
-    }
-  });
+  if (options.host_samples_hz <= 0) return;
+  thread_.start([this, hz = options.host_samples_hz] { run(hz); });
 }
 
-void HostSampler::disable() noexcept {
-  if (!thread_) return;
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-  }
-  wake_.notify_one();
-  thread_->join();
-  thread_.reset();
-}
+void HostSampler::disable() noexcept { thread_.stop(); }
 
 void HostSampler::run(int32_t hz) {
-  const std::chrono::duration<double> interval(1.0 / hz);
+  const std::chrono::nanoseconds interval(1'000'000'000 / hz);
   machine::HostReader reader;
   reader.find_workers();
   machine::HostReading before = reader.read();
@@ -134,8 +115,7 @@ void HostSampler::run(int32_t hz) {
   const uint64_t search_round = one_round_of(hz, kWorkerSearchHz);
   const double core_hz = kMostCoreSamples / static_cast<double>(before.cores.size() + 1);
   const uint64_t core_round = one_round_of(hz, core_hz);
-  std::unique_lock lock(mutex_);
-  for (uint64_t round = 1; !wake_.wait_for(lock, interval, [this] { return is_over_; }); ++round) {
+  for (uint64_t round = 1; thread_.pause(interval); ++round) {
     if (round % search_round == 0) reader.find_workers();
     machine::HostReading now = reader.read();
     submit_samples(host_samples(before, now), now.time_ns);

@@ -2,14 +2,13 @@
 // what the process and its DataLoader workers use, and the state of its GPUs, as NVML tells it.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "base/quiet_thread.h"
 #include "machine/host_reading.h"
 #include "profiler/source/counters.h"
 #include "profiler/source/source.h"
@@ -34,10 +33,7 @@ class HostSampler final : public Source {
  private:
   void run(int32_t hz);
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool is_over_ = false;  // under mutex_
-  std::optional<std::thread> thread_;
+  PausingThread thread_;
 };
 
 /// Samples GPUs at the same rate as HostSampler, on another thread: a broken GPU can keep NVML

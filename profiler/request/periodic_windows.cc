@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <set>
 
-#include "base/quiet_thread.h"
 #include "base/user_switch.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/trigger.h"
@@ -49,30 +48,22 @@ std::vector<size_t> superfluous_windows(const std::vector<nanoseconds>& begins, 
 }
 
 PeriodicWindows::PeriodicWindows(std::string directory, nanoseconds every)
-    : directory_(std::move(directory)),
-      every_(every),
-      thread_(start_quiet_thread([this] { run(); })) {}
+    : directory_(std::move(directory)), every_(every) {
+  thread_.start([this] { run(); });
+}
 
 int64_t PeriodicWindows::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  stop_.notify_all();
-  if (thread_ && thread_->joinable()) thread_->join();
+  thread_.stop();
   return count_;
 }
 
 void PeriodicWindows::run() {
   auto next = start_ + every_;
-  std::unique_lock lock(mutex_);
-  while (!stop_.wait_until(lock, next, [this] { return stopped_.load(); })) {
-    lock.unlock();
+  while (thread_.pause(next - Clock::now())) {
     const auto begin = Clock::now();
     record();
     remove_old(begin - start_);
     next = begin + pause_after(Clock::now() - begin, every_);
-    lock.lock();
   }
 }
 
@@ -89,7 +80,7 @@ void PeriodicWindows::record() {
                                .with_gpu = wants_gpu_teardown(),
                                .patience = kPatience};
   trigger(
-      *processes, request, [](const TriggerReport&) {}, stopped_);
+      *processes, request, [](const TriggerReport&) {}, thread_.stopping());
   if (list_traces(folder).whole.empty()) return;
   windows_.push_back({folder, begin});
   ++count_;

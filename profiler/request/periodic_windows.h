@@ -2,15 +2,12 @@
 // what `redline run --log DIR --every 10m` does.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "base/quiet_thread.h"
 
 namespace redline::launch {
 
@@ -25,9 +22,6 @@ class PeriodicWindows {
   /// `directory` is absolute. Nothing happens before the first interval is over, nor if the system
   /// has no thread left.
   PeriodicWindows(std::string directory, std::chrono::nanoseconds every);
-  ~PeriodicWindows() { stop(); }
-  PeriodicWindows(const PeriodicWindows&) = delete;
-  PeriodicWindows& operator=(const PeriodicWindows&) = delete;
 
   /// Ends it, and also an unfinished request, whose window the job may still write. Gives how many
   /// windows have at least one trace, also of those that were removed later.
@@ -49,10 +43,7 @@ class PeriodicWindows {
   const Clock::time_point start_ = Clock::now();
   std::vector<Window> windows_;
   int64_t count_ = 0;
-  std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;
-  std::condition_variable stop_;
-  std::optional<std::thread> thread_;
+  PausingThread thread_;  // the last, so that it ends before what it uses
 };
 
 /// When to begin the next window, after the begin of one that took `took`. Of a window's time,

@@ -42,8 +42,8 @@ void add_nvtx_tool(Environment& environment);
 /// such tool, so we leave the user's in place.
 [[nodiscard]] std::optional<std::string> other_nvtx_tool(const Environment& environment);
 
-/// The file in which the command's Python processes note what became of their recording, one JSON
-/// line for each fact. The destructor removes the file.
+/// The file in which the command's processes note what became of their recording, one JSON line for
+/// each fact. The destructor removes the file.
 class RecordNotes {
  public:
   /// Makes an empty file in `directory` that all ranks on this machine can write to.
@@ -58,6 +58,9 @@ class RecordNotes {
     std::string what;  ///< the words are in python/redline/_automatic.py
     std::string text;
   };
+  /// Adds a note of this process, which the command started. False if REDLINE_NOTES is out of
+  /// reach.
+  static bool add(const Note& note);
   /// All notes so far, without lines that are no notes. One note "gone" if the file was removed.
   [[nodiscard]] std::vector<Note> read() const;
 

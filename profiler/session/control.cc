@@ -124,9 +124,9 @@ class Control {
   void answer(Call call) {
     switch (call) {
       case Call::kTerminate:
-        Recorder::instance().finish("SIGTERM");
-        remove_socket();
-        return die_of(SIGTERM);
+        return end_by(SIGTERM, "SIGTERM");
+      case Call::kInterrupt:
+        return end_by(SIGINT, "SIGINT");
       case Call::kCrash:
         Recorder::instance().finish(crash_name());
         remove_socket();
@@ -142,6 +142,12 @@ class Control {
       case Call::kListen:
         return;
     }
+  }
+
+  static void end_by(int signal, const char* reason) {
+    Recorder::instance().finish(reason);
+    remove_socket();
+    die_of(signal);
   }
 
   void write_ring(const char* reason, const std::string& directory) {

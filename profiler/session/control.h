@@ -16,6 +16,7 @@ namespace redline::profiler {
 
 enum class Call : char {
   kTerminate = 'T',  ///< SIGTERM came
+  kInterrupt = 'I',  ///< SIGINT came
   kTold = 'D',       ///< SIGTERM came, and the job's own handler has it
   kCapture = 'C',    ///< SIGUSR2 came
   kCrash = 'X',      ///< a thread has crashed and waits
@@ -47,7 +48,8 @@ struct CaptureDefaults {
 /// Saves the recording if a signal ends the process, which runs no exit handlers. From now on the
 /// signals below complete a window that has a directory and write the flight recorder's trace;
 /// then the process ends as it would have.
-///   SIGTERM, by which torchrun and Slurm end ranks, unless the job handles it now or later;
+///   SIGTERM, by which torchrun and Slurm end ranks, and SIGINT (Ctrl-C), each unless the job
+///   handles it now or later;
 ///   SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (also for uncaught exceptions): a handler of the job
 ///   runs afterwards, on the thread that crashed.
 [[nodiscard]] tl::expected<void, std::string> finish_on_signals();

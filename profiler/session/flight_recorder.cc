@@ -8,7 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "base/quiet_thread.h"
 #include "profiler/write/assembler.h"
 
 namespace redline::profiler {
@@ -83,32 +82,22 @@ bool FlightRecorder::begin(std::function<void(int64_t now_ns)> look) {
   look_ = std::move(look);
   begin_ns_ = monotonic_ns();
   complete_since_ns_ = begin_ns_;
-  thread_ = start_quiet_thread([this] { run(); });
-  return thread_.has_value();
+  return thread_.start([this] { run(); });
 }
 
-void FlightRecorder::end() {
-  if (!thread_) return;
-  {
-    const std::lock_guard lock(mutex_);
-    closing_ = true;
-  }
-  wake_.notify_one();
-  thread_->join();
-  thread_.reset();
-}
+void FlightRecorder::end() { thread_.stop(); }
 
 void FlightRecorder::run() {
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kRoundInterval, [this] { return closing_; })) {
+  while (thread_.pause(kRoundInterval)) {
     // If there is no memory, the next round may find some.
     try {
-      round();
-      lock.unlock();
+      {
+        const std::lock_guard lock(mutex_);
+        round();
+      }
       look_(monotonic_ns());
     } catch (const std::exception&) {
     }
-    if (!lock.owns_lock()) lock.lock();
   }
 }
 

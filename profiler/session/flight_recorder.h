@@ -6,19 +6,17 @@
 // scarce. Nothing is formatted until a trace is written, and recording goes on meanwhile.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 #include <tl/expected.hpp>
 #include <unordered_map>
 #include <vector>
 
+#include "base/quiet_thread.h"
 #include "profiler/log/thread_log.h"
 #include "profiler/write/assembler.h"
 
@@ -88,9 +86,7 @@ class FlightRecorder {
   int64_t begin_ns_ = 0;
   std::function<void(int64_t now_ns)> look_;
 
-  std::mutex mutex_;  ///< for all below: whoever holds it is the reader of the logs
-  std::condition_variable wake_;
-  bool closing_ = false;
+  std::mutex mutex_;      ///< for all below: whoever holds it is the reader of the logs
   bool writing_ = false;  ///< a trace is being written, so no chunk may be freed
   std::deque<Held> held_;
   uint64_t kept_events_ = 0;  ///< of all chunks that were ever held
@@ -99,7 +95,7 @@ class FlightRecorder {
   int64_t complete_since_ns_ = 0;                          ///< no record after this was freed
   std::vector<ThreadLog*> logs_;
 
-  std::optional<std::thread> thread_;
+  PausingThread thread_;
 };
 
 }  // namespace redline::profiler

@@ -34,9 +34,14 @@ void restore_default(int signal) {
   sigaction(signal, &action, nullptr);
 }
 
+Call call_of(int signal) {
+  if (signal == SIGTERM) return Call::kTerminate;
+  return signal == SIGINT ? Call::kInterrupt : Call::kCapture;
+}
+
 void on_signal(int signal) {
   const int saved_errno = errno;
-  if (!wake_control_thread(signal == SIGTERM ? Call::kTerminate : Call::kCapture)) {
+  if (!wake_control_thread(call_of(signal))) {
     restore_default(signal);
     raise(signal);  // takes effect when this handler returns, because it blocks the signal
   }
@@ -98,6 +103,7 @@ void handle(int signal) {
 tl::expected<void, std::string> finish_on_signals() {
   if (auto started = start_control_thread(); !started) return started;
   handle(SIGTERM);
+  handle(SIGINT);
   if (g_hears_crashes) return {};
   g_hears_crashes = true;
   for (Crash& crash : g_crashes) {

@@ -282,6 +282,8 @@ void StepLog::take_written(const trace::LogBlock& block) {
 void log_step_of_program(int64_t samples) {
   static const char* const folder = ::secure_getenv("REDLINE_LOG");
   if (folder == nullptr || *folder == '\0') return;
+  static const pid_t process = getpid();
+  if (process != getpid()) return;  // its forked child is no rank
   // A program may have a redline::Profiler and a redline::Trial, in this order or the other. Both
   // end each step; that of the Trial counts, because it tells the samples.
   enum class Caller { kNone, kProfiler, kTrial };

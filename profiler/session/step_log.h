@@ -91,7 +91,7 @@ class StepLog {
 };
 
 /// What `redline run --log`, `redline record` and trials ask of this process: REDLINE_LOG. Opens
-/// the log of a C++ job at its first step.
+/// the log of a C++ job at its first step. What a process forks after that has none.
 void log_step_of_program(int64_t samples);
 
 }  // namespace redline::profiler

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -82,8 +84,6 @@ std::string json_of(const ClockPair& pair) {
 }
 
 }  // namespace
-
-std::span<const char* const> shown_variables() { return machine::kShownEnvironment; }
 
 std::string run_metadata(const std::string& root, const char* const* environment) {
   OrderedJson shown = OrderedJson::object();

@@ -2,19 +2,14 @@
 // the clocks, so that traces of several machines and tools can be compared.
 //
 // A trace is shown to others, and an environment holds secrets. So the trace has only the values of
-// shown_variables(); of all other variables it has the count. These values and the command line are
-// written without_secrets().
+// machine::kShownEnvironment; of all other variables it has the count. These values and the command
+// line are written without_secrets().
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace redline::profiler {
-
-/// docs/environment.md has the same list.
-[[nodiscard]] std::span<const char* const> shown_variables();
 
 /// {"argv": […], "environment": {…}, "environment_not_shown": N, "machine": {…}, "malloc": the file
 /// of the library whose malloc the process uses, such as "libc.so.6"}. `root` is where

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "machine/shown_environment.h"
 #include "tests/fake_machine.h"
 #include "tests/paths.h"
 
@@ -71,7 +72,7 @@ TEST_F(RunMetadata, NamesTheRecording) {
 
 TEST_F(RunMetadata, TheListIsTheOneOfTheDocumentation) {
   const std::string text = read_file(redline::testing::source_dir() + "/docs/environment.md");
-  for (const char* name : shown_variables()) {
+  for (const char* name : machine::kShownEnvironment) {
     EXPECT_THAT(text, HasSubstr("`" + std::string(name) + "`"));
   }
 }

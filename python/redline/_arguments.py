@@ -9,7 +9,6 @@ _SERVED = ("record_shapes", "profile_memory", "with_flops", "with_stack", "with_
 _UNSERVED = {
     "experimental_config": None,
     "post_processing_timeout_s": None,
-    "use_cuda": None,
 }
 # Arguments that export_chrome_trace has since torch 2.15.
 _UNSERVED_BY_EXPORT = {"cuda_graph_annotations": None, "graph_lanes": "none", "default_stream": 7}
@@ -32,13 +31,13 @@ def check_export_arguments(named):
     _warn_of("export_chrome_trace", named, _UNSERVED_BY_EXPORT)
 
 
-def chosen_activities(activities):
+def chosen_activities(activities, use_cuda=None):
     """The members of ProfilerActivity to record; None asks for all. As with torch 2.15, an item may
     be a dict from a member to a list of activity types, or to a ProfilerActivityConfig. An empty
     list asks for nothing of that member; any other list draws a warning, because we record all types.
-    Raises ValueError if nothing would be recorded."""
+    torch's older `use_cuda` adds CUDA, or leaves it out. Raises ValueError if nothing would be recorded."""
     if activities is None:
-        return {ProfilerActivity.CPU, ProfilerActivity.CUDA}
+        activities = (ProfilerActivity.CPU, ProfilerActivity.CUDA)
     chosen = set()
     for item in activities:
         for activity, wanted in item.items() if isinstance(item, dict) else [(item, None)]:
@@ -46,6 +45,8 @@ def chosen_activities(activities):
                 chosen.add(activity)
                 if wanted is not None:
                     _warn_unserved(f"a choice among the events of activity {activity.name}")
+    if use_cuda is not None:
+        chosen = chosen | {ProfilerActivity.CUDA} if use_cuda else chosen - {ProfilerActivity.CUDA}
     served = chosen & {ProfilerActivity.CPU, ProfilerActivity.CUDA}
     if not served:
         raise ValueError("profile: activities must hold ProfilerActivity.CPU or ProfilerActivity.CUDA")
@@ -88,6 +89,6 @@ def _warn_of(call, named, defaults):
 
 def _warn_unserved(what, stacklevel=4):
     warnings.warn(
-        f"redline.profile does not support {what} in this version: it is left out of the trace",
+        f"redline.profile does not support {what} in this version: it has no effect",
         stacklevel=stacklevel,
     )

@@ -30,7 +30,7 @@ class profile:
     """Records the operators of this process, as torch.profiler.profile does.
 
     activities: ProfilerActivity.CPU records operators, ProfilerActivity.CUDA what GPUs do, if the
-        process has one. None records both.
+        process has one. None records both. torch's older use_cuda adds the latter, or leaves it out.
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
     on_trace_ready: called with this object when a window is complete; it exports. It is not called if the
         recording failed.
@@ -65,7 +65,7 @@ class profile:
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
                  profile_memory=False, with_stack=False, with_flops=False, with_modules=False,
-                 execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None,
+                 execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None, use_cuda=None,
                  host_samples_hz=None, memory_budget_bytes=None, max_bytes=None, max_write_rate=None,
                  ring_seconds=None, slow_step=None, **unserved):
         switches = {
@@ -73,7 +73,7 @@ class profile:
             "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
         }
         watch_autocast()
-        activities = chosen_activities(activities)
+        activities = chosen_activities(activities, use_cuda)
         check_arguments({**switches, **unserved})
         # What handlers written for torch.profiler read.
         self.activities = activities

@@ -22,7 +22,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
              "skip_first": skip_first, "skip_first_wait": skip_first_wait}
     numbers = [_whole(number) for number in given.values()]
     if None in numbers or not numbers[2] or not all(0 <= number <= _MOST for number in numbers):
-        said = ", ".join(f"{name}={number}" for name, number in given.items())
+        said = ", ".join(f"{name}={number!r}" for name, number in given.items())
         raise ValueError(
             f"schedule: active must be above 0 and the others not below, all whole and at most 10^15, got {said}"
         )

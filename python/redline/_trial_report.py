@@ -91,6 +91,8 @@ class TrialReporter:
         self.epoch = None  # samples that this rank takes in an epoch
         self.ahead = 0  # batches that the workers of the training's loader may have ready
         self.is_countable = True
+        # --objective steps: each step counts as one sample, because none of the knobs changes what a step takes.
+        self.by_steps = os.environ.get("REDLINE_OBJECTIVE") == "steps"
         self.is_first_step = True  # of those whose samples cannot be counted
         self.compilation_ns = 0
         self.optimizer_stepped = False
@@ -284,6 +286,9 @@ class TrialReporter:
         if not self.is_countable:
             self._end_uncounted_step()
             return
+        if self.by_steps:
+            self.new_samples = 1 if self.marker else min(self.new_batches, 1)
+            self.tokens = None
         if self.new_samples == 0:  # such as the last step of an epoch, if its batch was fetched during the step before
             return
         self.step_ns = now_ns
@@ -292,7 +297,7 @@ class TrialReporter:
             self.first_step_ended()
         if (log := step_log()) is not None:
             tokens = UNKNOWN if self.tokens is None else self.new_tokens or UNKNOWN
-            log.end_step(self.new_samples, tokens, self.is_inference)
+            log.end_step(UNKNOWN if self.by_steps else self.new_samples, tokens, self.is_inference)
         self.steps += steps
         self.samples += self.new_samples
         self.new_samples = 0
@@ -340,13 +345,14 @@ class TrialReporter:
         if self.is_inference:
             fields.update(inference=True, may_train=self.may_train, batches=self.batches_ns)
             self.batches_ns = []
-        if self.epoch:
+        if self.epoch and not self.by_steps:
             fields["epoch"] = self.epoch
         if self.ahead:
             fields["ahead"] = self.ahead
         if self.tokens:
             fields["tokens"] = self.tokens
-        if digest := batches_digest():
+        # A step is one of the whole job, however many ranks take part in it.
+        if digest := "steps" if self.by_steps else batches_digest():
             fields["batches_digest"] = digest
         _, world_size = rank_and_world_size()
         self.channel.send(
@@ -391,13 +397,13 @@ class TrialReporter:
     def cannot_count(self, why):
         """Fails the trial, because nothing tells how many samples a batch holds. A guess might let the slower of two
         configurations win. A trial by --metric does not need them and only has no steps."""
-        if not self.is_countable:
+        if self.by_steps or not self.is_countable:
             return
         self.is_countable = False
         if os.environ.get("REDLINE_METRIC"):
             return
-        self.fail("invalid", "", f"samples cannot be counted: {why}. Give --metric with what the command prints, "
-                                 "or write {batch_size} in the command")
+        self.fail("invalid", "", f"samples cannot be counted: {why}. Compare steps (--objective steps), "
+                                 "give --metric with a rate that the command prints, or write {batch_size} in the command")
 
     def unused(self, knobs, why, above=None):
         """These knobs can do nothing in this job, or, if `above` is given, nothing with values above it."""

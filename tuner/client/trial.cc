@@ -9,7 +9,6 @@
 #include <cstdlib>
 
 #include "base/clock.h"
-#include "base/integer.h"
 #include "base/json_values.h"
 #include "base/launched_rank.h"
 
@@ -66,13 +65,6 @@ const std::string* Trial::find(std::string_view name) const {
 
 void Trial::note_seen(std::string_view name, const std::string& value) {
   seen_.insert_or_assign(std::string(name), value);
-}
-
-int64_t Trial::integer_knob(std::string_view name, int64_t otherwise) {
-  const std::string* set = find(name);
-  const int64_t value = set ? parse_integer(*set).value_or(otherwise) : otherwise;
-  note_seen(name, std::to_string(value));
-  return value;
 }
 
 bool Trial::knob(std::string_view name, bool otherwise) {

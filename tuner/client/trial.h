@@ -9,11 +9,13 @@
 // nowhere. Link Redline::trial; nothing else of Redline is needed, and no Python.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace redline {
@@ -35,12 +37,25 @@ class Trial {
   [[nodiscard]] bool is_measured() const { return pipe_.descriptor >= 0; }
 
   /// A knob's value, or `otherwise` if the knob is not set or its value is not of this type (no
-  /// whole number, neither "on" nor "off"). autotune shows `otherwise` as the program's default. A
-  /// knob for which the program has not asked before its first step leaves the search. A knob of
-  /// the program's own, whose name autotune does not know, needs its {NAME} in the command.
-  template <std::integral Number>
+  /// number, or none that fits; neither "on" nor "off"). autotune shows `otherwise` as the
+  /// program's default. A knob for which the program has not asked before its first step leaves the
+  /// search. A knob of the program's own, whose name autotune does not know, needs its {NAME} in
+  /// the command.
+  template <typename Number>
+  requires std::integral<Number> || std::floating_point<Number>
   [[nodiscard]] Number knob(std::string_view name, Number otherwise) {
-    return static_cast<Number>(integer_knob(name, static_cast<int64_t>(otherwise)));
+    if (const std::string* set = find(name)) {
+      Number value = 0;
+      const char* const end = set->data() + set->size();
+      const auto read = std::from_chars(set->data(), end, value);
+      if (read.ec == std::errc() && read.ptr == end) {
+        note_seen(name, *set);
+        return value;
+      }
+    }
+    char text[64];
+    note_seen(name, std::string(text, std::to_chars(text, text + sizeof(text), otherwise).ptr));
+    return otherwise;
   }
   [[nodiscard]] bool knob(std::string_view name, bool otherwise);
   [[nodiscard]] std::string knob(std::string_view name, const char* otherwise);
@@ -66,7 +81,6 @@ class Trial {
   };
 
   Trial() = default;
-  [[nodiscard]] int64_t integer_knob(std::string_view name, int64_t otherwise);
   [[nodiscard]] const std::string* find(std::string_view name) const;
   void note_seen(std::string_view name, const std::string& value);
   void send_seen() const;

@@ -15,6 +15,9 @@
 namespace redline {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
 class TrialClient : public ::testing::Test, protected testing::Variables {
  protected:
   /// A trial that is measured through a real FIFO and has already reported its begin.
@@ -50,6 +53,37 @@ TEST_F(TrialClient, KnobsOfTheTrialWin) {
   EXPECT_TRUE(trial.knob("tf32", false));
   EXPECT_EQ(trial.knob("layers", 3), 3) << "no number";
   EXPECT_FALSE(trial.knob("amp", false)) << "neither on nor off";
+}
+
+TEST_F(TrialClient, AKnobMayBeAFraction) {
+  set("REDLINE_KNOBS", R"({"lr": "3e-4", "momentum": 0.95, "decay": "0.1x", "dropout": "much"})");
+  Trial trial = measured();
+  EXPECT_EQ(trial.knob("lr", 0.1), 3e-4);
+  EXPECT_EQ(trial.knob("momentum", 0.9F), 0.95F);
+  EXPECT_EQ(trial.knob("decay", 0.01), 0.01) << "no number";
+  EXPECT_EQ(trial.knob("dropout", 0.5), 0.5) << "no number";
+  EXPECT_EQ(trial.knob("clip", 1.0), 1) << "not set";
+  trial.step(1);
+  const auto seen = std::get<tuner::SeenReport>(channel_->read().at(0)).knobs;
+  EXPECT_THAT(seen, ElementsAre(Pair("clip", "1"), Pair("decay", "0.01"), Pair("dropout", "0.5"),
+                                Pair("lr", "3e-4"), Pair("momentum", "0.95")));
+}
+
+TEST_F(TrialClient, ANumberThatDoesNotFitIsNoValueOfTheKnob) {
+  set("REDLINE_KNOBS", R"({"most": "300", "least": "-1", "long": "9223372036854775808"})");
+  constexpr uint64_t kLarge = (uint64_t{1} << 63) + 1;
+  Trial trial = measured();
+  EXPECT_EQ(trial.knob("most", uint8_t{7}), 7);
+  EXPECT_EQ(trial.knob("most", 'a'), 'a');
+  EXPECT_EQ(trial.knob("most", int16_t{7}), 300);
+  EXPECT_EQ(trial.knob("least", 5U), 5U);
+  EXPECT_EQ(trial.knob("long", int64_t{8}), 8);
+  EXPECT_EQ(trial.knob("long", uint64_t{8}), uint64_t{1} << 63);
+  EXPECT_EQ(trial.knob("unset", kLarge), kLarge);
+  trial.step(1);
+  const auto seen = std::get<tuner::SeenReport>(channel_->read().at(0)).knobs;
+  EXPECT_THAT(seen, ElementsAre(Pair("least", "5"), Pair("long", "9223372036854775808"),
+                                Pair("most", "300"), Pair("unset", "9223372036854775809")));
 }
 
 /// The next test runs this one in a copy of the program, where the variable is set.

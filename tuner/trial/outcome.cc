@@ -144,11 +144,15 @@ bool may_be_chance(const std::string& text) {
   return std::regex_search(text, pattern);
 }
 
+std::string told_by(const FailureReport& failure, const std::string& message) {
+  return failure.error.empty() ? message : failure.error + ": " + message;
+}
+
 /// The verdict on an exception. If its text matches a known pattern, that decides. Else an error of
 /// usage before the first step is kInvalid, and everything else a crash.
 Verdict of_exception(const FailureReport& failure, bool stepped) {
-  const std::string text = failure.error + ": " + last_line(failure.message);
-  if (const auto known = judge_text(failure.error + ": " + failure.message)) {
+  const std::string text = told_by(failure, last_line(failure.message));
+  if (const auto known = judge_text(told_by(failure, failure.message))) {
     return verdict(known->outcome, failure.rank, known->outcome == Outcome::kInvalid ? text : "");
   }
   const bool usage = is_usage_error(failure.error);
@@ -165,7 +169,7 @@ bool is_echo(const FailureReport& failure) {
       R"(Connection (closed|reset)|Broken pipe|DistBackendError|ncclRemoteError|Timed out waiting|)"
       R"(Read error|DistNetworkError)");
   return failure.kind == "exception" &&
-         std::regex_search(failure.error + ": " + failure.message, pattern);
+         std::regex_search(told_by(failure, failure.message), pattern);
 }
 
 std::optional<Verdict> judge_reports(const Evidence& evidence) {
@@ -175,7 +179,9 @@ std::optional<Verdict> judge_reports(const Evidence& evidence) {
       const bool told = *outcome == Outcome::kInvalid && failure.error.empty();
       // The hook says what is wrong with the command.
       if (told) return Verdict{*outcome, failure.rank, failure.message};
-      return verdict(*outcome, failure.rank);
+      const bool is_crash = *outcome == Outcome::kCrash;
+      return verdict(*outcome, failure.rank,
+                     is_crash ? told_by(failure, last_line(failure.message)) : "");
     }
     if (!is_echo(failure) && first == nullptr) first = &failure;
   }
@@ -231,6 +237,8 @@ const char* unit_of(Objective objective) {
   switch (objective) {
     case Objective::kSamplesPerJoule:
       return "samples/J";
+    case Objective::kStepsPerSecond:
+      return "steps/s";
     case Objective::kMetric:
       return "by --metric";
     case Objective::kSamplesPerSecond:

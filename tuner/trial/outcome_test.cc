@@ -347,6 +347,20 @@ TEST(Outcome, TheHooksOwnWordsAreShown) {
             (Verdict{Outcome::kThrash, -1, "the allocator thrashes"}));
 }
 
+// redline::Trial::fail() knows no type of an exception.
+TEST(Outcome, AFailureThatTheProgramTellsIsShownInItsWords) {
+  const auto message_of = [](const char* kind, const char* words) {
+    Evidence evidence;
+    evidence.stepped = true;
+    evidence.failures = {{0, kind, "", words}};
+    return judge(evidence).message;
+  };
+  EXPECT_EQ(message_of("exception", "why so"), "why so (rank 0)");
+  EXPECT_EQ(message_of("crash", "first\nwhy so\n"), "why so (rank 0)");
+  EXPECT_EQ(message_of("exception", ""), "crash (rank 0)");
+  EXPECT_EQ(message_of("crash", ""), "crash (rank 0)");
+}
+
 TEST(Outcome, AnExceptionSaysItsTypeAndItsLastLine) {
   Evidence evidence;
   evidence.failures = {{0, "exception", "ValueError", "first\nlast\n"}};

@@ -66,6 +66,8 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
   text += row("objective", options.metric_regex.empty()
                                ? options.objective == Objective::kSamplesPerJoule
                                      ? "samples per joule of all visible GPUs, by the hook and NVML"
+                                 : options.objective == Objective::kStepsPerSecond
+                                     ? "steps per second of the job, end to end, by the hook"
                                      : "samples per second over all ranks, end to end, by the hook"
                                : "last match of " + options.metric_regex + ", larger is better");
   if (!options.memory_metric_regex.empty()) {

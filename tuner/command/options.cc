@@ -101,8 +101,7 @@ constexpr const char* kExamples =
 
 /// Prints the error as one line, without what CLI11 puts before it: "autotune: --knob batch=8..4:
 /// the range is empty …".
-int report_usage(const CLI::App& app, const CLI::ParseError& error) {
-  std::string text = usage_problem(app, error);
+int report_usage(std::string text) {
   if (text.starts_with("--knob: ")) text.erase(0, 8);
   return complain(text, kUsage);
 }
@@ -155,12 +154,17 @@ void add_search_options(CLI::App& app, Options& options) {
 
 /// How a trial is measured.
 void add_trial_options(CLI::App& app, Options& options) {
-  add_choice(
-      app, "--objective", "throughput", "energy",
-      [&options](bool energy) {
-        options.objective = energy ? Objective::kSamplesPerJoule : Objective::kSamplesPerSecond;
-      },
-      "throughput, or energy: samples per joule of the GPUs");
+  app.add_option_function<std::string>(
+         "--objective",
+         [&options](const std::string& text) {
+           options.objective = text == "energy"  ? Objective::kSamplesPerJoule
+                               : text == "steps" ? Objective::kStepsPerSecond
+                                                 : Objective::kSamplesPerSecond;
+         },
+         "throughput; energy: samples per joule of the GPUs; steps: steps a second, where nothing "
+         "tells the samples of a step")
+      ->default_str("throughput")
+      ->check(CLI::IsMember({"throughput", "energy", "steps"}));
   app.add_option("--metric", options.metric_regex,
                  "Measure by what the command prints: a regular expression with one group, whose "
                  "last match on stdout is the rate")
@@ -276,20 +280,14 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
   // Options behind the first word of the command belong to the command, with or without --.
   app.positionals_at_end();
   app.prefix_command(false);
-  try {
-    parse_command_line(app, argc, argv);
-  } catch (const CLI::Success& success) {
-    exit_status = app.exit(success);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    exit_status = report_usage(app, error);
+  if (const auto ended = ended_by_parsing(app, argc, argv, report_usage)) {
+    exit_status = *ended;
     return std::nullopt;
   }
-
   if (options.cost_per_hour && !options.metric_regex.empty()) {
-    exit_status = report_usage(
+    exit_status = report_usage(usage_problem(
         app, CLI::ValidationError("--cost-per-hour: it needs the samples that the hook counts, and "
-                                  "--metric may count anything"));
+                                  "--metric may count anything")));
     return std::nullopt;
   }
   options.names_study = app.count("--study") > 0;

@@ -73,7 +73,8 @@ class Screen final : public Observer {
       : options_(options),
         table_(table),
         history_(history),
-        stream_(options.json ? stderr : stdout) {}
+        stream_(options.json ? stderr : stdout),
+        live_(unit_of(history.rate())) {}
 
   void say(const std::string& text) { put(stream_, text); }
 
@@ -271,6 +272,13 @@ std::optional<int> refusal_of(const Options& options) {
   if (const std::string why = why_no_energy(options); !why.empty()) {
     return complain("--objective energy: " + why, kUsage);
   }
+  if (options.objective == Objective::kStepsPerSecond &&
+      (options.global_batch || !options.metric_regex.empty())) {
+    return complain(
+        fmt::format("--objective steps counts steps. Leave out {}",
+                    options.global_batch ? "--global-batch, which needs samples" : "--metric"),
+        kUsage);
+  }
   if (options.slurm && options.parallel > 1) {
     return complain(
         "--parallel: Slurm shares out its nodes itself. Start an autotune --resume in each "
@@ -278,6 +286,20 @@ std::optional<int> refusal_of(const Options& options) {
         kUsage);
   }
   return std::nullopt;
+}
+
+/// Takes out the usual knobs that change what a step takes. The error names one that the user asked
+/// for.
+tl::expected<void, std::string> keep_steps_alike(Space& space) {
+  for (const char* name : {"batch_size", "accumulation"}) {
+    if (space.asked.contains(name)) {
+      return tl::unexpected(fmt::format(
+          "--objective steps compares steps, and {} changes what a step takes. Leave it out",
+          name));
+    }
+    std::erase_if(space.knobs, [&](const Knob& knob) { return knob.name == name; });
+  }
+  return {};
 }
 
 SearchSettings settings_of(const Options& options, const Machine& machine) {
@@ -298,7 +320,9 @@ StudyIdentity identity_of(const Options& options, const Space& space,
           .memory_limit_bytes = options.memory_limit_bytes,
           .metric_regex = options.metric_regex,
           .memory_metric_regex = options.memory_metric_regex,
-          .objective = options.objective == Objective::kSamplesPerJoule ? "energy" : "",
+          .objective = options.objective == Objective::kSamplesPerJoule  ? "energy"
+                       : options.objective == Objective::kStepsPerSecond ? "steps"
+                                                                         : "",
           .share = share_text(shares),
           .step_marker = options.step_marker,
           // The trials of Slurm run on other machines, which may differ.
@@ -336,6 +360,9 @@ int run_search_command(const Options& given) {
     const auto advised = advised_knobs(options.from_trace);
     if (!advised) return complain(advised.error());
     put_advised_first(*space, *advised, options.knobs.empty(), machine);
+  }
+  if (options.objective == Objective::kStepsPerSecond) {
+    if (const auto alike = keep_steps_alike(*space); !alike) return complain(alike.error(), kUsage);
   }
   const auto strategy = make_strategy(options.strategy, *space, settings_of(options, machine));
   if (options.dry_run) {

@@ -136,13 +136,8 @@ std::optional<int> run_study_command(int argc, char** argv) {
   for (CLI::App* command : {show, write, apply}) {
     command->add_option("FILE", request.study, "The study")->required();
   }
-  try {
-    parse_command_line(app, argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
-  } catch (const CLI::ParseError& error) {
-    return complain(usage_problem(app, error), kUsage);
-  }
+  const auto report = [](const std::string& problem) { return complain(problem, kUsage); };
+  if (const auto ended = ended_by_parsing(app, argc, argv, report)) return ended;
   if (apply->parsed()) request.output = config;
   return run(std::string(word), request);
 }

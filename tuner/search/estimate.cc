@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/root_of_squares.h"
 #include "base/statistics.h"
@@ -68,14 +67,13 @@ void add_spread_within_rounds(const History& history, RunSpread& spread) {
   // fit.
   size_t rounds = rows.front().size();
   for (const auto& row : rows) rounds = std::min(rounds, row.size());
-  const auto part_of = [](double sum, size_t count) { return sum / static_cast<double>(count); };
   std::vector<double> round_means(rounds, 0.0);
   for (auto& row : rows) {
     row.resize(rounds);
-    const double mean = part_of(std::accumulate(row.begin(), row.end(), 0.0), rounds);
+    const double mean = mean_of(row);
     for (size_t i = 0; i < rounds; ++i) {
       row[i] -= mean;
-      round_means[i] += part_of(row[i], rows.size());
+      round_means[i] += row[i] / static_cast<double>(rows.size());
     }
   }
   double squares = 0;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tuner/search/cholesky.h"
+
 namespace redline::tuner {
 namespace {
 
@@ -10,6 +12,7 @@ constexpr double kRobust = 2.5;       ///< a residual beyond this many deviation
 constexpr double kFirstDamping = 0.1;
 constexpr double kMostDamping = 1e6;
 constexpr double kConverged = 5e-3;  ///< a step that gains less ends the fit
+constexpr double kLeastCurvature = 1e-12;
 
 uint64_t mixed(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
@@ -33,24 +36,6 @@ double loss_of(const std::vector<double>& residuals) {
     loss += size <= kRobust ? 0.5 * r * r : kRobust * (size - 0.5 * kRobust);
   }
   return loss;
-}
-
-/// Solves the symmetric positive system in place (Cholesky, rows of `matrix`).
-void solve(std::vector<std::vector<double>>& matrix, std::vector<double>& right) {
-  const size_t count = right.size();
-  for (size_t i = 0; i < count; ++i) {
-    for (size_t j = 0; j <= i; ++j) {
-      double rest = matrix[i][j];
-      for (size_t k = 0; k < j; ++k) rest -= matrix[i][k] * matrix[j][k];
-      matrix[i][j] = i == j ? std::sqrt(std::max(rest, 1e-12)) : rest / matrix[j][j];
-    }
-    for (size_t k = 0; k < i; ++k) right[i] -= matrix[i][k] * right[k];
-    right[i] /= matrix[i][i];
-  }
-  for (size_t i = count; i-- > 0;) {
-    for (size_t k = i + 1; k < count; ++k) right[i] -= matrix[k][i] * right[k];
-    right[i] /= matrix[i][i];
-  }
 }
 
 class Descent {
@@ -106,7 +91,7 @@ class Descent {
 
   bool try_step(double damping) {
     const size_t count = at_.size();
-    std::vector<std::vector<double>> matrix(count);
+    Triangle matrix(count);
     std::vector<double> step(count);
     std::vector<double> weights, weighted(here_.size());
     for (const double residual : here_) weights.push_back(weight_of(residual));
@@ -125,7 +110,8 @@ class Descent {
       }
       matrix[i][i] = (matrix[i][i] + precision) * (1 + damping);
     }
-    solve(matrix, step);
+    factorize(matrix, kLeastCurvature);
+    step = solve_upper(matrix, solve_lower(matrix, std::move(step)));
     std::vector<double> next = at_;
     for (size_t i = 0; i < count; ++i) next[i] += step[i];
     ask_(next, moved_, std::nullopt);

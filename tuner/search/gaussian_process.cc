@@ -31,31 +31,16 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 GaussianProcess::GaussianProcess(Shape shape, std::vector<Point> points, std::vector<double> values)
     : shape_(std::move(shape)), points_(std::move(points)), values_(std::move(values)) {
   for (size_t i = 0; i < points_.size(); ++i) {
-    std::vector<double>& row = factor_.emplace_back(i + 1);
-    for (size_t j = 0; j <= i; ++j) {
-      double rest = kernel(points_[i], points_[j]) + (i == j ? shape_.noise : 0);
-      for (size_t k = 0; k < j; ++k) rest -= row[k] * factor_[j][k];
-      row[j] = i == j ? std::sqrt(std::max(rest, kLeastPivot)) : rest / factor_[j][j];
-    }
+    std::vector<double>& row = factor_.emplace_back();
+    for (size_t j = 0; j <= i; ++j) row.push_back(kernel(points_[i], points_[j]));
+    row[i] += shape_.noise;
   }
-  half_solved_ = solve_lower(values_);
-  solution_ = half_solved_;
-  for (size_t i = solution_.size(); i-- > 0;) {
-    for (size_t j = i + 1; j < solution_.size(); ++j) solution_[i] -= factor_[j][i] * solution_[j];
-    solution_[i] /= factor_[i][i];
-  }
+  factorize(factor_, kLeastPivot);
+  const std::vector<double> half_solved = solve_lower(factor_, values_);
+  solution_ = solve_upper(factor_, half_solved);
   const auto count = static_cast<double>(std::max<size_t>(values_.size(), 1));
-  variance_ = values_.size() < 2
-                  ? kUnknownVariance
-                  : std::max(dot(half_solved_, half_solved_) / count, kLeastVariance);
-}
-
-std::vector<double> GaussianProcess::solve_lower(std::vector<double> right) const {
-  for (size_t i = 0; i < factor_.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) right[i] -= factor_[i][j] * right[j];
-    right[i] /= factor_[i][i];
-  }
-  return right;
+  variance_ = values_.size() < 2 ? kUnknownVariance
+                                 : std::max(dot(half_solved, half_solved) / count, kLeastVariance);
 }
 
 double GaussianProcess::kernel(const Point& a, const Point& b) const {
@@ -84,7 +69,7 @@ double GaussianProcess::value_at(const Point& point) const {
 
 GaussianProcess::Guess GaussianProcess::at(const Point& point) const {
   const std::vector<double> like = likeness(point);
-  const std::vector<double> half = solve_lower(like);
+  const std::vector<double> half = solve_lower(factor_, like);
   const double unexplained = std::max(kernel(point, point) - dot(half, half), 0.0);
   return {.value = dot(like, solution_), .deviation = std::sqrt(variance_ * unexplained)};
 }

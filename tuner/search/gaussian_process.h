@@ -8,6 +8,8 @@
 
 #include <vector>
 
+#include "tuner/search/cholesky.h"
+
 namespace redline::tuner {
 
 using Point = std::vector<double>;
@@ -38,14 +40,12 @@ class GaussianProcess {
  private:
   [[nodiscard]] double kernel(const Point& a, const Point& b) const;
   [[nodiscard]] std::vector<double> likeness(const Point& point) const;
-  [[nodiscard]] std::vector<double> solve_lower(std::vector<double> right) const;
   [[nodiscard]] double log_likelihood() const;
 
   Shape shape_;
   std::vector<Point> points_;
   std::vector<double> values_;
-  std::vector<std::vector<double>> factor_;  ///< lower triangle of Cholesky's, row by row
-  std::vector<double> half_solved_;          ///< factor^-1 values
+  Triangle factor_;
   std::vector<double> solution_;
   double variance_ = 0;
 };

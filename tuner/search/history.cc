@@ -121,7 +121,7 @@ std::chrono::nanoseconds History::time_used() const {
 }
 
 Objective History::rate() const {
-  return objective_ == Objective::kMetric ? objective_ : Objective::kSamplesPerSecond;
+  return objective_ == Objective::kSamplesPerJoule ? Objective::kSamplesPerSecond : objective_;
 }
 
 bool History::ran_side_by_side() const {

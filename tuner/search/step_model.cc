@@ -4,10 +4,10 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <numeric>
 #include <string_view>
 
 #include "base/root_of_squares.h"
+#include "base/statistics.h"
 #include "tuner/search/surrogate.h"
 
 namespace redline::tuner {
@@ -37,14 +37,15 @@ struct Usual {
   std::string_view knob;
   Prior factor;
 };
-constexpr std::array<Usual, 8> kUsual = {{{"channels_last", {0.0, 0.12}},
+constexpr std::array<Usual, 9> kUsual = {{{"channels_last", {0.0, 0.12}},
                                           {"cudnn_benchmark", {0.05, 0.08}},
                                           {"tf32", {0.1, 0.15}},
                                           {"compile", {0.1, 0.2}},
                                           {"pin_memory", {0.02, 0.05}},
                                           {"persistent_workers", {0.02, 0.04}},
                                           {"optimizer", {0.01, 0.04}},
-                                          {"zero_grad", {0.0, 0.02}}}};
+                                          {"zero_grad", {0.0, 0.02}},
+                                          {"malloc", {0.1, 0.12}}}};
 constexpr Prior kUnknownFactor = {0.0, 0.15};
 constexpr Prior kReducedOnGpu = {0.35, 0.5};
 constexpr Prior kReducedOnCpu = {0.0, 0.4};
@@ -127,7 +128,8 @@ void StepModel::add_choice(const Knob& knob) {
   for (const Usual& usual : kUsual) {
     if (usual.knob == knob.name) prior = usual.factor;
   }
-  if (!settings_.machine.gpu) prior.mean /= 2;
+  // malloc matters less where a GPU trains, the others where none does.
+  if (settings_.machine.gpu == (knob.name == "malloc")) prior.mean /= 2;
   if (knob.name == "amp") {
     terms.reduced = priors_.size();
     priors_.push_back(settings_.machine.gpu ? kReducedOnGpu : kReducedOnCpu);
@@ -236,9 +238,9 @@ void StepModel::measure_noise() {
   double weight = kUsualNoiseWeight;
   for (const Config& config : history_.configs()) {
     const std::vector<double> rates = rates_of(history_.runs_of(config));
-    const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / double(rates.size());
+    if (rates.size() < 2) continue;
+    const double mean = mean_of(rates);
     for (const double rate : rates) {
-      if (rates.size() < 2) continue;
       squares += std::min(std::pow(rate / mean - 1, 2), kWildNoise * kWildNoise);
       weight += 1 - 1 / static_cast<double>(rates.size());
     }

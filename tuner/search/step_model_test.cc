@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tuner/search/testing_history.h"
 #include "tuner/search/testing_machine.h"
@@ -63,6 +64,23 @@ TEST_F(StepModelOf, TellsTheLoaderFromCompute) {
   const StepParts fast = fitted.parts(fitted.place(config(128, 12, "off")));
   EXPECT_LT(fast.compute, fast.loader);
   EXPECT_NEAR(fast.rate, 4000, 400);
+}
+
+TEST_F(StepModelOf, KeepingMemoryIsExpectedToGainTenPercentWithoutAGpuAndFiveWithOne) {
+  space_ = *make_space({"batch_size=1..1024", "malloc=default,keep"}, {"train"}, {.cores = 16});
+  for (const bool gpu : {false, true}) {
+    settings_.machine.gpu = gpu;
+    history_ = History(space_);
+    Config config = {{"batch_size", "64"}, {"malloc", "default"}};
+    for (const char* size : {"64", "128", "256"}) {
+      config["batch_size"] = size;
+      add_trial(history_, config, ran_at(4000));
+    }
+    const StepModel fitted = model();
+    const double before = fitted.parts(fitted.place(config)).rate;
+    config["malloc"] = "keep";
+    EXPECT_NEAR(std::log(fitted.parts(fitted.place(config)).rate / before), gpu ? 0.05 : 0.1, 0.01);
+  }
 }
 
 TEST_F(StepModelOf, ARateOfNothingTellsNothing) {

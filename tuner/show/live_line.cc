@@ -14,7 +14,8 @@ void put(std::FILE* stream, const std::string& text) {
   std::fflush(stream);
 }
 
-LiveLine::LiveLine() : on_(is_screen(STDERR_FILENO)), style_(style_of(STDERR_FILENO)) {}
+LiveLine::LiveLine(const char* unit)
+    : unit_(unit), on_(is_screen(STDERR_FILENO)), style_(style_of(STDERR_FILENO)) {}
 
 void LiveLine::start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left) {
   const auto now = std::chrono::steady_clock::now();
@@ -37,7 +38,9 @@ std::string LiveLine::text() const {
   for (const auto& [id, trial] : running_) {
     const TrialProgress& progress = trial.progress;
     text += fmt::format("{} {} {}", id, progress.phase, format_wait(now - trial.began));
-    if (progress.samples_per_s) text += " " + format_number(*progress.samples_per_s) + " samples/s";
+    if (progress.samples_per_s) {
+      text += fmt::format(" {} {}", format_number(*progress.samples_per_s), unit_);
+    }
     text += dot;
   }
   if (ends_ > now) text += format_wait(ends_ - now) + " left" + dot;

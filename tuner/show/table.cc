@@ -45,7 +45,7 @@ std::string id_text(int64_t id) {
 
 std::string objective_text(const StudyTerms& terms) {
   if (!terms.metric_regex.empty()) return terms.metric_regex;
-  const bool by_time = terms.objective == Objective::kSamplesPerSecond;
+  const bool by_time = terms.objective != Objective::kSamplesPerJoule;
   return std::string(unit_of(terms.objective)) + (by_time ? ", end to end" : ", of all GPUs");
 }
 

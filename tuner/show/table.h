@@ -59,8 +59,8 @@ class Table {
 /// One line under the table that says what the running trials do; shown on a terminal only.
 class LiveLine {
  public:
-  /// Writes to stderr if that is a terminal, else nothing.
-  LiveLine();
+  /// Writes to stderr if that is a terminal, else nothing. `unit` is that of rates: "samples/s".
+  explicit LiveLine(const char* unit);
 
   void start(int64_t id, const std::string& what, std::chrono::nanoseconds time_left);
   void show(int64_t id, const TrialProgress& progress);
@@ -75,6 +75,7 @@ class LiveLine {
   };
   [[nodiscard]] std::string text() const;
 
+  const char* unit_;
   bool on_;
   TextStyle style_;
   std::map<int64_t, Running> running_;  // by trial

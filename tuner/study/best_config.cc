@@ -96,7 +96,7 @@ std::optional<Best> find_best(const History& history) {
   }
   if (best.default_estimate) best.speedup = ratio(best.estimate, *best.default_estimate, spread);
   // What --metric counts may be no samples.
-  if (history.rate() == Objective::kMetric) best.epoch_samples.reset();
+  if (history.rate() != Objective::kSamplesPerSecond) best.epoch_samples.reset();
   best.compilation = compilation_of(history, best, first, spread);
   if (best.is_default) best.speedup = Ratio{.value = 1, .low = 1, .high = 1};
   return best;

@@ -66,17 +66,15 @@ Result<void> Claims::beat(const Database& database) const {
 Result<std::vector<int64_t>> Claims::orphans(const Transaction& transaction) const {
   std::vector<int64_t> trials;
   Statement row = transaction.database().prepare("SELECT trial, claimer, heartbeat_ns FROM claims");
-  for (;;) {
-    const Result<bool> more = row.step();
-    if (!more) return tl::unexpected(more.error());
-    if (!*more) return trials;
+  const auto keep = [&] {
     const std::string claimer = row.text(1);
-    if (claimer == claimer_) continue;
+    if (claimer == claimer_) return;
     // All that share the file are on one machine, and so on one clock.
     if (is_gone(claimer) || monotonic_ns() - row.integer(2) > kDeadAfterNs) {
       trials.push_back(row.integer(0));
     }
-  }
+  };
+  return row.each(keep).map([&] { return std::move(trials); });
 }
 
 }  // namespace redline::tuner

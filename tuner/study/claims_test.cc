@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "tests/temporary_folder.h"
 #include "tuner/study/study.h"
 

@@ -55,14 +55,6 @@ Result<bool> Statement::step() {
   return true;
 }
 
-Result<void> Statement::run() {
-  for (;;) {
-    const Result<bool> row = step();
-    if (!row) return tl::unexpected(row.error());
-    if (!*row) return {};
-  }
-}
-
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <type_traits>
 #include <utility>
 
 namespace redline::tuner {
@@ -31,8 +32,24 @@ class Statement {
 
   /// Moves to the next row; false at the end. The error is SQLite's text.
   [[nodiscard]] Result<bool> step();
-  /// Calls step() until the end, for statements that return no rows.
-  [[nodiscard]] Result<void> run();
+  /// Calls `visit` at each row that is left. If it gives a result, its first error ends that.
+  template <typename Visit>
+  [[nodiscard]] Result<void> each(Visit visit) {
+    for (;;) {
+      const Result<bool> row = step();
+      if (!row) return tl::unexpected(row.error());
+      if (!*row) return {};
+      if constexpr (std::is_void_v<decltype(visit())>) {
+        visit();
+      } else if (Result<void> visited = visit(); !visited) {
+        return visited;
+      }
+    }
+  }
+  /// For statements that return no rows.
+  [[nodiscard]] Result<void> run() {
+    return each([] {});
+  }
 
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] int64_t integer(int column) const;

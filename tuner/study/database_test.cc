@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "tests/temporary_folder.h"
 
@@ -26,6 +27,27 @@ TEST(StudyDatabase, IsReadAsItIsWhereTheIndexOfItsLogCannotBeMade) {
   ASSERT_TRUE(found) << found.error();
   ASSERT_TRUE(*found);
   EXPECT_EQ(row.integer(0), 7);
+}
+
+TEST(StudyDatabase, EachRowIsVisitedUntilAVisitFails) {
+  const testing::TemporaryFolder folder;
+  const Result<Database> database = Database::open(folder / "a.db");
+  ASSERT_TRUE(database->execute("CREATE TABLE t (x); INSERT INTO t VALUES (1), (2), (3)"));
+  Statement row = database->prepare("SELECT x FROM t ORDER BY x");
+  std::vector<int64_t> seen;
+  EXPECT_TRUE(row.each([&] { seen.push_back(row.integer(0)); }));
+  EXPECT_EQ(seen, (std::vector<int64_t>{1, 2, 3}));
+  seen.clear();
+  Statement again = database->prepare("SELECT x FROM t ORDER BY x");
+  const auto visited = again.each([&]() -> Result<void> {
+    seen.push_back(again.integer(0));
+    if (seen.back() == 2) return tl::unexpected(std::string("no two"));
+    return {};
+  });
+  ASSERT_FALSE(visited);
+  EXPECT_EQ(visited.error(), "no two");
+  EXPECT_EQ(seen, (std::vector<int64_t>{1, 2}));
+  EXPECT_FALSE(database->prepare("SELECT nothing FROM t").each([] {}));
 }
 
 TEST(StudyDatabase, AWriterWaitsUntilAnotherHasWritten) {

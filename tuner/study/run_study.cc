@@ -32,7 +32,10 @@ std::optional<double> rate_to_beat(const History& history, const Proposal& propo
                                    const TrialSpec& prototype) {
   if (proposal.why == kConfirm) return std::nullopt;
   // A slower configuration may take less energy.
-  if (prototype.objective != Objective::kSamplesPerSecond) return std::nullopt;
+  if (prototype.objective != Objective::kSamplesPerSecond &&
+      prototype.objective != Objective::kStepsPerSecond) {
+    return std::nullopt;
+  }
   const std::optional<Config> best = best_config(history);
   if (!best) return std::nullopt;
   const auto incumbent = estimate(history, *best, spread_between_runs(history));

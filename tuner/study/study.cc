@@ -32,14 +32,8 @@ Result<std::vector<FinishedTrial>> Study::finished(size_t known) const {
       "SELECT {} FROM trials WHERE state='finished' AND finish_order > ? ORDER BY finish_order",
       kTrialColumns));
   row.bind(1, static_cast<int64_t>(known));
-  for (;;) {
-    const Result<bool> more = row.step();
-    if (!more) return tl::unexpected(more.error());
-    if (!*more) return trials;
-    Result<FinishedTrial> trial = read_trial(row);
-    if (!trial) return tl::unexpected(trial.error());
-    trials.push_back(*std::move(trial));
-  }
+  const auto keep = [&](FinishedTrial&& trial) { trials.push_back(std::move(trial)); };
+  return row.each([&] { return read_trial(row).map(keep); }).map([&] { return std::move(trials); });
 }
 
 Result<void> Study::free_orphans(const Transaction& transaction) {
@@ -55,14 +49,12 @@ Result<std::vector<RunningTrial>> Study::running() const {
   std::vector<RunningTrial> trials;
   Statement row =
       database_.prepare("SELECT id, config, why FROM trials WHERE state='started' ORDER BY id");
-  for (;;) {
-    const Result<bool> more = row.step();
-    if (!more) return tl::unexpected(more.error());
-    if (!*more) return trials;
+  const auto keep = [&] {
     if (auto config = read_config_column(row.text(1))) {
       trials.push_back({row.integer(0), {*std::move(config), row.text(2)}});
     }
-  }
+  };
+  return row.each(keep).map([&] { return std::move(trials); });
 }
 
 Result<int64_t> Study::insert_started(const Transaction& transaction, const Proposal& proposal) {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include "base/format.h"
+#include "base/statistics.h"
 
 namespace redline::tuner {
 namespace {
@@ -88,10 +88,7 @@ std::map<Config, double> mean_rates(const History& history) {
     if (const auto rate = rate_of(trial)) of_one.push_back(*rate);
   }
   std::map<Config, double> means;
-  for (const auto& [config, rates] : runs) {
-    const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
-    means[config] = rates.empty() ? 0 : sum / static_cast<double>(rates.size());
-  }
+  for (const auto& [config, rates] : runs) means[config] = rates.empty() ? 0 : mean_of(rates);
   return means;
 }
 

@@ -121,12 +121,8 @@ std::string Study::own_path(const std::string& path, const StudyIdentity& identi
 Result<StudyIdentity> Study::identity() const {
   std::map<std::string, std::string> values;
   Statement row = database_.prepare("SELECT key, value FROM study");
-  for (;;) {
-    const Result<bool> more = row.step();
-    if (!more) return tl::unexpected(more.error());
-    if (!*more) return identity_from(values);
-    values[row.text(0)] = row.text(1);
-  }
+  const auto keep = [&] { values[row.text(0)] = row.text(1); };
+  return row.each(keep).and_then([&] { return identity_from(values); });
 }
 
 Result<void> Study::check_version(bool& empty) const {

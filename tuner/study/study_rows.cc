@@ -177,6 +177,7 @@ std::string shown_value(const IdentityPart& part, const std::string& stored) {
 
 Objective StudyIdentity::searched_for() const {
   if (!metric_regex.empty()) return Objective::kMetric;
+  if (objective == "steps") return Objective::kStepsPerSecond;
   return objective == "energy" ? Objective::kSamplesPerJoule : Objective::kSamplesPerSecond;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "base/sample_shares.h"
 #include "base/warm_up.h"
@@ -105,9 +104,7 @@ int64_t Measurement::median_step_samples() const {
 
 int Measurement::readers() const {
   if (ranks_.empty()) return world_size_;
-  const std::vector<double> shares = this->shares();
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  return static_cast<int>(std::lround(world_size_ * sum / static_cast<double>(shares.size())));
+  return static_cast<int>(std::lround(world_size_ * mean_of(shares())));
 }
 
 /// What sample_shares() gives for each rank that has reported.

@@ -57,7 +57,8 @@ std::optional<double> TrialResources::joules_of(const Measurement::Window& windo
 void TrialResources::add_energy(const std::optional<Measurement::Window>& window,
                                 Objective objective, TrialResult& result) const {
   const auto joules = window ? joules_of(*window) : std::nullopt;
-  if (joules) result.joules_per_sample = *joules / window->samples;
+  if (joules && objective != Objective::kStepsPerSecond)
+    result.joules_per_sample = *joules / window->samples;
   if (objective != Objective::kSamplesPerJoule) return;
   if (result.joules_per_sample) {
     result.samples_per_joule =

@@ -49,9 +49,10 @@ struct Expectation {
 enum class Objective : uint8_t {
   kSamplesPerSecond,
   kSamplesPerJoule,
-  kMetric,  ///< the figure that the command prints; its unit is not known
+  kStepsPerSecond,  ///< where nothing tells the samples of a step, and no knob changes them
+  kMetric,          ///< the figure that the command prints; its unit is not known
 };
-/// "samples/s", "samples/J" or "by --metric".
+/// "samples/s", "samples/J", "steps/s" or "by --metric".
 [[nodiscard]] const char* unit_of(Objective objective);
 
 /// Memory of the host that all processes of a trial take together, in bytes.

@@ -83,6 +83,7 @@ launch::Environment trial_environment(TrialEnvironment trial) {
     launch::add_nvtx_tool(result);
   }
   if (trial.by_metric) result.set("REDLINE_METRIC", "1");
+  if (trial.by_steps) result.set("REDLINE_OBJECTIVE", "steps");
   result.set("REDLINE_TRIAL_DIRECTORY", trial.directory);
   result.set("TMPDIR", trial.temporary);
   // torchrun takes the defaults of its options from PET_*; scripts that start their own ranks read
@@ -133,9 +134,10 @@ tl::expected<TrialStart, std::string> prepare_start(
   for (const std::string& word : spec.command) {
     options.argv.push_back(fill_placeholders(word, spec.config, &used));
   }
-  launch::Environment variables = trial_environment(
-      {spec.config, std::move(used), paths.reports(), paths.temporary(), paths.directory.string(),
-       mark, spec.memory_limit_bytes, spec.step_marker, !spec.metric_regex.empty()});
+  launch::Environment variables =
+      trial_environment({spec.config, std::move(used), paths.reports(), paths.temporary(),
+                         paths.directory.string(), mark, spec.memory_limit_bytes, spec.step_marker,
+                         !spec.metric_regex.empty(), spec.objective == Objective::kStepsPerSecond});
   // Without the hook only --metric tells anything.
   if (auto hook = variables.add_python_startup(); !hook && spec.metric_regex.empty()) {
     return tl::unexpected(hook.error());

@@ -28,6 +28,7 @@ struct TrialEnvironment {
   std::optional<uint64_t> memory_limit_bytes;
   std::string step_marker = {};
   bool by_metric = false;  ///< the hook need not count samples
+  bool by_steps = false;   ///< each step counts as one sample
 };
 
 /// This process's environment with placeholders filled, plus the start-up hook, the REDLINE_*

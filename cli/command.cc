@@ -18,6 +18,8 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "machine/launch/command.h"
+#include "trace/read/flight_dumps.h"
+#include "trace/read/hang_tables.h"
 #include "trace/read/reader.h"
 #include "trace/run/folder.h"
 #include "trace/summary/summary_file.h"
@@ -50,6 +52,11 @@ void say(const std::string& line) { std::fprintf(stderr, "redline: %s\n", line.c
 int fail(const std::string& message) {
   say(message);
   return kFailed;
+}
+
+int fail_unless_interrupted(const std::string& message) {
+  if (g_interrupted) return fail("interrupted: nothing was written");
+  return fail(message);
 }
 
 int usage(const std::string& message) {
@@ -88,13 +95,20 @@ void say_left_out(const std::vector<std::string>& paths, const std::vector<std::
 
 bool would_overwrite_input(const std::string& output, const std::vector<std::string>& paths) {
   if (output.empty()) return false;  // standard output: no folder needs to be looked through
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(output, ignored).parent_path();
+  // A flight recorder's dump is known by its content, not by its name.
+  std::vector<std::string> others = {output};
+  const bool is_dump = !trace::take_flight_dumps(others) || others.empty();
   for (const std::string& path : paths) {
-    // A folder without traces may have summaries; logs lie beside traces.
+    // A folder without traces may have summaries; logs and hang tables lie beside traces.
     auto files = trace::find_traces(path).value_or(trace::find_summaries(path));
     for (std::string& log : trace::step_logs_of({path})) files.push_back(std::move(log));
+    for (std::string& table : trace::find_hang_tables(path)) files.push_back(std::move(table));
+    if (is_dump && fs::equivalent(folder, path, ignored)) files.push_back(output);
     for (const std::string& file : files) {
-      std::error_code ignored;
-      if (!std::filesystem::equivalent(file, output, ignored)) continue;
+      if (!fs::equivalent(file, output, ignored)) continue;
       say(output + ": is one of the files to read. Choose another file with -o");
       return true;
     }

@@ -52,7 +52,9 @@ void say(const std::string& line);
 
 /// Writes "redline: MESSAGE" to stderr and gives kFailed, for `status = fail("…")`.
 [[nodiscard]] int fail(const std::string& message);
-/// The same with kUsage.
+/// The same; after a signal (interrupt_flag) it says instead that nothing was written.
+[[nodiscard]] int fail_unless_interrupted(const std::string& message);
+/// fail() with kUsage.
 [[nodiscard]] int usage(const std::string& message);
 
 /// Says which recordings in the folders of `paths` are older than the files `read`

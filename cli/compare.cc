@@ -39,9 +39,8 @@ int compare_commands(CompareOptions options) {
   options.plan.limits = options.gate.limits;
   ProgressBar bar("comparing");
   const auto answer =
-      compare::compare_in_turns(options.plan, interrupt_flag(), [&](const compare::Progress& at) {
-        bar.show(static_cast<uint64_t>(at.runs_done), static_cast<uint64_t>(at.runs_planned));
-      });
+      compare::compare_in_turns(options.plan, interrupt_flag(),
+                                [&](uint64_t done, uint64_t total) { bar.show(done, total); });
   if (!answer) return fail(answer.error());
   if (!answer->diff) return interrupted("before both commands had run");
   if (const int status = write_output(render(*answer->diff, options.format), ""); status != kDone) {

@@ -16,7 +16,6 @@ struct ExportCommand {
 };
 
 int export_traces(const ExportCommand& options) {
-  constexpr const char* kInterrupted = "interrupted: nothing was written";
   const auto& interrupted = interrupt_flag();
   // Checked before the traces are read, which may take long.
   const auto refusal = trace::why_not_overwrite(options.sqlite);
@@ -24,7 +23,7 @@ int export_traces(const ExportCommand& options) {
   trace::ReadOptions read;
   read.cancel = &interrupted;
   const auto traces = trace::read_traces(options.paths, read);
-  if (!traces) return fail(interrupted ? kInterrupted : traces.error().message);
+  if (!traces) return fail_unless_interrupted(traces.error().message);
   say_left_out(options.paths, trace::paths_of(*traces));
   trace::SqliteOptions write;
   write.args = options.args;
@@ -33,7 +32,7 @@ int export_traces(const ExportCommand& options) {
   write.progress = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
   const auto done = trace::export_sqlite(*traces, options.sqlite, write);
   if (done) return kDone;
-  return fail(interrupted ? kInterrupted : done.error() + ". Choose another file with --sqlite");
+  return fail_unless_interrupted(done.error() + ". Choose another file with --sqlite");
 }
 
 }  // namespace

@@ -49,9 +49,7 @@ int merge(const MergeCommand& options) {
   trace::ReadOptions read;
   read.cancel = &interrupted;
   const auto traces = trace::read_traces(options.paths, read);
-  if (!traces) {
-    return fail(interrupted ? "interrupted: nothing was written" : traces.error().message);
-  }
+  if (!traces) return fail_unless_interrupted(traces.error().message);
   say_left_out(options.paths, trace::paths_of(*traces));
   trace::MergeOptions merge;
   merge.align = !options.keep_clocks;
@@ -59,10 +57,7 @@ int merge(const MergeCommand& options) {
   ProgressBar bar("merging");
   merge.progress = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
   const auto ranks = trace::merge_traces(*traces, options.output, merge);
-  if (!ranks) {
-    return fail(interrupted ? "interrupted: nothing was written"
-                            : ranks.error() + ". Choose another file with -o");
-  }
+  if (!ranks) return fail_unless_interrupted(ranks.error() + ". Choose another file with -o");
   std::string text;
   for (const trace::MergedRank& rank : *ranks) {
     text += describe(rank, trace::reference_of(*ranks), options.keep_clocks);

@@ -113,9 +113,7 @@ tl::expected<trace::Summaries, trace::ReadError> summaries_by_slurm(
   };
   const auto& interrupted = interrupt_flag();
   launch::run_on_nodes(parts, command_of, take, interrupted);
-  if (interrupted) {
-    return tl::unexpected(trace::ReadError{"interrupted: nothing was written"});
-  }
+  if (interrupted) return tl::unexpected(trace::ReadError{});  // fail_unless_interrupted() says it
   return summaries;
 }
 
@@ -185,7 +183,7 @@ int report(ReportOptions options) {
   trace::Report result;
   if (!paths.empty()) {
     auto read = summaries_of(paths, options);
-    if (!read) return fail(read.error().message);
+    if (!read) return fail_unless_interrupted(read.error().message);
     summaries = *std::move(read);
     result = trace::make_report(std::move(summaries.ranks));
     result.load_seconds = static_cast<double>(monotonic_ns() - begin_ns) * 1e-9;
@@ -198,9 +196,7 @@ int report(ReportOptions options) {
   trace::add_hang(result, options.paths, *dumps);
   if (options.timings) print_timings(result, summaries);
   const std::string text = render(result, summaries, options);
-  if (options.launcher == "slurm" && interrupt_flag()) {
-    return fail("interrupted: nothing was written");
-  }
+  if (options.launcher == "slurm" && interrupt_flag()) return fail_unless_interrupted("");
   return write_output(text, options.output, "-o");
 }
 

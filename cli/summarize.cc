@@ -32,10 +32,7 @@ int summarize(SummarizeCommand command) {
   if (would_overwrite_input(command.output, command.paths)) return kFailed;
   command.how.cancel = &interrupt_flag();
   const auto summaries = trace::summarize(command.paths, command.how);
-  if (!summaries) {
-    return fail(command.how.cancel->load() ? "interrupted: nothing was written"
-                                           : summaries.error().message);
-  }
+  if (!summaries) return fail_unless_interrupted(summaries.error().message);
   // Where several machines share the work, a part may be unreadable as a whole.
   if (command.how.parts == 1 && summaries->ranks.empty() && !summaries->unreadable.empty()) {
     return fail(summaries->unreadable.front().message);

@@ -12,8 +12,9 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ("base", "machine", "trace", "profiler", "tuner", "compare", "watch", "viewer", "cli")
 # The functions that make an error, a warning or a note.
-CALLS = ("unexpected", "fail", "usage", "complain", "failure", "misuse", "refuse", "cannot_read", "ReadError", "say",
-         "warn", "note", "RecorderError", "tell", "notes.push_back", "ValidationError", "throw_error")
+CALLS = ("unexpected", "fail", "fail_unless_interrupted", "usage", "complain", "failure", "misuse", "refuse",
+         "cannot_read", "ReadError", "say", "warn", "note", "RecorderError", "tell", "notes.push_back",
+         "ValidationError", "throw_error")
 STREAMS = (r"std::fprintf\(stderr,", r"fmt::print\(stderr,", r"\bput\(stderr,")
 ASSIGNED = r"(?:\.|\b)(?:message|failure|why|reason|problem)\s*\+?=\s*(?=\"|fmt::format\()"
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')

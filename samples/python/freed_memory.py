@@ -3,8 +3,8 @@
     python freed_memory.py
     MALLOC_TRIM_THRESHOLD_=2147483647 MALLOC_MMAP_THRESHOLD_=1073741824 python freed_memory.py
 
-On a CPU the C library gives such blocks back to the kernel and takes them again in the next step. With the two variables
-the process keeps them.
+On a CPU the C library gives such blocks back to the kernel and takes them again in the next step. With the two
+variables the process keeps them.
 Redline tries the same without a change: autotune --knob malloc=default,keep
 """
 

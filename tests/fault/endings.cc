@@ -33,7 +33,8 @@ int end(const std::string& how) {
   if (how == "SIGTERM") std::raise(SIGTERM);
   if (how == "SIGINT") std::raise(SIGINT);
   if (how == "SIGSEGV") std::raise(SIGSEGV);
-  if (how == "SIGTERM") pause();  // its handler only wakes another thread, which ends the process
+  // Their handler only wakes another thread, which ends the process.
+  if (how == "SIGTERM" || how == "SIGINT") pause();
   return 6;
 }
 
@@ -46,8 +47,7 @@ int main(int argc, char** argv) {
   static redline::Profiler profiler({.on_trace_ready = redline::write_chrome_trace(folder)});
   redline_finish_on_termination();
   work();
-  const bool is_silent = how == "_exit" || how == "SIGINT";
-  while (is_silent && !is_on_disk(folder)) work();
+  while (how == "_exit" && !is_on_disk(folder)) work();
   std::puts("worked");
   std::fflush(stdout);
   return end(how);

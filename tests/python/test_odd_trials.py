@@ -257,6 +257,8 @@ def test_a_job_whose_samples_cannot_be_counted_is_tuned_by_its_steps(tuned):
     assert done.returncode == 0, done.stderr
     assert "autotune · objective steps/s, end to end" in done.stdout and " samples" not in done.stdout
     assert best["throughput"]["samples_per_s"] > 0
+    done, _ = tuned(*script, options=[*by_steps, "--dry-run"])
+    assert "batch_size left out: steps are compared" in " ".join(done.stdout.split())
     for options, why in [
         (["--knob", "batch_size=8,16"], "compares steps, and batch_size changes what a step takes. Leave it out"),
         (["--global-batch", "64"], "counts steps. Leave out --global-batch, which needs samples"),

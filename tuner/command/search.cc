@@ -297,7 +297,9 @@ tl::expected<void, std::string> keep_steps_alike(Space& space) {
           "--objective steps compares steps, and {} changes what a step takes. Leave it out",
           name));
     }
-    std::erase_if(space.knobs, [&](const Knob& knob) { return knob.name == name; });
+    if (std::erase_if(space.knobs, [&](const Knob& knob) { return knob.name == name; }) > 0) {
+      space.left_out.push_back(fmt::format("{} left out: steps are compared", name));
+    }
   }
   return {};
 }

@@ -119,7 +119,14 @@ TableRow trial_row(const FinishedTrial& trial, const History& history,
 }
 
 const char* rate_name(const History& history) {
-  return history.objective() == tuner::Objective::kMetric ? "By --metric" : "Samples/s";
+  switch (history.rate()) {
+    case tuner::Objective::kMetric:
+      return "By --metric";
+    case tuner::Objective::kStepsPerSecond:
+      return "Steps/s";
+    default:
+      return "Samples/s";
+  }
 }
 
 Table trial_table(const tuner::StudyContent& study, const History& history,

@@ -136,6 +136,14 @@ TEST_F(TuningOf, AMetricIsInNoUnitThatWeKnow) {
   EXPECT_EQ(tuning->trials.columns[4].title, "By --metric");
 }
 
+TEST_F(TuningOf, StepsAreComparedWhereTheSearchCountedThem) {
+  TestStudy study(path(), "steps");
+  study.trial({}, 1000, "default");
+  const auto tuning = load_tuning(path());
+  EXPECT_EQ(tuning->rate, "1,000 steps/s");
+  EXPECT_EQ(tuning->trials.columns[4].title, "Steps/s");
+}
+
 TEST_F(TuningOf, OneFigureHasNoInterval) {
   TestStudy study(path(), "", "loss ([0-9.]+)");
   study.trial({}, 1000, "default", {}, "", 0);

@@ -29,14 +29,8 @@ int run(int argc, char** argv) {
       "it.");
   int status = kDone;
   for (const AddCommand add : kCommands) add(app, status);
-  try {
-    parse_command_line(app, argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
-  } catch (const CLI::ParseError& error) {
-    return usage(usage_problem(app, error));
-  }
-  return status;
+  const auto ended = ended_by_parsing(app, argc, argv, usage);
+  return ended.value_or(status);
 }
 
 }  // namespace

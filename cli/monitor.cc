@@ -90,7 +90,7 @@ class PrometheusFile {
   explicit PrometheusFile(std::string path) : path_(std::move(path)) {}
 
   /// If the first look cannot be written, the path is wrong. Later a disk may be full for a while.
-  /// The user is told of that once, and each further look tries again.
+  /// That is said once, and each later look tries to write again.
   [[nodiscard]] int write(const std::string& figures) {
     if (!was_written_) {
       const int status = write_output(figures, path_, "--prom");

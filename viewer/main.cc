@@ -208,18 +208,12 @@ int main(int argc, char** argv) {
   redline::format_help(app);
   app.set_version_flag("--version", "redline-viewer " REDLINE_VERSION);
   add_options(app, options);
-  try {
-    redline::parse_command_line(app, argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
-  } catch (const CLI::ParseError& error) {
-    fail(redline::usage_problem(app, error));
+  const auto refuse = [](const std::string& problem) {
+    fail(problem);
     return 2;
-  }
-  if (const auto problem = wrong_use(options)) {
-    fail(*problem);
-    return 2;
-  }
+  };
+  if (const auto ended = redline::ended_by_parsing(app, argc, argv, refuse)) return *ended;
+  if (const auto problem = wrong_use(options)) return refuse(*problem);
   if (const auto problem = missing_file(options)) return fail(*problem);
   if (needs_no_display(options)) {
     choose_platform();

@@ -156,11 +156,7 @@ void add_search_options(CLI::App& app, Options& options) {
 void add_trial_options(CLI::App& app, Options& options) {
   app.add_option_function<std::string>(
          "--objective",
-         [&options](const std::string& text) {
-           options.objective = text == "energy"  ? Objective::kSamplesPerJoule
-                               : text == "steps" ? Objective::kStepsPerSecond
-                                                 : Objective::kSamplesPerSecond;
-         },
+         [&options](const std::string& text) { options.objective = objective_of(text); },
          "throughput; energy: samples per joule of the GPUs; steps: steps a second, where nothing "
          "tells the samples of a step")
       ->default_str("throughput")

@@ -22,7 +22,7 @@ inline void factorize(Triangle& matrix, double least_pivot) {
   }
 }
 
-/// factor^-1 right
+/// Solves factor x = right.
 [[nodiscard]] inline auto solve_lower(const Triangle& factor, std::vector<double> right) {
   for (size_t i = 0; i < factor.size(); ++i) {
     for (size_t j = 0; j < i; ++j) right[i] -= factor[i][j] * right[j];
@@ -31,7 +31,7 @@ inline void factorize(Triangle& matrix, double least_pivot) {
   return right;
 }
 
-/// The same of the transposed factor, which completes the solution.
+/// Solves factor^T x = right. After solve_lower() it gives the solution of the whole system.
 [[nodiscard]] inline auto solve_upper(const Triangle& factor, std::vector<double> right) {
   for (size_t i = factor.size(); i-- > 0;) {
     for (size_t j = i + 1; j < factor.size(); ++j) right[i] -= factor[j][i] * right[j];

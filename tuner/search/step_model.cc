@@ -9,6 +9,7 @@
 #include "base/root_of_squares.h"
 #include "base/statistics.h"
 #include "tuner/search/surrogate.h"
+#include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
 namespace {
@@ -128,8 +129,10 @@ void StepModel::add_choice(const Knob& knob) {
   for (const Usual& usual : kUsual) {
     if (usual.knob == knob.name) prior = usual.factor;
   }
-  // malloc matters less where a GPU trains, the others where none does.
-  if (settings_.machine.gpu == (knob.name == "malloc")) prior.mean /= 2;
+  // A switch brings less on the kind of machine that it is not made for.
+  const HookKnob* hook = find_hook_knob(knob.name);
+  const bool is_for_cpu = hook != nullptr && hook->needs_cpu;
+  if (settings_.machine.gpu == is_for_cpu) prior.mean /= 2;
   if (knob.name == "amp") {
     terms.reduced = priors_.size();
     priors_.push_back(settings_.machine.gpu ? kReducedOnGpu : kReducedOnCpu);

@@ -177,8 +177,7 @@ std::string shown_value(const IdentityPart& part, const std::string& stored) {
 
 Objective StudyIdentity::searched_for() const {
   if (!metric_regex.empty()) return Objective::kMetric;
-  if (objective == "steps") return Objective::kStepsPerSecond;
-  return objective == "energy" ? Objective::kSamplesPerJoule : Objective::kSamplesPerSecond;
+  return objective_of(objective);
 }
 
 std::vector<IdentityPart> parts_of(const StudyIdentity& identity) {

@@ -247,6 +247,11 @@ const char* unit_of(Objective objective) {
   return "samples/s";
 }
 
+Objective objective_of(std::string_view word) {
+  if (word == "energy") return Objective::kSamplesPerJoule;
+  return word == "steps" ? Objective::kStepsPerSecond : Objective::kSamplesPerSecond;
+}
+
 const char* to_string(Outcome outcome) {
   for (const auto& [value, name] : kNames) {
     if (value == outcome) return name;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/statistics.h"
@@ -54,6 +55,8 @@ enum class Objective : uint8_t {
 };
 /// "samples/s", "samples/J", "steps/s" or "by --metric".
 [[nodiscard]] const char* unit_of(Objective objective);
+/// Of a value of --objective: "energy" or "steps"; any other word means samples a second.
+[[nodiscard]] Objective objective_of(std::string_view word);
 
 /// Memory of the host that all processes of a trial take together, in bytes.
 struct HostUse {

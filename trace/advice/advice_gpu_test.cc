@@ -487,8 +487,19 @@ TEST(AdviceGpu, AllocatorRetriesAfterOutOfMemory) {
                    "allocator_retries")
                   .detail,
               HasSubstr("a smaller batch or PYTORCH"));
-  EXPECT_EQ(finding.headline, "Out of memory, and tried again: 1 times");
+  EXPECT_EQ(finding.headline, "Out of memory, and tried again: once");
   EXPECT_EQ(finding.events[0].begin_ns, 9 * kUs);
+}
+
+TEST(AdviceGpu, TheHostsAllocatorThatRanOutOfMemoryHasNoCacheToEmpty) {
+  const auto ran_out_on = [](int device_type) {
+    return gpu_step(99 * kMs).event(fmt::format(
+        R"({{"ph": "i", "s": "t", "name": "[OutOfMemory]", "pid": 1, "tid": 1, "ts": 9,)"
+        R"( "args": {{"Device Type": {}, "Device Id": 0}}}})",
+        device_type));
+  };
+  EXPECT_THAT(advice_on(ran_out_on(1)), HasRule("allocator_retries"));
+  EXPECT_THAT(advice_on(ran_out_on(0)), Not(HasRule("allocator_retries")));
 }
 
 TEST(AdviceGpu, ManySmallCollectivesWantBuckets) {

@@ -93,12 +93,16 @@ int64_t steps_with(const Activity& activity, std::span<const SliceId> slices) {
       steps, [&](const Step& step) { return total_within_ns(time, step.window) > 0; });
 }
 
+// On a GPU: the host's allocator has no cache that it could empty.
 std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {
+  constexpr int64_t kHost = 0;  // c10::DeviceType::CPU
   std::vector<EvidenceEvent> events;
   const StringId name = trace.find_string("[OutOfMemory]");
   if (!name) return events;
   for (const Instant& instant : trace.instants()) {
     if (instant.name != name) continue;
+    const Args args(event_text(trace, instant.text_offset));
+    if (args.integer("Device Type") == kHost) continue;
     events.push_back({SliceId::none(), instant.time_ns, instant.time_ns, "[OutOfMemory]"});
   }
   return events;
@@ -233,8 +237,8 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
         "batch",
         format_plural(calls.size(), "call"), steps, activity.step_count());
   } else {
-    finding.headline =
-        fmt::format("Out of memory, and tried again: {} times", format_count(failures.size()));
+    const std::string times = failures.size() == 1 ? "once" : format_plural(failures.size(), "time");
+    finding.headline = "Out of memory, and tried again: " + times;
     finding.detail = fmt::format(
         "the allocator emptied its cache to go on: a smaller batch{} or "
         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",

@@ -193,6 +193,23 @@ std::optional<History> assume(const History& history, const std::vector<Proposal
   return assumed;
 }
 
+/// A sentence with the choices of --knob that no trial had; empty if there are none. Numbers are left
+/// out, because a search shall not try each of them.
+std::string untried_choices(const Space& space, const History& history) {
+  std::vector<std::string> untried;
+  for (const Knob& knob : space.knobs) {
+    if (!space.asked.contains(knob.name) || knob.is_numeric()) continue;
+    for (const std::string& value : knob.values) {
+      const auto has_it = [&](const FinishedTrial& trial) {
+        return value_of(history.effective(trial.config), knob.name) == value;
+      };
+      if (std::ranges::none_of(history.trials(), has_it)) untried.push_back(knob.name + "=" + value);
+    }
+  }
+  if (untried.empty()) return "";
+  return fmt::format("Not tried before the budget ended: {}.", fmt::join(untried, ", "));
+}
+
 }  // namespace
 
 std::optional<int> Plan::trials_left(const History& history) const {
@@ -265,6 +282,7 @@ std::string Plan::why_ended(const History& history) const {
     return "The budget has no time for a second trial, so nothing is compared. Give a longer "
            "--budget.";
   }
+  if (text.empty()) text = untried_choices(space_, history);
   if (text.empty() && !budget_.target) return "";
   const std::optional<double> gain = possible_gain(history);
   if (!gain || text == kSpaceIsUsedUp) return text;

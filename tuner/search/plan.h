@@ -43,8 +43,9 @@ class Plan {
   [[nodiscard]] std::optional<Proposal> next(const History& history,
                                              const std::vector<Proposal>& running) const;
 
-  /// Sentences that say why the study ended before its budget was used, or at --target; empty if
-  /// the budget was used. With a target they also say what more time could bring.
+  /// Sentences that say why the study ended before its budget was used, or at --target, or which
+  /// choices of --knob the budget left untried; empty if none of these. With a target they also say
+  /// what more time could bring.
   [[nodiscard]] std::string why_ended(const History& history) const;
 
   /// How many more trials fit in the budget, by the time that trials took so far; nullopt before

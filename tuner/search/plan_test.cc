@@ -255,6 +255,24 @@ TEST_F(PlanTest, ABudgetForTheFirstTrialAloneIsSaid) {
   EXPECT_EQ(why_ended({}, std::chrono::seconds(1)), "");
 }
 
+TEST(PlanTestOfChoices, ThoseThatTheBudgetLeftUntriedAreSaid) {
+  const Space space = *make_space({"batch_size=1,2,4", "amp=off,bf16,fp16"},
+                                  {"train", "{batch_size}", "{amp}"}, {});
+  const Exhausted strategy;
+  const Plan plan(space, strategy, {.time = std::chrono::seconds(1)});
+  History history(space);
+  const auto ran = [&](const std::string& amp) {
+    TrialResult result = ran_at(100, 1);
+    result.wall = std::chrono::milliseconds(600);
+    add_trial(history, {{"batch_size", "1"}, {"amp", amp}}, result, "");
+  };
+  ran("off");
+  ran("fp16");
+  EXPECT_EQ(plan.why_ended(history), "Not tried before the budget ended: amp=bf16.");
+  ran("bf16");
+  EXPECT_EQ(plan.why_ended(history), "");
+}
+
 TEST_F(PlanTest, WhatEndedTheSearchBeforeItsBudgetIsSaid) {
   EXPECT_EQ(why_ended({}), "") << "nothing ran";
   ran("1", 100);

@@ -90,6 +90,7 @@ trace::Report report_on_ranks(const Session& session, const RankPass& pass,
 
 void append(DerivedTracks& all, DerivedTracks more) {
   std::move(more.runtimes.begin(), more.runtimes.end(), std::back_inserter(all.runtimes));
+  std::move(more.marks.begin(), more.marks.end(), std::back_inserter(all.marks));
   std::move(more.devices.begin(), more.devices.end(), std::back_inserter(all.devices));
   std::move(more.graphs.begin(), more.graphs.end(), std::back_inserter(all.graphs));
 }

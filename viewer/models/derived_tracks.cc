@@ -146,6 +146,7 @@ DerivedTracks derive_tracks(const Session& session, const trace::Report& report)
     for (RuntimeLane& lane : runtime_lanes(session, *index)) {
       derived.runtimes.push_back(std::move(lane));
     }
+    for (MarksLane& lane : marks_lanes(session, *index)) derived.marks.push_back(std::move(lane));
     for (const trace::GpuUse& gpu : analysis.gpus) {
       derived.devices.emplace_back(*index, gpu, analysis.device_work, window);
     }
@@ -162,22 +163,32 @@ DerivedTracks derive_tracks(const Session& session, const trace::Report& report)
 
 namespace {
 
-void add_runtime(std::vector<TrackGroup>& groups, const Session& session, const RuntimeLane& lane,
-                 uint32_t index) {
+TrackItem derived_item(TrackItem::Kind kind, size_t index, std::string title, std::string note) {
+  TrackItem item;
+  item.kind = kind;
+  item.index = static_cast<uint32_t>(index);
+  item.title = std::move(title);
+  item.note = std::move(note);
+  return item;
+}
+
+/// The groups with threads of the process that `lane` is of.
+template <typename Lane>
+std::vector<TrackGroup*> groups_of(std::vector<TrackGroup>& groups, const Session& session,
+                                   const Lane& lane) {
   const trace::Trace& trace = *session.traces()[lane.trace()].trace;
+  const auto is_its_thread = [&](const TrackItem& item) {
+    if (item.kind != TrackItem::Kind::kSlices) return false;
+    const trace::Track& track = trace.tracks()[item.track.value];
+    return track.kind == trace::TrackKind::kCpuThread && track.pid == lane.pid();
+  };
+  std::vector<TrackGroup*> found;
   for (TrackGroup& group : groups) {
-    if (group.trace != lane.trace() || group.tracks.empty()) continue;
-    const TrackItem& first = group.tracks.front();
-    if (first.kind != TrackItem::Kind::kSlices) continue;
-    const trace::Track& track = trace.tracks()[first.track.value];
-    if (track.kind != trace::TrackKind::kCpuThread || track.pid != lane.pid()) continue;
-    TrackItem item;
-    item.kind = TrackItem::Kind::kRuntime;
-    item.index = index;
-    item.title = runtime_name(trace);
-    item.note = format_plural(lane.call_count(), "call");
-    group.tracks.push_back(item);
+    if (group.trace == lane.trace() && std::ranges::any_of(group.tracks, is_its_thread)) {
+      found.push_back(&group);
+    }
   }
+  return found;
 }
 
 }  // namespace
@@ -203,27 +214,33 @@ void add_derived(std::vector<TrackGroup>& groups, const Session& session,
     group.title = device < 0 ? counters : gpu_title(session, trace, device);
     return *groups.insert(groups.begin() + static_cast<std::ptrdiff_t>(end), std::move(group));
   };
-  for (uint32_t i = 0; i < derived.runtimes.size(); ++i) {
-    add_runtime(groups, session, derived.runtimes[i], i);
+  for (size_t i = 0; i < derived.marks.size(); ++i) {
+    const MarksLane& lane = derived.marks[i];
+    for (TrackGroup* group : groups_of(groups, session, lane)) {
+      // First, as a ruler of what the program says about itself.
+      group->tracks.insert(
+          group->tracks.begin(),
+          derived_item(TrackItem::Kind::kMarks, i, "marks", format_count(lane.size())));
+    }
   }
-  for (uint32_t i = 0; i < derived.devices.size(); ++i) {
-    TrackItem item;
-    item.kind = TrackItem::Kind::kDevice;
-    item.index = i;
-    item.title = "busy / idle";
+  for (size_t i = 0; i < derived.runtimes.size(); ++i) {
+    const RuntimeLane& lane = derived.runtimes[i];
+    for (TrackGroup* group : groups_of(groups, session, lane)) {
+      group->tracks.push_back(derived_item(TrackItem::Kind::kRuntime, i,
+                                           runtime_name(*session.traces()[lane.trace()].trace),
+                                           format_plural(lane.call_count(), "call")));
+    }
+  }
+  for (size_t i = 0; i < derived.devices.size(); ++i) {
     const DeviceLane& lane = derived.devices[i];
     TrackGroup& group = group_of(lane.trace(), lane.device());
     group.busy = "busy " + format_percent(lane.busy());
-    group.tracks.push_back(item);
+    group.tracks.push_back(derived_item(TrackItem::Kind::kDevice, i, "busy / idle", ""));
   }
-  for (uint32_t i = 0; i < derived.graphs.size(); ++i) {
+  for (size_t i = 0; i < derived.graphs.size(); ++i) {
     const GraphTrack& graph = derived.graphs[i];
-    TrackItem item;
-    item.kind = TrackItem::Kind::kGraph;
-    item.index = i;
-    item.title = graph.title;
-    item.note = graph.note;
-    group_of(graph.trace, graph.device).tracks.push_back(item);
+    group_of(graph.trace, graph.device)
+        .tracks.push_back(derived_item(TrackItem::Kind::kGraph, i, graph.title, graph.note));
   }
 }
 

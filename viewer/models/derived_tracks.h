@@ -10,6 +10,7 @@
 #include "trace/report/report.h"
 #include "viewer/models/graph.h"
 #include "viewer/models/lane_pyramid.h"
+#include "viewer/models/marks_lane.h"
 #include "viewer/models/runtime_lane.h"
 #include "viewer/models/tracks.h"
 
@@ -53,6 +54,7 @@ struct GraphTrack {
 
 struct DerivedTracks {
   std::vector<RuntimeLane> runtimes;
+  std::vector<MarksLane> marks;
   std::vector<DeviceLane> devices;
   std::vector<GraphTrack> graphs;
 };

@@ -20,6 +20,7 @@ std::string group_key(const TrackGroup& group) { return group.title + "|" + grou
 int height_of(const TrackItem& item, uint32_t lanes) {
   switch (item.kind) {
     case TrackItem::Kind::kRuntime:
+    case TrackItem::Kind::kMarks:
     case TrackItem::Kind::kDevice:
       return Layout::kDeviceHeight;
     case TrackItem::Kind::kGraph:

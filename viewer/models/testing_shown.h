@@ -214,6 +214,12 @@ class Shown {
         for (int x = 0; x < axis.width; x += 13)
           add("runtimes.call_at", lane.call_at(local.time_at(x), axis.span_ns / 50));
       }
+      for (const MarksLane& lane : known_.derived->marks) {
+        for (const DrawnMark& mark : lane.draw(session_.traces()[lane.trace()].local(axis))) {
+          add("marks.column", mark.column);
+          add("marks.text", lane.text_of(session_, mark.mark));
+        }
+      }
     }
     for (const auto* legend : {&known_.colours->classes(), &known_.colours->names()})
       for (const LegendEntry& entry : *legend) add("legend " + entry.words, entry.colour);

@@ -11,7 +11,7 @@
 namespace redline::viewer {
 
 struct TrackItem {
-  enum class Kind : uint8_t { kSlices, kRuntime, kDevice, kGraph };
+  enum class Kind : uint8_t { kSlices, kRuntime, kMarks, kDevice, kGraph };
 
   Kind kind = Kind::kSlices;
   trace::TrackId track;  ///< of kSlices

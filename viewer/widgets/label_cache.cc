@@ -43,7 +43,8 @@ const QImage* LabelCache::label(std::string_view text, int width, uint8_t colour
     if (steps != INT_MAX) shown = metrics_.elidedText(shown, Qt::ElideRight, steps * kStep);
     // A lone ellipsis or a letter with one says nothing.
     if (shown.size() < 3 && steps != INT_MAX) shown.clear();
-    image = images_.insert(key, shown.isEmpty() ? QImage() : render(shown, theme_.label[colour]));
+    const QColor& ink = colour == kOnLanes ? theme_.text : theme_.label[colour];
+    image = images_.insert(key, shown.isEmpty() ? QImage() : render(shown, ink));
   }
   return image->isNull() ? nullptr : &*image;
 }

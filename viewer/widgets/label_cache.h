@@ -19,6 +19,8 @@ class LabelCache {
  public:
   LabelCache(const Theme& theme, double scale);
 
+  static constexpr uint8_t kOnLanes = kColourCount;  ///< a `colour`: no slice is under the label
+
   /// A picture of `text`, elided to at most `width` device pixels, in the label colour that belongs
   /// to the slice's `colour`. Null if not even a few letters fit. Labels are known by their words:
   /// the ids of names are those of one trace, and the cache outlives traces.

@@ -114,6 +114,10 @@ void LanesPainter::paint_row(Canvas& canvas, const Row& row) {
       paint_runtime(canvas, canvas.scene.derived.runtimes[item.index], top + canvas.device(2),
                     bottom - canvas.device(2));
       break;
+    case TrackItem::Kind::kMarks:
+      paint_marks(canvas, canvas.scene.derived.marks[item.index], top + canvas.device(2),
+                  bottom - canvas.device(2));
+      break;
     case TrackItem::Kind::kDevice:
       paint_device(canvas, canvas.scene.derived.devices[item.index], top + canvas.device(2),
                    bottom - canvas.device(2), theme_.lanes);
@@ -170,6 +174,26 @@ void LanesPainter::paint_runtime(Canvas& canvas, const RuntimeLane& lane, int to
   draw_lane(lane.columns(), lane.pyramid(), axis, pixels_);
   scanline_.assign(static_cast<size_t>(canvas.surface.width()), theme_.lanes.rgb());
   paint_pixels(canvas, top, bottom, true);
+}
+
+// Each mark is a line, with its name beside it where no other mark is in the way.
+void LanesPainter::paint_marks(Canvas& canvas, const MarksLane& lane, int top, int bottom) {
+  const SessionTrace& source = canvas.scene.session.traces()[lane.trace()];
+  const std::vector<DrawnMark> marks = lane.draw(source.local(canvas.axis));
+  const int line = canvas.device(2);
+  const int margin = canvas.device(3);
+  for (size_t i = 0; i < marks.size(); ++i) {
+    const int left = marks[i].column;
+    canvas.surface.fill({left, top, line, bottom - top}, theme_.accent);
+    const int right = i + 1 < marks.size() ? marks[i + 1].column : canvas.surface.width();
+    const int room = right - left - line - 2 * margin;
+    if (room < canvas.device(kMinLabelPixels) || canvas.labels_left-- <= 0) continue;
+    const std::string_view words = label_of(source.trace->string(lane.name(marks[i].mark)));
+    const QImage* label = labels_->label(words, room, LabelCache::kOnLanes);
+    if (!label) continue;
+    const QPoint at(left + line + margin, top + (bottom - top - label->height()) / 2);
+    canvas.surface.label(at, *label, words, theme_.text);
+  }
 }
 
 // Between its first and its last work an idle GPU waited; this is painted, too.

@@ -56,6 +56,7 @@ class LanesPainter {
   void paint_outline(Canvas& canvas, const SessionTrace& rank, int top, int bottom);
   void paint_folded(Canvas& canvas, const TrackGroup& group, int top, int bottom);
   void paint_runtime(Canvas& canvas, const RuntimeLane& lane, int top, int bottom);
+  void paint_marks(Canvas& canvas, const MarksLane& lane, int top, int bottom);
   void paint_device(Canvas& canvas, const DeviceLane& lane, int top, int bottom,
                     const QColor& background);
   void paint_lane(Canvas& canvas, uint32_t trace, trace::LaneId lane, int top, int bottom);

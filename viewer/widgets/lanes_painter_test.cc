@@ -114,6 +114,40 @@ TEST_F(Painting, AFoldedGpuStillShowsWhatItDid) {
   }
 }
 
+TEST_F(Painting, AMarkIsALineWithItsNameWhereThereIsRoom) {
+  const auto mark = [](const std::string& name, int at_us) {
+    return fmt::format(R"({{"ph":"i","name":"{}","pid":1,"tid":1,"ts":{}}})", name,
+                       1'000'000 + at_us);
+  };
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 100);
+  for (const auto& [name, at_us] : {std::pair("crowded", 20), {"epoch 2", 21}, {"last", 90}}) {
+    trace.raw(mark(name, at_us));
+  }
+  open(Session({trace.read()}), {1000, 300});
+  derived_ = *analyse_session(*session_).derived;
+  layout_.add(*session_, derived_);
+  const Recorder& all = paint();
+  const auto is_marks = [&](const Row& row) {
+    return !row.is_header() && layout_.item_of(row).kind == TrackItem::Kind::kMarks;
+  };
+  const Row& row = *std::ranges::find_if(layout_.rows(), is_marks);
+  std::vector<int> lines;
+  for (const Painted& fill : all.of(Painted::What::kFill)) {
+    if (fill.colour != Theme::light().accent) continue;
+    lines.push_back(fill.rect.left());
+    EXPECT_GE(fill.rect.top(), row.top);
+    EXPECT_LE(fill.rect.bottom(), row.top + row.height);
+  }
+  const auto column = [&](int at_us) { return static_cast<int>(axis_.x_of(at_us * 1000)); };
+  EXPECT_EQ(lines, (std::vector{column(20), column(21), column(90)}));
+  std::vector<std::string> names;
+  for (const Painted& label : all.of(Painted::What::kLabel)) {
+    if (label.rect.top() < row.top + row.height) names.push_back(label.text);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"epoch 2", "last"}));
+}
+
 TEST_F(Painting, NothingLeavesItsPlace) {
   for (const double scale : {1.0, 2.0}) {
     for (const int scroll : {0, 37}) {

@@ -186,6 +186,11 @@ QString LanesView::tip_at(QPoint at) const {
   if (item.kind == TrackItem::Kind::kDevice) {
     return tooltip_of(text(state_.derived().devices[item.index].text_at(time)));
   }
+  if (item.kind == TrackItem::Kind::kMarks) {
+    const MarksLane& lane = state_.derived().marks[item.index];
+    const auto mark = lane.mark_at(time, state_.hit_tolerance_ns());
+    return mark ? tooltip_of(text(lane.text_of(session, *mark))) : QString();
+  }
   if (item.kind != TrackItem::Kind::kGraph) return {};
   const GraphTrack& track = state_.derived().graphs[item.index];
   return tooltip_of(text(track.title + ": " + track.graph.text(track.graph.at(time))));

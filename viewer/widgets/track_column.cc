@@ -167,9 +167,9 @@ void TrackColumn::paint_track(QPainter& painter, const Row& row, const QRect& re
   if (row.can_fold) {
     draw_triangle(painter, QPointF(24.5, line.center().y() + 0.5), row.folded, theme.muted);
   }
-  // A sum of the threads or streams above it.
+  // Threads, streams and graphs stand out; the rest are rows about those above them.
   const bool is_lane =
-      item.kind == TrackItem::Kind::kDevice || item.kind == TrackItem::Kind::kRuntime;
+      item.kind != TrackItem::Kind::kSlices && item.kind != TrackItem::Kind::kGraph;
   painter.setFont(ui_font(is_lane ? 11 : 12));
   painter.setPen(is_lane ? theme.muted : theme.text);
   draw_elided(painter, line, item.title, Qt::AlignVCenter);

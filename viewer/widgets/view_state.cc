@@ -468,20 +468,24 @@ void ViewState::find_previous() {
   go_to(search_.previous(*session_, selection_));
 }
 
+int64_t ViewState::hit_tolerance_ns() const {
+  return static_cast<int64_t>(kHitPixels * axis_.ns_per_pixel());
+}
+
 SliceRef ViewState::slice_at(double x, int y) const {
   const Row* row = row_at(y);
   if (row && !row->is_header() && layout_.item_of(*row).kind == TrackItem::Kind::kRuntime) {
     const TimeAxis axis = session_->traces()[row->trace].local(axis_);
     return derived_->runtimes[layout_.item_of(*row).index].call_at(
-        axis.time_at(x), static_cast<int64_t>(kHitPixels * axis.ns_per_pixel()));
+        axis.time_at(x), hit_tolerance_ns());
   }
   const auto hit = layout_.lane_at(*session_, layout_.content_y(y, scroll_));
   if (!hit) return {};
   const SessionTrace& item = session_->traces()[hit->trace];
   const trace::Lane& lane = item.trace->lanes()[hit->lane.value];
   const TimeAxis axis = item.local(axis_);
-  const auto tolerance = static_cast<int64_t>(kHitPixels * axis.ns_per_pixel());
-  const uint32_t found = viewer::slice_at(item.lane_columns(lane), axis.time_at(x), tolerance);
+  const uint32_t found =
+      viewer::slice_at(item.lane_columns(lane), axis.time_at(x), hit_tolerance_ns());
   if (found == LanePyramid::kNoSlice) return {};
   return {hit->trace, {lane.first.value + found}};
 }

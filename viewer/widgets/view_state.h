@@ -146,6 +146,8 @@ class ViewState : public QObject {
   }
   /// The slice under a point of the lanes, or the nearest within three pixels.
   [[nodiscard]] SliceRef slice_at(double x, int y) const;
+  /// How far from the mouse something counts as under it.
+  [[nodiscard]] int64_t hit_tolerance_ns() const;
 
  signals:
   void theme_changed();

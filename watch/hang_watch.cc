@@ -33,6 +33,7 @@ constexpr int64_t kLeftNs = 60'000'000'000;  // a table that is older belongs to
 constexpr int64_t kUsualSteps = 3;
 constexpr double kSureSeconds = 3;  // a job that was stopped and goes on needs a moment
 constexpr auto kGrace = std::chrono::seconds(10);  // in which ranks write what they recorded
+constexpr int64_t kAnswerNs = 10'000'000'000;      // launchers start one after another
 
 void say(const std::string& line) {
   static_cast<void>(write_all(STDERR_FILENO, "redline: " + line + "\n"));
@@ -126,20 +127,25 @@ void HangWatch::watch() {
 
 void HangWatch::look() {
   oom_kills_.add(monotonic_ns(), machine::oom_kills());
-  auto tables = trace::read_hang_tables(folder_, run_);
+  const bool is_listening = meeting_ && meeting_->try_to_listen();
+  auto tables = read_tables(is_listening);
   const int64_t now_ns = unix_ns();
+  std::optional<MetVerdict> verdict;
+  if (meeting_ && !is_listening) verdict = ask_others(tables);
+  if (!verdict) verdict = judge(tables, now_ns);
+  if (is_listening) meeting_->set_verdict(*verdict);
+  if (verdict->is_sure) take(*verdict->hang, tables, now_ns);
+}
+
+std::vector<HangTable> HangWatch::read_tables(bool is_listening) {
+  auto tables = trace::read_hang_tables(folder_, run_);
   add_processes(tables);
-  MetVerdict verdict;
-  if (!meeting_) {
-    verdict = judge(tables, now_ns);
-  } else if (meeting_->try_to_listen()) {
-    add_met(tables);
-    verdict = judge(tables, now_ns);
-    meeting_->set_verdict(verdict);
-  } else {
-    verdict = ask_others(tables, now_ns);
+  if (is_listening) add_met(tables);
+  for (const HangTable& table : tables) {
+    Heard& heard = heard_[table.rank];
+    if (heard.written_ns != table.written_ns) heard = {table.written_ns, monotonic_ns()};
   }
-  if (verdict.is_sure) take(*verdict.hang, tables, now_ns);
+  return tables;
 }
 
 MetVerdict HangWatch::judge(std::vector<HangTable>& tables, int64_t now_ns) {
@@ -153,7 +159,7 @@ MetVerdict HangWatch::judge(std::vector<HangTable>& tables, int64_t now_ns) {
   }
   auto hang = trace::find_wait(tables);
   if (hang) {
-    ask_silent(hang->ranks, tables, now_ns);
+    ask_silent(hang->ranks, tables);
     ask_programs(*hang, tables);
     hang = trace::find_wait(tables);
   }
@@ -161,18 +167,27 @@ MetVerdict HangWatch::judge(std::vector<HangTable>& tables, int64_t now_ns) {
   return {std::move(hang), is_told};
 }
 
-// Another launcher judges. What this one sees of its ranks goes along with their tables.
-MetVerdict HangWatch::ask_others(std::vector<HangTable>& tables, int64_t now_ns) {
+// Another launcher judges. What this one sees of its ranks goes along with their tables. nullopt
+// once nobody has answered for long.
+std::optional<MetVerdict> HangWatch::ask_others(std::vector<HangTable>& tables) {
   if (last_) {
-    ask_silent(last_->ranks, tables, now_ns);
+    ask_silent(last_->ranks, tables);
     ask_programs(*last_, tables);
   }
   std::vector<std::string> texts;
   for (const HangTable& table : tables) texts.push_back(seen_text(table, table.written_ns));
-  auto verdict = meeting_->send(name_, texts).value_or(MetVerdict{});
-  last_ = verdict.hang;
+  auto verdict = meeting_->send(name_, texts);
+  if (!verdict && monotonic_ns() - answered_ns_ >= kAnswerNs) {
+    if (!std::exchange(has_told_alone_, true)) {
+      say("nobody answers at " + meeting_->address() +
+          ", so only this machine's ranks are looked at");
+    }
+    return std::nullopt;
+  }
+  if (verdict) answered_ns_ = monotonic_ns();
+  last_ = verdict ? verdict->hang : std::nullopt;
   if (!last_) remove_seen();
-  return verdict;
+  return verdict.value_or(MetVerdict{});
 }
 
 void HangWatch::add_met(std::vector<HangTable>& tables) {
@@ -225,9 +240,8 @@ bool HangWatch::is_old_enough(const Hang& hang, const std::vector<HangTable>& ta
                               int64_t now_ns) const {
   int64_t usual_ns = 0;
   for (const HangTable& table : tables) {
-    const bool is_fresh = now_ns - table.written_ns <= kFreshNs;
-    const bool can_speak = !cannot_go_on(table) && !is_silent(table, now_ns);
-    if (can_speak && !is_fresh) return false;
+    const bool can_speak = !cannot_go_on(table) && !is_silent(table);
+    if (can_speak && age_ns(table) > kFreshNs) return false;
     // A culprit whose step is not overdue goes on, or will soon have been silent for long.
     const bool is_culprit = std::ranges::find(hang.ranks, table.rank) != hang.ranks.end();
     if (is_culprit && can_speak && !table.is_overdue && table.written_ns != 0) return false;
@@ -239,9 +253,14 @@ bool HangWatch::is_old_enough(const Hang& hang, const std::vector<HangTable>& ta
 
 /// Whether the rank lives, and has not written its table for long. What comes from another machine
 /// may come late.
-bool HangWatch::is_silent(const HangTable& table, int64_t now_ns) const {
-  const int64_t age_ns = now_ns - table.written_ns;
-  return !cannot_go_on(table) && age_ns > (table.host == host_ ? kFreshNs : 2 * kFreshNs);
+bool HangWatch::is_silent(const HangTable& table) const {
+  const int64_t limit_ns = table.host == host_ ? kFreshNs : 2 * kFreshNs;
+  return !cannot_go_on(table) && age_ns(table) > limit_ns;
+}
+
+// By this machine's clock alone: those of others may go seconds before or after it.
+int64_t HangWatch::age_ns(const HangTable& table) const {
+  return monotonic_ns() - heard_.at(table.rank).at_ns;
 }
 
 void HangWatch::add_processes(std::vector<HangTable>& tables) {
@@ -285,15 +304,10 @@ bool HangWatch::killed_for_memory(int64_t process) {
 
 // Ranks that an exception ended have left their last words, which tell who was the first.
 void HangWatch::tell_of_failure() {
-  auto tables = trace::read_hang_tables(folder_, run_);
-  add_processes(tables);
-  if (meeting_) {
-    if (!meeting_->try_to_listen()) {  // the last that others hear of these ranks
-      static_cast<void>(ask_others(tables, unix_ns()));
-      return;
-    }
-    add_met(tables);
-  }
+  const bool is_listening = meeting_ && meeting_->try_to_listen();
+  auto tables = read_tables(is_listening);
+  // The last that others hear of these ranks.
+  if (meeting_ && !is_listening && ask_others(tables)) return;
   if (told_) return;
   const auto hang = trace::find_hang(tables);
   const auto failed = [](const HangTable& table) { return !table.error.empty(); };
@@ -307,8 +321,7 @@ void HangWatch::tell_of_failure() {
 
 void HangWatch::write_all_seen(const std::vector<HangTable>& tables, int64_t now_ns) {
   for (const HangTable& table : tables) {
-    const bool is_seen_here =
-        table.host == host_ && (cannot_go_on(table) || is_silent(table, now_ns));
+    const bool is_seen_here = table.host == host_ && (cannot_go_on(table) || is_silent(table));
     if (is_seen_here) write_seen(table.rank, seen_text(table, now_ns));
   }
 }

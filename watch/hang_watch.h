@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "machine/oom_kills.h"
 #include "trace/analysis/hang.h"
@@ -56,17 +57,18 @@ class HangWatch {
   void look();
   void take(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
   [[nodiscard]] MetVerdict judge(std::vector<trace::HangTable>& tables, int64_t now_ns);
-  [[nodiscard]] MetVerdict ask_others(std::vector<trace::HangTable>& tables, int64_t now_ns);
+  [[nodiscard]] std::optional<MetVerdict> ask_others(std::vector<trace::HangTable>& tables);
+  [[nodiscard]] std::vector<trace::HangTable> read_tables(bool is_listening);
   void add_met(std::vector<trace::HangTable>& tables);
   [[nodiscard]] std::string seen_text(const trace::HangTable& table, int64_t written_ns) const;
   [[nodiscard]] bool is_sure(const std::optional<trace::Hang>& hang);
   [[nodiscard]] bool is_old_enough(const trace::Hang& hang,
                                    const std::vector<trace::HangTable>& tables,
                                    int64_t now_ns) const;
-  [[nodiscard]] bool is_silent(const trace::HangTable& table, int64_t now_ns) const;
+  [[nodiscard]] bool is_silent(const trace::HangTable& table) const;
+  [[nodiscard]] int64_t age_ns(const trace::HangTable& table) const;
   void add_processes(std::vector<trace::HangTable>& tables);
-  void ask_silent(const std::vector<int>& ranks, std::vector<trace::HangTable>& tables,
-                  int64_t now_ns);
+  void ask_silent(const std::vector<int>& ranks, std::vector<trace::HangTable>& tables);
   void ask_programs(const trace::Hang& hang, std::vector<trace::HangTable>& tables);
   void write_all_seen(const std::vector<trace::HangTable>& tables, int64_t now_ns);
   void tell(const trace::Hang& hang, const std::vector<trace::HangTable>& tables, int64_t now_ns);
@@ -82,10 +84,18 @@ class HangWatch {
   const std::string host_;
   const double hang_after_;
   const OnHang on_hang_;
-  const std::string name_;            ///< of this launcher, for others
-  std::unique_ptr<Meeting> meeting_;  ///< empty if the folder is shared
+  const std::string name_;                ///< of this launcher, for others
+  std::unique_ptr<Meeting> meeting_;      ///< empty if the folder is shared
+  int64_t answered_ns_ = monotonic_ns();  ///< when the one that judges last answered
+  bool has_told_alone_ = false;
   std::map<int, int64_t> processes_;  ///< of ranks that were seen on this machine
-  std::optional<trace::Hang> last_;   ///< what the last look found
+  /// The last table of a rank, and when this launcher first saw it, by its own clock.
+  struct Heard {
+    int64_t written_ns = 0;  ///< 0: it has written none, and is silent from the start
+    int64_t at_ns = 0;
+  };
+  std::map<int, Heard> heard_;
+  std::optional<trace::Hang> last_;  ///< what the last look found
   std::chrono::steady_clock::time_point last_since_;
   std::optional<trace::Hang> told_;                  ///< what was printed last
   std::set<std::pair<int, std::string>> told_slow_;  ///< a rank, and its phase

@@ -27,16 +27,14 @@ std::string path_begin(const std::string& folder, int rank, const std::string& r
 
 }  // namespace
 
-void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>& tables,
-                           int64_t now_ns) {
+void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>& tables) {
   int64_t latest_step = 0;
   for (const HangTable& table : tables) {
     latest_step = std::max(latest_step, table.step.value_or(0));
   }
   for (HangTable& table : tables) {
     const bool is_asked = std::ranges::find(ranks, table.rank) != ranks.end();
-    if (!is_asked || table.thread == 0 || table.host != host_ || !is_silent(table, now_ns))
-      continue;
+    if (!is_asked || table.thread == 0 || table.host != host_ || !is_silent(table)) continue;
     table.state =
         trace::thread_state_of(machine::thread_wait(std::to_string(table.process), table.thread));
     const auto times = machine::thread_times(std::to_string(table.process), table.thread);

@@ -1,6 +1,7 @@
 #include "watch/meeting.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -39,11 +40,12 @@ constexpr int kPollMs = 200;
 constexpr int kBacklog = 1024;
 
 struct Addresses {
-  Addresses(const MeetingPlace& place, int flags) {
+  Addresses(const char* host, const char* port, int flags = 0, int family = AF_UNSPEC) {
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     wanted.ai_flags = flags;
-    if (getaddrinfo(place.host.c_str(), place.port.c_str(), &wanted, &first) != 0) first = nullptr;
+    wanted.ai_family = family;
+    if (getaddrinfo(host, port, &wanted, &first) != 0) first = nullptr;
   }
   Addresses(const Addresses&) = delete;
   Addresses& operator=(const Addresses&) = delete;
@@ -55,6 +57,33 @@ struct Addresses {
 
 int new_socket(const addrinfo& address) {
   return socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
+}
+
+// Whether an address of `host` belongs to this machine: no socket gets another's.
+bool is_this_machine(const std::string& host) {
+  const Addresses addresses(host.c_str(), "0");
+  for (const addrinfo* address = addresses.first; address != nullptr; address = address->ai_next) {
+    const FileDescriptor probe(new_socket(*address));
+    if (bind(probe.get(), address->ai_addr, address->ai_addrlen) == 0) return true;
+  }
+  return false;
+}
+
+// Listens on all addresses of this machine, of IPv4 and IPv6. nullopt if the port is taken.
+std::optional<FileDescriptor> listen_at(const std::string& port) {
+  for (const int family : {AF_INET6, AF_INET}) {  // the latter where the kernel has no IPv6
+    const Addresses any(nullptr, port.c_str(), AI_PASSIVE, family);
+    if (any.first == nullptr) continue;
+    FileDescriptor listener(new_socket(*any.first));
+    const int yes = 1, no = 0;
+    setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+    if (bind(listener.get(), any.first->ai_addr, any.first->ai_addrlen) == 0 &&
+        listen(listener.get(), kBacklog) == 0) {
+      return listener;
+    }
+  }
+  return std::nullopt;
 }
 
 void set_patience(int connection) {
@@ -123,19 +152,12 @@ Meeting::~Meeting() {
 
 bool Meeting::try_to_listen() {
   if (listener_) return true;
-  const Addresses addresses(place_, AI_PASSIVE);
-  for (const addrinfo* address = addresses.first; address != nullptr; address = address->ai_next) {
-    listener_.emplace(new_socket(*address));
-    const int yes = 1;
-    setsockopt(listener_->get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (bind(listener_->get(), address->ai_addr, address->ai_addrlen) == 0 &&
-        listen(listener_->get(), kBacklog) == 0) {
-      thread_ = start_quiet_thread([this] { serve(); });
-      return true;
-    }
-  }
-  listener_.reset();
-  return false;
+  // The machine's own name is often 127.0.1.1 to itself, where no other machine could reach it.
+  auto listener = is_this_machine(place_.host) ? listen_at(place_.port) : std::nullopt;
+  if (!listener) return false;
+  listener_.emplace(*std::move(listener));
+  thread_ = start_quiet_thread([this] { serve(); });
+  return true;
 }
 
 void Meeting::serve() {
@@ -193,7 +215,7 @@ std::optional<MetVerdict> Meeting::send(const std::string& host,
                                         const std::vector<std::string>& tables) const {
   json object = {{"host", host}, {"tables", json::array()}};
   for (const std::string& table : tables) object["tables"].push_back(json::parse(table));
-  const Addresses addresses(place_, 0);
+  const Addresses addresses(place_.host.c_str(), place_.port.c_str());
   for (const addrinfo* address = addresses.first; address != nullptr; address = address->ai_next) {
     const FileDescriptor connection(new_socket(*address));
     set_patience(connection.get());  // for connect(), too

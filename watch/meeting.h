@@ -1,5 +1,5 @@
-// Where machines share no folder, the launchers of a job meet by TCP: the first that can listen at
-// the agreed place does, and all others send it the tables of their ranks and get its verdict.
+// Where machines share no folder, the launchers of a job meet by TCP: the first one on the agreed
+// machine listens, and all others send it the tables of their ranks and get its verdict.
 //
 // Nobody listens unless the environment gives both a place and a token, and who does not send the
 // token is not answered. The token crosses the network as it is, so it keeps out strangers of a
@@ -47,8 +47,11 @@ class Meeting {
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  /// Listens if nobody does yet. Whether this launcher is the one that listens.
+  /// Listens if the place is on this machine and nobody does yet. Whether this launcher is the one
+  /// that listens.
   bool try_to_listen();
+
+  [[nodiscard]] std::string address() const { return place_.host + ":" + place_.port; }
 
   /// For the one that listens: the tables that others sent, one JSON object each.
   [[nodiscard]] std::vector<std::string> tables() const;

@@ -97,6 +97,18 @@ TEST_F(Meetings, TheFirstListensAndTheOthersGetItsVerdict) {
   EXPECT_EQ(met.hang->kind, trace::HangKind::kMismatch);
 }
 
+// Debian gives the machine's own name to 127.0.1.1.
+TEST_F(Meetings, ListenOnAllAddressesOfTheNamedMachine) {
+  Meeting meeting(*MeetingPlace::parse("127.0.1.1:" + std::to_string(port_), kToken));
+  ASSERT_TRUE(meeting.try_to_listen());
+  EXPECT_EQ(answer_to(port_, "no token"), "") << "127.0.0.1 takes the connection, at least";
+}
+
+TEST_F(Meetings, ListenOnlyOnTheNamedMachine) {
+  Meeting meeting(*MeetingPlace::parse("192.0.2.9:" + std::to_string(port_), kToken));
+  EXPECT_FALSE(meeting.try_to_listen()) << "an address that is for documents only";
+}
+
 TEST_F(Meetings, WhoDoesNotKnowTheTokenIsNotAnswered) {
   Meeting meeting(place());
   ASSERT_TRUE(meeting.try_to_listen());

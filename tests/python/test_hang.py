@@ -142,6 +142,22 @@ def test_launchers_meet_only_with_a_token(run, command, tmp_path):
     assert "REDLINE_HANG_TOKEN" in refused.stderr
 
 
+def test_where_nobody_answers_a_launcher_judges_its_own_ranks(run, command, tmp_path):
+    done = run(command("log", "sleeping_hook", 2, options=["--on-hang", "abort"]), cwd=tmp_path, environment={
+        "REDLINE_HANG_MEET": "192.0.2.9:29700", "REDLINE_HANG_TOKEN": "a secret of the job"})
+    assert done.returncode == 75, done.stderr
+    assert "redline: the job hangs: rank 1 sleeps" in done.stderr
+    alone = "redline: nobody answers at 192.0.2.9:29700, so only this machine's ranks are looked at"
+    assert done.stderr.splitlines().count(alone) == 1, done.stderr
+
+
+def test_a_machine_whose_clock_is_late_does_not_hide_a_hang(run, program, python, tmp_path):
+    script = pathlib.Path(__file__).parent / "scripts" / "late_clock.py"
+    done = run([program("redline"), "run", "--log", tmp_path / "logs", "--hang-after", HANG_AFTER, "--on-hang", "abort",
+                "--", python, script], cwd=tmp_path)
+    assert done.stderr.startswith("redline: the job hangs: rank 1 sleeps (node1)\n"), done.stderr
+
+
 def test_of_a_job_that_failed_the_first_rank_is_named(run, command, program, tmp_path):
     """The connections of the others break once it has ended."""
     done = run(command("log", "exception"), cwd=tmp_path)

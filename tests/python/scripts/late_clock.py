@@ -1,0 +1,28 @@
+"""Writes the tables of two ranks on two machines, as if the shared folder had them, until it is ended. Rank 1 sleeps,
+and the clock of its machine goes seven seconds late."""
+
+import json
+import os
+import pathlib
+import time
+
+RUN = os.environ["REDLINE_LOG_RUN"]
+LATE_NS = 7_000_000_000
+HANGS_SINCE_NS = time.time_ns()
+
+
+def table(rank):
+    now_ns = time.time_ns() - rank * LATE_NS
+    all_reduce = {"group": "0", "sequence": 21, "operation": "all_reduce", "entered_ns": HANGS_SINCE_NS}
+    return {"schema": "redline.hang/1", "run": RUN, "rank": rank, "world_size": 2, "host": f"node{rank}",
+            "process": 1000, "thread": 1000, "written_ns": now_ns, "step": 10, "overdue": True,
+            "state": "sleeps" if rank == 1 else "lock",
+            "groups": [{"name": "0", "entered": 21 - rank, "ranks": [0, 1]}],
+            "collectives": [] if rank == 1 else [all_reduce], "stack": ["train.py:31 sync"], "sealed_ns": now_ns}
+
+
+while True:
+    for rank in range(2):
+        path = pathlib.Path(os.environ["REDLINE_LOG"], f"rank{rank}.{RUN}.hang.redline")
+        path.write_text(json.dumps(table(rank)) + "\n")
+    time.sleep(0.2)

@@ -15,6 +15,11 @@
 
 namespace redline {
 
+/// Standard deviation / median absolute deviation (MAD) of a normal distribution.
+inline constexpr double kDeviationOfMad = 1.4826;
+/// So many standard deviations from the mean of a normal distribution its middle 95 % end.
+inline constexpr double kNormalQuantile = 1.96;
+
 /// Describes a set of values, all of which count. As in pandas' describe(), a quartile that falls
 /// between two values is interpolated linearly, and the deviation is that of a sample (n - 1).
 struct Distribution {

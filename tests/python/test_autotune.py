@@ -120,7 +120,7 @@ def test_ctrl_c_keeps_all_and_leaves_no_process(start, tune, tmp_path, no_proces
         stdout, _ = autotune.communicate(timeout=60)
     assert autotune.returncode == 0
     assert "BEST" in stdout
-    assert "Stopped; the same command with --resume goes on." in stdout
+    assert "Stopped; autotune --resume … (before the --) goes on." in stdout
     assert [state for _, state, _, _ in trials_of(tmp_path)][-1] == "interrupted"
     assert json.loads((tmp_path / "best.json").read_text())["trials"] == 2
 
@@ -163,11 +163,35 @@ def test_each_command_has_a_study_of_its_own(run, succeed, tune, program, tmp_pa
         assert shown.stdout.splitlines()[-1].startswith(line)
 
 
+def test_a_search_whose_trials_used_all_up_says_so(succeed, tune, tmp_path):
+    succeed(tune("--max-trials", "2", seconds="0.6"), cwd=tmp_path)
+    for limit, why in ((("--max-trials", "2"), "--max-trials 2 counts the 2 trials there already: give more to go on."),
+                       (("--budget", "1s"), "give a larger --budget to go on.")):
+        again = succeed(tune(*limit, "--resume", seconds="0.6"), cwd=tmp_path)
+        assert why in again.stdout.replace("\n", " ")
+    assert len(trials_of(tmp_path)) == 2
+
+
+def test_resume_behind_the_command_of_a_study_is_refused(run, succeed, tune, tmp_path):
+    command = tune("--max-trials", "2")
+    succeed(command, cwd=tmp_path)
+    again = run([*command, "--resume"], cwd=tmp_path)
+    assert again.returncode == 2
+    assert again.stderr == (
+        "autotune: --resume at the end of the command is the script's option. To go on with the trials in "
+        "autotune.study.db, put it before the --. If the script takes it, give --study another file\n"
+    )
+    succeed([command[0], "--study", "own.db", *command[1:], "--resume"], cwd=tmp_path)
+    assert len(trials_of(tmp_path)) == 2
+
+
 def test_on_a_terminal_the_same_command_is_asked_whether_it_goes_on(succeed, tune, tmp_path):
     succeed(tune("--max-trials", "2"), cwd=tmp_path)
-    for answer, trials, file in (("y", 3, "autotune.study.db"), ("n", 3, "autotune.study-2.db")):
+    for answer, trials, file in (("Yes", 3, "autotune.study.db"), ("", 3, "autotune.study.db"),
+                                 ("n", 3, "autotune.study-2.db"), ("nope\nno", 3, "autotune.study-3.db")):
         text = at_a_terminal(tune("--max-trials", "3"), tmp_path, answer)
-        assert "autotune.study.db has" in text and "Go on with them?" in text
+        assert re.search(r"autotune.study.db has \d trials of this command \(.* s of the budget of 10 min used\)", text)
+        assert text.count("Go on with them?") == len(answer.split("\n"))
         with contextlib.closing(sqlite3.connect(tmp_path / file)) as study:
             assert study.execute("SELECT count(*) FROM trials").fetchone() == (trials,)
 
@@ -262,7 +286,7 @@ class TestParallel:
             autotune.send_signal(signal.SIGINT)
             stdout, _ = autotune.communicate(timeout=60)
         assert autotune.returncode == 0
-        assert "BEST" in stdout and "--resume goes on" in stdout
+        assert "BEST" in stdout and "Stopped; autotune --resume" in stdout
         assert [state for _, state, _, _ in trials_of(tmp_path)] == ["finished", "interrupted", "interrupted"]
 
     def test_dry_run_says_the_split(self, run, tune, tmp_path):

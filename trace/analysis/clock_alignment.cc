@@ -17,7 +17,6 @@ constexpr int kMaxRounds = 20;
 // An end that lies this many standard deviations away is an outlier. The standard deviation is
 // estimated from the median absolute deviation (MAD).
 constexpr double kOutlierSpreads = 5;
-constexpr double kDeviationOfMad = 1.4826;  // standard deviation / MAD of a normal distribution
 constexpr int64_t kLeastSpreadNs = 1'000;
 constexpr int64_t kLeastDriftSpanNs = 1'000'000'000;
 constexpr size_t kLeastDriftPairs = 20;

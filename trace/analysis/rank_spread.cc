@@ -11,7 +11,6 @@
 namespace redline::trace {
 namespace {
 
-constexpr double kDeviationOfMad = 1.4826;  // standard deviation / MAD of a normal distribution
 constexpr double kDeviations = 5;
 constexpr double kLeastShare = 0.02;
 

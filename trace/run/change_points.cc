@@ -74,9 +74,7 @@ double long_term_noise(std::span<const double> values) {
       differences.push_back(
           std::abs(sums.mean(i + window, i + 2 * window) - sums.mean(i, i + window)));
     }
-    // Standard deviation / median distance of a normal distribution.
-    constexpr double kDeviations = 1.4826;
-    const double deviation = upper_median(std::move(differences)) * kDeviations;
+    const double deviation = upper_median(std::move(differences)) * kDeviationOfMad;
     const double own = deviation * deviation / 2 * static_cast<double>(window);
     growth = last > 0 ? own / last : 1;
     last = own;

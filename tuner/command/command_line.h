@@ -42,8 +42,9 @@ struct Options : StudyTerms {
   [[nodiscard]] std::string page_path() const;
   /// How long a trial measures after its warm-up: a fortieth of the budget, 2 s to 10 s.
   [[nodiscard]] std::chrono::nanoseconds measure_for() const;
-  /// How long a trial may take for warm-up and measurement, for a strategy's plans.
-  [[nodiscard]] std::chrono::nanoseconds longest_measurement() const { return 4 * measure_for(); }
+  /// How long a trial may take for warm-up and measurement, for a strategy's plans: a tenth of the
+  /// budget, 8 s or more, but within its timeout.
+  [[nodiscard]] std::chrono::nanoseconds longest_measurement() const;
   [[nodiscard]] int64_t steps_a_trial() const;
   /// The settings that all trials share.
   [[nodiscard]] TrialSpec prototype() const;

@@ -239,6 +239,10 @@ std::chrono::nanoseconds Options::measure_for() const {
   return std::clamp<nanoseconds>(budget.time / 40, seconds(2), seconds(10));
 }
 
+std::chrono::nanoseconds Options::longest_measurement() const {
+  return std::min(trial_timeout, std::max<nanoseconds>(budget.time / 10, seconds(8)));
+}
+
 int64_t Options::steps_a_trial() const {
   return 2 * kFewestSteps;  // warm-up may take as many steps as the measurement
 }
@@ -280,10 +284,13 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_status) {
     exit_status = *ended;
     return std::nullopt;
   }
-  if (options.cost_per_hour && !options.metric_regex.empty()) {
+  const bool counts_steps = options.objective == Objective::kStepsPerSecond;
+  if (options.cost_per_hour && (counts_steps || !options.metric_regex.empty())) {
     exit_status = report_usage(usage_problem(
-        app, CLI::ValidationError("--cost-per-hour: it needs the samples that the hook counts, and "
-                                  "--metric may count anything")));
+        app,
+        CLI::ValidationError(
+            std::string("--cost-per-hour: it needs the samples that the hook counts, and ") +
+            (counts_steps ? "--objective steps counts none" : "--metric may count anything"))));
     return std::nullopt;
   }
   options.names_study = app.count("--study") > 0;

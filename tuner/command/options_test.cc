@@ -30,15 +30,28 @@ TEST(Options, AMetricIsARegularExpressionWithOneGroup) {
   EXPECT_THAT(complaint_about({"--metric", "(a"}), HasSubstr("'(a'"));
 }
 
+Options options_of(std::vector<std::string> words) {
+  words.insert(words.begin(), "autotune");
+  words.insert(words.end(), {"--", "train"});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  int status = 0;
+  return *parse_options(static_cast<int>(argv.size()), argv.data(), status);
+}
+
 TEST(Options, OnlyATimeoutThatTheUserGivesLetsAJobPause) {
-  const auto may_pause = [](std::vector<std::string> words) {
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    int status = 0;
-    return parse_options(static_cast<int>(argv.size()), argv.data(), status)->prototype().may_pause;
-  };
-  EXPECT_FALSE(may_pause({"autotune", "--", "train"}));
-  EXPECT_TRUE(may_pause({"autotune", "--trial-timeout", "30m", "--", "train"}));
+  EXPECT_FALSE(options_of({}).prototype().may_pause);
+  EXPECT_TRUE(options_of({"--trial-timeout", "30m"}).prototype().may_pause);
+}
+
+TEST(Options, AMeasurementMayTakeATenthOfTheBudgetWithinTheTimeout) {
+  using std::chrono::seconds;
+  EXPECT_EQ(options_of({}).longest_measurement(), seconds(60));
+  EXPECT_EQ(options_of({"--budget", "1m"}).longest_measurement(), seconds(8));
+  EXPECT_EQ(options_of({"--budget", "2h"}).longest_measurement(), seconds(120));
+  EXPECT_EQ(options_of({"--budget", "2h", "--trial-timeout", "1h"}).longest_measurement(),
+            seconds(720));
+  EXPECT_EQ(options_of({"--trial-timeout", "5s"}).longest_measurement(), seconds(5));
 }
 
 TEST(Options, WhatAMetricCountsHasNoPrice) {
@@ -47,6 +60,8 @@ TEST(Options, WhatAMetricCountsHasNoPrice) {
       complaint_about({"--cost-per-hour", "3", "--metric", "rate (.*)"}),
       StartsWith("autotune: --cost-per-hour: it needs the samples that the hook counts, and "
                  "--metric may count anything, see autotune --help\n"));
+  EXPECT_THAT(complaint_about({"--cost-per-hour", "3", "--objective", "steps"}),
+              ::testing::HasSubstr("the hook counts, and --objective steps counts none, see"));
 }
 
 TEST(Options, ASlipIsToldWithWhatWasMeant) {

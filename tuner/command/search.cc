@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <optional>
 #include <set>
 #include <utility>
@@ -208,6 +210,17 @@ void end_steps_left(const Options& options, const Study& study) {
 /// only asked on a terminal. Elsewhere --resume decides, and Study::open() says so.
 enum class Answer { kGoOn, kAnew, kNotAsked };
 
+/// The answer on stdin; nullopt if it is neither yes nor no. An empty line is a yes, and so is the
+/// end of the input.
+std::optional<Answer> read_answer() {
+  std::string line;
+  if (!std::getline(std::cin, line) || line.empty()) return Answer::kGoOn;
+  std::ranges::transform(line, line.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (line == "y" || line == "yes") return Answer::kGoOn;
+  if (line == "n" || line == "no") return Answer::kAnew;
+  return std::nullopt;
+}
+
 Answer ask_to_go_on(const std::string& path, const Options& options) {
   if (options.resume || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
     return Answer::kNotAsked;
@@ -218,13 +231,30 @@ Answer ask_to_go_on(const std::string& path, const Options& options) {
     return trial.result.outcome == Outcome::kOk;
   };
   if (!trials || std::ranges::none_of(*trials, is_success)) return Answer::kNotAsked;
-  put(stderr,
-      fmt::format(
-          "autotune: {} has {} of this command. Go on with them? [Y: go on, n: start anew in "
-          "another file] ",
-          path, format_plural(std::ssize(*trials), "trial")));
-  const int answer = std::getchar();
-  return answer == 'n' || answer == 'N' ? Answer::kAnew : Answer::kGoOn;
+  for (;;) {
+    put(stderr,
+        fmt::format("autotune: {} has {} of this command ({} of the budget of {} used). Go on with "
+                    "them? [Y: go on, n: start anew in another file] ",
+                    path, format_plural(std::ssize(*trials), "trial"),
+                    format_wait(time_used(*trials)), format_wait(options.budget.time)));
+    if (const auto answer = read_answer()) return *answer;
+  }
+}
+
+/// Why --resume at the command's end is taken for autotune's own; empty if it is not. There it is
+/// an option of the script, and the search would begin anew.
+std::string misplaced_resume(const Options& options, StudyIdentity identity) {
+  if (options.resume || identity.command.back() != "--resume") return "";
+  identity.command.pop_back();
+  const std::string path =
+      options.names_study ? options.study : Study::own_path(options.study, identity, false);
+  const Result<Study> study = Study::open_to_read(path);
+  const Result<StudyIdentity> known = study.and_then(&Study::identity);
+  if (!known || known->command != identity.command) return "";
+  return fmt::format(
+      "--resume at the end of the command is the script's option. To go on with the trials in {}, "
+      "put it before the --. If the script takes it, give --study another file",
+      path);
 }
 
 /// Chooses the file of a search that names none; each command has its own.
@@ -373,6 +403,9 @@ int run_search_command(const Options& given) {
   }
 
   const StudyIdentity identity = identity_of(options, *space, *shares, machine);
+  if (const std::string why = misplaced_resume(options, identity); !why.empty()) {
+    return complain(why, kUsage);
+  }
   options = with_own_study(std::move(options), identity);
   if (const std::string why = why_not_to(options); !why.empty()) return complain(why, kUsage);
   catch_signals();
@@ -387,6 +420,7 @@ int run_search_command(const Options& given) {
   const Table table(*space, style_of(output), options.objective, isatty(output) == 0);
   Screen screen(options, table, history);
   screen.say(table.head(options) + "\n");
+  const size_t known = finished->size();
   for (FinishedTrial& trial : *finished) {
     learn_from(trial, *space);
     history.add(std::move(trial));
@@ -405,7 +439,7 @@ int run_search_command(const Options& given) {
                                             .shares = *shares});
   options.machine = machine;
   if (ended) {
-    options.why_ended = *ended == StudyEnd::kStopped ? kStopped : plan.why_ended(history);
+    options.why_ended = *ended == StudyEnd::kStopped ? kStopped : plan.why_ended(history, known);
   }
   if (auto kept = study->keep_why_ended(options.why_ended); !kept) return complain(kept.error());
   return screen.end(ended, shares->front());

@@ -10,8 +10,6 @@
 namespace redline::tuner {
 namespace {
 
-constexpr double kNormalQuantile = 1.96;
-
 template <typename Value>
 double mean_over(const std::vector<const FinishedTrial*>& runs, Value value) {
   double sum = 0;

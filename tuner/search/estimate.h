@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "base/statistics.h"
 #include "tuner/search/history.h"
 
 namespace redline::tuner {
@@ -19,9 +20,9 @@ struct Estimate {
   Throughput throughput;  ///< samples/s; equal to `score` except in a search for samples per joule
   std::optional<double> joules_per_sample = {};
   int runs = 0;
-  double relative_error = 0;  ///< standard error / mean
-  double quantile = 1.96;     ///< the quantile of Student's t for the interval
-  double step_error = 0;      ///< relative_error by the noise between steps alone
+  double relative_error = 0;          ///< standard error / mean
+  double quantile = kNormalQuantile;  ///< the quantile of Student's t for the interval
+  double step_error = 0;              ///< relative_error by the noise between steps alone
 };
 
 /// Relative standard deviation between runs of the same configuration.

@@ -112,9 +112,9 @@ const FinishedTrial* History::crash_to_retry() const {
   return nullptr;
 }
 
-std::chrono::nanoseconds History::time_used() const {
+std::chrono::nanoseconds time_used(const std::vector<FinishedTrial>& trials) {
   std::chrono::nanoseconds used{0};
-  for (const FinishedTrial& trial : trials_) {
+  for (const FinishedTrial& trial : trials) {
     used += trial.result.wall / (1 + trial.result.neighbours);
   }
   return used;

@@ -50,6 +50,10 @@ struct FinishedTrial {
 /// history.
 void learn_from(const FinishedTrial& trial, Space& space);
 
+/// The time that all trials took. Of N trials that ran side by side, each counts with 1/N of its
+/// time.
+[[nodiscard]] std::chrono::nanoseconds time_used(const std::vector<FinishedTrial>& trials);
+
 class History {
  public:
   explicit History(const Space& space, Objective objective = Objective::kSamplesPerSecond)
@@ -80,9 +84,7 @@ class History {
   [[nodiscard]] const FinishedTrial* crash_to_retry() const;
   /// How many trials ran out of memory; those that were not even started do not count.
   [[nodiscard]] int64_t out_of_memory_count() const;
-  /// The time that all trials took. Of N trials that ran side by side, each counts with 1/N of its
-  /// time.
-  [[nodiscard]] std::chrono::nanoseconds time_used() const;
+  [[nodiscard]] std::chrono::nanoseconds time_used() const { return tuner::time_used(trials_); }
   [[nodiscard]] Objective objective() const { return objective_; }
   /// The unit of TrialResult::throughput; a search for samples per joule still has samples/s there.
   [[nodiscard]] Objective rate() const;

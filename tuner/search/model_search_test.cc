@@ -55,6 +55,25 @@ TEST_F(ModelSearchOf, BeforeItEndsItTriesBesideTheBestWhatWasSlowElsewhere) {
   EXPECT_EQ(next->config, config("64", "2"));
 }
 
+TEST(ModelSearch, WithSlowDefaultsItTriesWhatMayBeFasterAndNamesTheBatchThatTakesTooLong) {
+  const auto after = [](const std::vector<std::string>& knobs, const Config& first) {
+    const Space space = *make_space(knobs, {"train", "{delay}", "{batch_size}"}, {});
+    const auto model = make_model(space, {.machine = {.cores = 2},
+                                          .memory_limit_bytes = {},
+                                          .longest_measurement = std::chrono::seconds(40),
+                                          .steps_a_trial = 10});
+    History history(space);
+    add_trial(history, first, ran_at(6.4, 0.01), "default");  // five seconds a step
+    const auto next = model->ask(history);
+    return next ? value_of(next->config, "batch_size") : model->why_ended(history);
+  };
+  EXPECT_EQ(after({"delay=5,1", "batch_size=32,64"}, {{"batch_size", "32"}, {"delay", "5"}}), "32");
+  EXPECT_EQ(after({"batch_size=32,64", "delay=5"}, {{"batch_size", "32"}, {"delay", "5"}}),
+            "No other configuration is worth a trial: the steps of batch_size 64 would take longer "
+            "than a trial may measure, and what is shorter is expected to gain less than 0.2 %. "
+            "Give a longer --budget and --trial-timeout.");
+}
+
 TEST(ModelSearch, SaysThatNothingIsLeftToTry) {
   const Space space = *make_space({"x=1,2"}, {"train", "{x}"}, {});
   History history(space);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/format.h"
 #include "base/statistics.h"
 #include "tuner/search/memory_model.h"
 #include "tuner/search/normal_distribution.h"
@@ -112,7 +113,7 @@ struct Standing {
 /// The share of the rate that is expected to be lost if the faster of two configurations is taken,
 /// although the other one may be faster.
 double expected_loss(const Ratio& faster_to_other) {
-  constexpr double kDeviations = 2 * 1.96;  ///< the width of a 95 % interval
+  constexpr double kDeviations = 2 * kNormalQuantile;  ///< the width of a 95 % interval
   const double deviation = std::log(faster_to_other.high / faster_to_other.low) / kDeviations;
   return expected_above_zero(-std::log(faster_to_other.value), deviation);
 }
@@ -193,8 +194,8 @@ std::optional<History> assume(const History& history, const std::vector<Proposal
   return assumed;
 }
 
-/// A sentence with the choices of --knob that no trial had; empty if there are none. Numbers are left
-/// out, because a search shall not try each of them.
+/// A sentence with the choices of --knob that no trial had; empty if there are none. Numbers are
+/// left out, because a search shall not try each of them.
 std::string untried_choices(const Space& space, const History& history) {
   std::vector<std::string> untried;
   for (const Knob& knob : space.knobs) {
@@ -203,7 +204,8 @@ std::string untried_choices(const Space& space, const History& history) {
       const auto has_it = [&](const FinishedTrial& trial) {
         return value_of(history.effective(trial.config), knob.name) == value;
       };
-      if (std::ranges::none_of(history.trials(), has_it)) untried.push_back(knob.name + "=" + value);
+      if (std::ranges::none_of(history.trials(), has_it))
+        untried.push_back(knob.name + "=" + value);
     }
   }
   if (untried.empty()) return "";
@@ -269,10 +271,26 @@ bool Plan::reached_target(const History& history) const {
   return gain && *gain <= *budget_.target;
 }
 
-std::string Plan::why_ended(const History& history) const {
+/// Why a search could not go on with its trials.
+std::string Plan::used_before(const History& history) const {
+  const auto trials = std::ssize(history.trials());
+  if (budget_.max_trials > 0 && trials >= budget_.max_trials) {
+    return fmt::format("--max-trials {} counts the {} there already: give more to go on.",
+                       budget_.max_trials, format_plural(trials, "trial"));
+  }
+  return fmt::format(
+      "The budget of {} counts the {} of the trials that are there: give a larger --budget to go "
+      "on.",
+      format_wait(budget_.time), format_wait(history.time_used()));
+}
+
+std::string Plan::why_ended(const History& history, size_t known) const {
   if (!has_success(history)) return "";
   std::string text;
-  if (*trials_left(history) > 0) {
+  const bool is_used = *trials_left(history) == 0;
+  if (is_used && history.trials().size() == known) {
+    text = used_before(history);
+  } else if (!is_used) {
     text = reached_target(history) ? "The target is reached."
            : strategy_.ask(history)
                ? "The winner is confirmed, and one more trial could not confirm another one."
@@ -282,7 +300,10 @@ std::string Plan::why_ended(const History& history) const {
     return "The budget has no time for a second trial, so nothing is compared. Give a longer "
            "--budget.";
   }
-  if (text.empty()) text = untried_choices(space_, history);
+  if (is_used) {
+    const std::string untried = untried_choices(space_, history);
+    text += (text.empty() || untried.empty() ? "" : " ") + untried;
+  }
   if (text.empty() && !budget_.target) return "";
   const std::optional<double> gain = possible_gain(history);
   if (!gain || text == kSpaceIsUsedUp) return text;

@@ -45,8 +45,9 @@ class Plan {
 
   /// Sentences that say why the study ended before its budget was used, or at --target, or which
   /// choices of --knob the budget left untried; empty if none of these. With a target they also say
-  /// what more time could bring.
-  [[nodiscard]] std::string why_ended(const History& history) const;
+  /// what more time could bring. `known` trials were there when the search went on: if the budget
+  /// had no room for another one, they say that.
+  [[nodiscard]] std::string why_ended(const History& history, size_t known = 0) const;
 
   /// How many more trials fit in the budget, by the time that trials took so far; nullopt before
   /// the first.
@@ -57,6 +58,7 @@ class Plan {
   /// neither reaches a target nor loses it again; nullopt if too few trials ran.
   [[nodiscard]] std::optional<double> possible_gain(const History& history) const;
   [[nodiscard]] bool reached_target(const History& history) const;
+  [[nodiscard]] std::string used_before(const History& history) const;
 
   const Space& space_;
   const Strategy& strategy_;

@@ -59,7 +59,10 @@ class PlanTest : public ::testing::Test {
   }
   [[nodiscard]] std::string why_ended(
       std::optional<double> target, std::chrono::seconds budget = std::chrono::seconds(60)) const {
-    return Plan(space_, strategy_, {.time = budget, .target = target}).why_ended(history_);
+    return why_ended_by({.time = budget, .target = target});
+  }
+  [[nodiscard]] std::string why_ended_by(const Budget& budget, size_t known = 0) const {
+    return Plan(space_, strategy_, budget).why_ended(history_, known);
   }
   [[nodiscard]] std::string best() const { return value(*best_config(history_)); }
 
@@ -255,6 +258,22 @@ TEST_F(PlanTest, ABudgetForTheFirstTrialAloneIsSaid) {
   EXPECT_EQ(why_ended({}, std::chrono::seconds(1)), "");
 }
 
+TEST_F(PlanTest, ASearchThatCannotGoOnSaysWhatItsTrialsUsedUp) {
+  const Budget short_one{.time = std::chrono::milliseconds(1500)};
+  const std::string budget =
+      "The budget of 1.5 s counts the 1.0 s of the trials that are there: give a larger --budget "
+      "to go on.";
+  ran("1", 100);
+  EXPECT_EQ(why_ended_by(short_one, 1), budget);
+  EXPECT_THAT(why_ended_by(short_one), ::testing::HasSubstr("no time for a second trial"))
+      << "it ran";
+  ran("2", 200);
+  EXPECT_EQ(why_ended_by({.max_trials = 2}, 2),
+            "--max-trials 2 counts the 2 trials there already: give more to go on.");
+  EXPECT_EQ(why_ended_by({.max_trials = 2}, 1), "");
+  EXPECT_THAT(why_ended_by({.max_trials = 3}, 2), ::testing::StartsWith("exhausted"));
+}
+
 TEST(PlanTestOfChoices, ThoseThatTheBudgetLeftUntriedAreSaid) {
   const Space space = *make_space({"batch_size=1,2,4", "amp=off,bf16,fp16"},
                                   {"train", "{batch_size}", "{amp}"}, {});
@@ -269,6 +288,8 @@ TEST(PlanTestOfChoices, ThoseThatTheBudgetLeftUntriedAreSaid) {
   ran("off");
   ran("fp16");
   EXPECT_EQ(plan.why_ended(history), "Not tried before the budget ended: amp=bf16.");
+  EXPECT_THAT(plan.why_ended(history, 2),
+              ::testing::EndsWith(" to go on. Not tried before the budget ended: amp=bf16."));
   ran("bf16");
   EXPECT_EQ(plan.why_ended(history), "");
 }

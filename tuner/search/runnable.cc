@@ -23,13 +23,17 @@ double Runnable::find_affordable(const SearchSettings& settings) const {
   // A figure from --metric need not be samples.
   const bool knows_samples = history_.rate() == Objective::kSamplesPerSecond;
   if (settings.longest_measurement.count() == 0 || !knows_samples) return HUGE_VAL;
-  double fastest = 0;
+  double fastest = 0, largest = 0;
   for (const FinishedTrial& trial : history_.trials()) {
-    if (trial.ok()) fastest = std::max(fastest, trial.result.throughput->samples_per_s);
+    if (!trial.ok()) continue;
+    fastest = std::max(fastest, trial.result.throughput->samples_per_s);
+    largest = std::max(largest, batch_of(history_.effective(trial.config)));
   }
   const int readers = std::max(1, history_.trials().front().result.readers);
-  return fastest * std::chrono::duration<double>(settings.longest_measurement).count() /
-         static_cast<double>(settings.steps_a_trial * readers);
+  const double by_rate = fastest *
+                         std::chrono::duration<double>(settings.longest_measurement).count() /
+                         static_cast<double>(settings.steps_a_trial * readers);
+  return std::max(by_rate, largest);
 }
 
 void Runnable::count_failed_values() {

@@ -21,8 +21,8 @@ class Runnable {
   [[nodiscard]] double chance_of_values(const Config& config) const;
   /// False if as many waiting samples of a loader have already filled the host's memory.
   [[nodiscard]] bool fits_host(const Config& config, double batch) const;
-  /// The largest batch size whose steps do not take too long, by the rate of the fastest trial.
-  /// Longer steps would leave no time for other trials.
+  /// The largest batch size whose steps do not take too long, by the rate of the fastest trial; at
+  /// least the largest that ran. Longer steps would leave no time for other trials.
   [[nodiscard]] double affordable_batch() const { return affordable_batch_; }
 
  private:

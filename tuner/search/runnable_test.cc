@@ -44,6 +44,13 @@ TEST_F(RunnableOf, ABatchIsAffordableWhoseStepsATrialHasTimeFor) {
   EXPECT_EQ(runnable().affordable_batch(), HUGE_VAL);
 }
 
+TEST_F(RunnableOf, ABatchThatRanIsAffordableHoweverSlowItsStepsWere) {
+  add(config("1024", "off", "1"), Outcome::kGpuOom);
+  add(config("512", "off", "0"), Outcome::kOk, 6);
+  add(config("8", "off", "0"), Outcome::kOk, 6);
+  EXPECT_EQ(runnable().affordable_batch(), 512) << "18 by the rate";
+}
+
 TEST_F(RunnableOf, AValueThatOnlyFailedIsUnlikelierWithEachFailure) {
   add(config("8", "off", "0"), Outcome::kOk);
   add(config("8", "bf16", "1"), Outcome::kCrash);

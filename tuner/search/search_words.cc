@@ -94,9 +94,13 @@ std::string why_nothing_is_worth_a_trial(Outlook& outlook, double least_gain) {
     for (const std::string& value : candidate_values(knob)) {
       all[knob.name] = value;
       const Outlook::View& view = outlook.look(all);
-      if (view.is_new && view.place.batch > outlook.runnable().affordable_batch()) {
-        return "No other configuration is worth a trial: the steps of batch_size " + value +
-               " would take longer than a trial may measure.";
+      if (view.is_new && view.place.batch > outlook.runnable().affordable_batch() &&
+          outlook.expected_gain(view.place) > least_gain) {
+        return fmt::format(
+            "No other configuration is worth a trial: the steps of batch_size {} would take longer "
+            "than a trial may measure, and what is shorter is expected to gain less than {:.1f} %. "
+            "Give a longer --budget and --trial-timeout.",
+            value, 100 * least_gain);
       }
       if (!view.is_new || outlook.memory().chance(all) > 0.5) continue;
       return too_much_memory(outlook, all, least_gain);

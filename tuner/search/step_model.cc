@@ -272,7 +272,7 @@ void StepModel::observe() {
     const std::vector<double> rates = rates_of(history_.runs_of(trial.config));
     // Something slowed this run by a multiple, as another run of the same configuration shows.
     if (!rates.empty() && score.samples_per_s < kSlowedDown * std::ranges::max(rates)) continue;
-    const double steps = (score.high - score.low) / (2 * 1.96 * score.samples_per_s);
+    const double steps = (score.high - score.low) / (2 * kNormalQuantile * score.samples_per_s);
     observations_.push_back(
         {.place = place(trial.config),
          .log_rate = std::log(score.samples_per_s),

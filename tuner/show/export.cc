@@ -61,7 +61,7 @@ std::string tune_json(const History& history, const std::optional<Best>& best,
   json["schema"] = "redline.tune/1";
   json["command"] = without_secrets(terms.command);
   json["study"] = terms.study;
-  json["stopped"] = terms.why_ended == kStopped;
+  json["stopped"] = terms.why_ended.starts_with("Stopped;");  // older studies go on differently
   json["why_ended"] = text_or_null(terms.why_ended);
   json["oom_trials"] = history.out_of_memory_count();
   json["objective"] = terms.metric_regex.empty() ? unit_of(terms.objective) : "metric";

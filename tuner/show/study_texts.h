@@ -16,7 +16,7 @@
 namespace redline::tuner {
 
 /// StudyTerms::why_ended after Ctrl-C.
-constexpr const char* kStopped = "Stopped; the same command with --resume goes on.";
+constexpr const char* kStopped = "Stopped; autotune --resume … (before the --) goes on.";
 
 /// What was searched for and within what limits: those settings that a text about the study
 /// mentions.

@@ -121,7 +121,7 @@ TEST_F(TableOf, AStoppedSearchSaysSoWhoeverShowsIt) {
   terms.why_ended = kStopped;
   EXPECT_THAT(tune_json(history_, best, terms), HasSubstr("\"stopped\": true"));
   EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, terms),
-              HasSubstr("\nStopped; the same command with --resume goes on.\n"));
+              HasSubstr("\nStopped; autotune --resume … (before the --) goes on.\n"));
 }
 
 TEST_F(TableOf, AWinnerThatRanOnceIsNotConfirmed) {

@@ -130,6 +130,7 @@ std::string best_json(const Best& best, const History& history,
   json["schema"] = "redline.config/1";
   json["knobs"] = config_json(best.config);
   json["throughput"] = throughput_json(best.estimate.throughput);
+  json["unit"] = unit_of(history.rate());
   json["tokens_per_s"] = best.tokens_per_s();
   json["joules_per_sample"] = best.estimate.joules_per_sample;
   OrderedJson& standard = json["default"];

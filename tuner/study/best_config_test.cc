@@ -78,6 +78,7 @@ TEST_F(BestConfig, IsWrittenWithAllItsFigures) {
     "low": 195.92,
     "high": 208.08
   },
+  "unit": "samples/s",
   "tokens_per_s": 1616.0,
   "joules_per_sample": 0.25,
   "default": {

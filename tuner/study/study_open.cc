@@ -170,10 +170,12 @@ Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
     dropped_failures_ = *trials;
   } else if (*trials > 0) {
     if (!resume) {
-      return tl::unexpected(
-          fmt::format("has {} already. --resume goes on with them; "
-                      "--study takes another file",
-                      format_plural(*trials, "trial")));
+      return count("state='finished'").and_then([](int64_t finished) -> Result<void> {
+        return tl::unexpected(
+            fmt::format("has {} already. --resume goes on with them; "
+                        "--study takes another file",
+                        format_plural(finished, "trial")));
+      });
     }
     if (auto same = check_identity(identity); !same) return same;
     return database_.execute("UPDATE trials SET state='interrupted' WHERE state='started'");

@@ -356,6 +356,10 @@ TEST_F(StudyRows, FailuresAloneAreDroppedUnlessTheSearchIsResumed) {
     EXPECT_FALSE(anew->joined());
   }
   make(path(), {whole_result()});
+  {
+    auto stopped = Study::open(path(), identity_, true);
+    ASSERT_TRUE(stopped->interrupt(*stopped->start({{{"batch_size", "1"}}, "it has no result"})));
+  }
   EXPECT_EQ(
       Study::open(path(), identity_, false).error(),
       path() + ": has 1 trial already. --resume goes on with them; --study takes another file");

@@ -42,6 +42,7 @@ PyObject* next_step(PyObject*, PyObject* number) {
 }
 
 PyObject* optimizer_made(PyObject*, PyObject*) {
+  hooks().leader = {};  // whoever steps next, Python decides who leads
   hooks().loop.optimizer_made();
   Py_RETURN_NONE;
 }

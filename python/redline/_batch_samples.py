@@ -90,6 +90,7 @@ class BatchCounter:
         self.stream = StreamBatches(size) if stream and size else None
         self.asked_for = None if stream else collections.deque()
         self.pass_through = None
+        self.latest = None  # what samples_in() gave, which can be asked only once for each batch
 
     def asked(self, sampler_iterator, index):
         if self.asked_for is None:
@@ -102,6 +103,10 @@ class BatchCounter:
 
     def samples_in(self, batch):
         """The number of samples, or None if nothing tells it."""
+        self.latest = self._count(batch)
+        return self.latest
+
+    def _count(self, batch):
         if self.stream is not None:
             return self.stream.samples_in(batch)
         known = self.asked_for.popleft() if self.asked_for else None

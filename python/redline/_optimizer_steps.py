@@ -3,8 +3,10 @@
 Gradient accumulation is thus one step, whatever the number of batches. The first optimizer that steps leads. If another
 optimizer steps once between two steps of the leader, as the second one of a GAN does, this belongs to the same step. An
 optimizer that steps twice while the leader does not becomes the leader: the next phase of a job may have a new
-optimizer, or the generator of a GAN may step first but seldom. An optimizer that updates other parameters than before
-counts as another one: DeepSpeed's ZeRO gives its optimizer one group of parameters after the other.
+optimizer, or the generator of a GAN may step first but seldom. An optimizer that was made since the leader's last step
+leads at once: each client of a federated learning, and each task of a MAML, may have a new one for few steps. An
+optimizer that updates other parameters than before counts as another one: DeepSpeed's ZeRO gives its optimizer one
+group of parameters after the other.
 """
 
 import functools
@@ -13,7 +15,7 @@ import torch
 
 from redline._library import core_path
 from redline._python_library import step_functions
-from redline._stand_in import stand_in
+from redline._stand_in import replace, stand_in
 
 
 class LeadingOptimizer:
@@ -22,16 +24,21 @@ class LeadingOptimizer:
     def __init__(self):
         self.leader = None  # ids: optimizers may define equality, and keeping them alive would change the job
         self.others = set()
+        self.new = set()  # made since the leader stepped; an id may be that of an optimizer that is gone
+
+    def made(self, optimizer):
+        self.new.add(id(optimizer))
 
     def ends_step(self, optimizer, parameter):
         """The ids of an optimizer and of the first parameter that it has updated."""
         stepped = (optimizer, parameter)
-        if self.leader is None or stepped in self.others:
+        if self.leader is None or optimizer in self.new or stepped in self.others:
             self.leader = stepped
         if stepped != self.leader:
             self.others.add(stepped)
             return False
         self.others.clear()
+        self.new.clear()
         return True
 
 
@@ -41,7 +48,8 @@ def watch_optimizers(step_ended, idle_ended):
     try:
         functions = step_functions(core_path())
     except OSError:  # of another Python
-        _wrap_steps(_watched(step_ended))
+        leading = LeadingOptimizer()
+        _wrap_optimizers(_watched(leading, step_ended), leading.made)
         return
     functions.begin_recording(step_ended, idle_ended)
     hook_optimizers()
@@ -50,23 +58,34 @@ def watch_optimizers(step_ended, idle_ended):
 @functools.cache
 def hook_optimizers():
     """Puts the hook into all optimizers, once for the step log and a recording."""
-    hook, ends_step = step_functions(core_path()).hook_optimizer, LeadingOptimizer().ends_step
-    _wrap_steps(lambda step: stand_in(step, hook(step, ends_step)))
+    functions, leading = step_functions(core_path()), LeadingOptimizer()
+
+    def made(optimizer):
+        leading.made(optimizer)
+        functions.optimizer_made()
+
+    hook = functions.hook_optimizer
+    _wrap_optimizers(lambda step: stand_in(step, hook(step, leading.ends_step)), made)
 
 
-def _wrap_steps(wrap):
-    """From now on the `step` of each class of optimizers is `wrap(step)`. torch's step hooks run inside torch's
-    `Optimizer.step#…` range. A step that ended in such a hook would end before that range does. So we wrap the function
-    that adds the hooks and the range."""
+def _wrap_optimizers(wrap, made):
+    """From now on the `step` of each class of optimizers is `wrap(step)`, and `made(optimizer)` is called after one is
+    made. torch's step hooks run inside torch's `Optimizer.step#…` range. A step that ended in such a hook would end
+    before that range does. So we wrap the function that adds the hooks and the range."""
     optimizer_class = torch.optim.Optimizer
     add_hooks = optimizer_class.profile_hook_step
     optimizer_class.profile_hook_step = staticmethod(lambda step: wrap(add_hooks(step)))
 
+    def make(make_original, optimizer, *arguments, **named):
+        make_original(optimizer, *arguments, **named)
+        made(optimizer)
 
-def _watched(step_ended):
+    replace(optimizer_class, "__init__", make)
+
+
+def _watched(leading, step_ended):
     """What hook_optimizers() does for a recording, more slowly. An optimizer that calls another one
     (ZeroRedundancyOptimizer) counts once, as the outer one."""
-    leading = LeadingOptimizer()
     depth = 0
 
     def wrap(step):

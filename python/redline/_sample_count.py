@@ -76,8 +76,8 @@ class SampleCount:
         return training or self._ended
 
     def take_samples_per_step(self):
-        """Samples per step of the window that ends here, and forgets them; 0 if no DataLoader of known batch size was
-        read. It is the median, because an evaluation may have run between two steps."""
+        """Samples per step of the window that ends here, and forgets them; 0 if no DataLoader was read whose samples
+        are known. It is the median, because an evaluation may have run between two steps."""
         steps, self._steps, self._step_tokens = self._steps, [], []
         return statistics.median_low(steps) if steps else 0
 
@@ -115,6 +115,10 @@ def watch_data_loaders(watcher):
 
 
 def _batch_size(iterator):
-    """The sampler's batch size. The shape of a tensor does not tell it, because the first dimension may be time.
-    0 if the data set makes the batches itself, or if a sampler that the user wrote has no batch_size."""
-    return made_by(getattr(iterator, "_index_sampler", None)) or 0
+    """The sampler's batch size, so that a short last batch does not change what a step takes. Where it has none, since
+    a script wrote it or the data set makes the batches, what the step log has counted in this batch; 0 if unknown."""
+    sampler = getattr(iterator, "_index_sampler", None)
+    size = made_by(sampler)
+    if size and getattr(sampler, "split_batches", False) is True:  # accelerate's names the size for all ranks
+        size //= sampler.num_processes
+    return size or getattr(getattr(iterator, "_redline_batches", None), "latest", None) or 0

@@ -122,7 +122,6 @@ class StepLog:
             hook = functools.wraps(function)(make_hook(function, helper))
             setattr(torch.autograd, name, known_to_torchscript(hook, function))
         hook_optimizers()
-        replace(torch.optim.Optimizer, "__init__", self._make_optimizer)
         self._watch_saving(torch, "save")
         after_import("torch.distributed.checkpoint.state_dict_saver", self._watch_distributed_saving)
         after_import("safetensors.torch", lambda module: self._watch_saving(module, "save_file"))
@@ -240,10 +239,6 @@ class StepLog:
         make(*arguments, **named)
         watch_for_hangs(self._directory, self._run)
 
-    def _make_optimizer(self, make, *arguments, **named):
-        make(*arguments, **named)
-        self._hooks.optimizer_made()
-
     def _watch_saving(self, module, name):
         if hasattr(module, name):
             replace(module, name, self._save)
@@ -328,7 +323,7 @@ def _begin_pass(kind, loader=None, *_, **__):
 def _count_batches(iterator, loader):
     iterator._redline_sizes = _batches_of(loader)
     if iterator._redline_sizes is None:
-        batches = BatchCounter(loader)
+        batches = iterator._redline_batches = BatchCounter(loader)
         iterator._redline_samples_in = batches.samples_in
         iterator._next_index = _ask_and_count(iterator, batches)
 

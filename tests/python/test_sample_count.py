@@ -60,3 +60,13 @@ def test_two_loaders_of_one_step_both_train(count):
     for _ in zip(range(3), pairs):
         count.end_step(recorded=True)
     assert count.take_samples_per_step() == 24
+
+
+def test_a_batch_that_ranks_share_counts_once(repo_root, monkeypatch):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    from redline._sample_count import _batch_size
+
+    shard = types.SimpleNamespace(batch_size=8, split_batches=True, num_processes=2)  # accelerate's BatchSamplerShard
+    assert _batch_size(types.SimpleNamespace(_index_sampler=shard)) == 4
+    shard.split_batches = False
+    assert _batch_size(types.SimpleNamespace(_index_sampler=shard)) == 8

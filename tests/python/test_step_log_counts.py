@@ -65,6 +65,48 @@ def test_groups_that_are_read_again_for_each_part_of_them_count_once(succeed, pr
     assert load(trace)["redline"]["samples_per_step"] == 16
 
 
+OWN_LOADERS = """
+import torch
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+
+class Buckets:  # as scripts write it, without batch_size
+    def __iter__(self):
+        return (list(range(begin, min(begin + 24, 228))) for begin in range(0, 228, 24))
+
+class Parts(IterableDataset):
+    def __iter__(self):
+        return iter(torch.ones(228, 2).split(24))
+
+def steps(loader, accumulated=1):
+    for number, batch in enumerate(loader):
+        model(batch).sum().backward()
+        if number % accumulated == accumulated - 1:
+            optimizer.step()
+            with torch.no_grad():
+                for batch in DataLoader(data, batch_sampler=[[0, 1, 2]] * 4):
+                    model(batch)
+
+data, model = torch.ones(228, 2), torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+WAY
+"""
+
+
+@pytest.mark.parametrize(("way", "samples"), [
+    ("steps(DataLoader(data, batch_sampler=Buckets()))", [24] * 9 + [12]),
+    ("steps(DataLoader(data, batch_sampler=Buckets(), num_workers=2), accumulated=2)", [48] * 4 + [36]),
+    ("steps(DataLoader(Parts(), batch_size=None))", [24] * 9 + [12]),
+    ("steps(map(torch.cat, zip(*[DataLoader(data, batch_sampler=Buckets())] * 2)))", None),
+], ids=["own batch sampler", "accumulation, workers", "data set makes batches", "two passes side by side"])
+def test_a_trace_counts_batches_whose_size_no_sampler_tells(succeed, program, python, tmp_path, way, samples):
+    script = OWN_LOADERS.replace("WAY", way)
+    succeed([program("redline"), "record", "-o", tmp_path, "--", python, "-c", script])
+    (trace,) = tmp_path.glob("*.json.gz")
+    assert load(trace)["redline"].get("samples_per_step") == (48 if samples is None else samples[2])
+    logged = [step["samples"] for step in step_logs.read(tmp_path / "rank0.steps.redline").steps]
+    assert samples is None or logged == samples
+
+
 WAYS_TO_READ = """
 import itertools, torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -145,6 +187,54 @@ def test_a_backward_pass_is_a_step_where_no_optimizer_will_step(
     succeed([program("redline"), "run", "--log", tmp_path, "--", python, "-c", text])
     (log,) = tmp_path.glob("*.steps.redline")
     assert len(step_logs.read(log).steps) == steps
+
+
+CLIENTS = """
+import torch
+kept = []
+for client in range(6):
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    if {keeps}:
+        kept.append(optimizer)
+    for step in range({steps}):
+        model(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+    del model, optimizer  # the next optimizer may have its address
+"""
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["kept", "gone"])
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_each_client_may_have_a_new_optimizer(log_of, steps, keeps):
+    _, log = log_of("-c", CLIENTS.format(keeps=keeps, steps=steps))
+    assert len(log.steps) == 6 * steps
+
+
+MADE_LATER = """
+import torch
+
+def optimizer_of(model):
+    return model, torch.optim.SGD(model.parameters(), 0.1)
+
+def step(model, optimizer):
+    model(torch.ones(3, 4)).sum().backward()
+    optimizer.step()
+
+trained = [optimizer_of(torch.nn.Linear(4, 2))]
+for number in range(12):
+    if number == 4:
+        trained.append(optimizer_of(torch.nn.Linear(4, 2)))
+    if number == 8:
+        trained[0][1].load_state_dict(trained[0][1].state_dict())
+    for each in trained:
+        step(*each)
+"""
+
+
+def test_an_optimizer_that_joins_the_leader_makes_no_steps_of_its_own(log_of):
+    _, log = log_of("-c", MADE_LATER)
+    assert len(log.steps) == 12
 
 
 EVALUATED_BEFORE = """

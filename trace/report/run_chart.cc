@@ -33,11 +33,12 @@ void add_findings(RunChart& chart, const std::vector<RunFinding>& findings) {
 
 void add_slow_steps(RunChart& chart, const std::vector<SlowStep>& slow) {
   for (const SlowStep& step : slow) {
+    const std::string_view part = slow_part_name(step);
     chart.marks.push_back(
         {.kind = RunChartMark::Kind::kSlowStep,
          .time_ns = step.begin_ns,
-         .words = fmt::format("step {}: {}{}", format_count(step.step), format_ns(step.length_ns),
-                              step.part ? ", " + std::string(log_part_name(*step.part)) : "")});
+         .words = fmt::format("step {}: {}{}{}", format_count(step.step), format_ns(step.length_ns),
+                              part.empty() ? "" : ", ", part)});
   }
 }
 

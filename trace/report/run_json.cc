@@ -10,7 +10,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-json part_json(const std::optional<LogPart>& part) {
+json part_json(const std::optional<LogPart>& part, bool is_several) {
+  if (is_several) return "several";
   return part ? json(log_part_key(*part)) : json();
 }
 
@@ -19,7 +20,7 @@ json run_finding_json(const RunFinding& finding) {
   return {{"cause", run_cause_key(finding.cause)},
           {"message", headline_of(finding)},
           {"detail", detail_of(finding)},
-          {"part", part_json(finding.part)},
+          {"part", part_json(finding.part, finding.longer_ns.has_value())},
           {"ranks", finding.ranks},
           {"host", text_or_null(finding.host)},
           {"from_step", finding.from_step},
@@ -88,7 +89,7 @@ json run_json(const RunVerdict& verdict) {
                 {"begin_ns", slow.begin_ns},
                 {"length_ns", slow.length_ns},
                 {"excess_ns", slow.excess_ns},
-                {"part", part_json(slow.part)},
+                {"part", part_json(slow.part, slow.is_in_several_parts())},
                 {"rank", slow.rank}};
   });
   object["rates"] = list_json(verdict.points, [](const RunPoint& point) {

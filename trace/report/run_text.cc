@@ -136,13 +136,14 @@ class RunPage {
         .dim_line("  in");
     for (size_t i = 0; i < count; ++i) {
       const SlowStep& slow = verdict_.slow[i];
+      const std::string_view part = slow_part_name(slow);
       const std::string rank = verdict_.ranks.size() > 1 ? fmt::format(", rank {}", slow.rank) : "";
       canvas_.left("  ")
           .left("step " + format_count(slow.step), 18)
           .right(format_ns(slow.length_ns), 10)
           .right(format_ns(slow.excess_ns), 12)
           .left("  ")
-          .left(slow.part ? std::string(log_part_name(*slow.part)) + rank : "no part that is seen",
+          .left(part.empty() ? "no part that is seen" : std::string(part) + rank,
                 kTerminalColumns - 44)
           .end_line();
     }

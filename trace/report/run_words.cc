@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <functional>
+#include <numeric>
 
 #include "base/format.h"
 #include "base/terminal.h"
@@ -159,12 +162,31 @@ std::string unsteady_detail(const RunFinding& finding) {
       format_ns(finding.low_ns), format_ns(finding.high_ns));
 }
 
+// The two or three that took most.
+std::string several_parts_text(const PartTimes& longer_ns) {
+  std::array<size_t, kLogParts> parts{};
+  std::iota(parts.begin(), parts.end(), size_t{0});
+  std::ranges::stable_sort(parts, std::greater(), [&](size_t part) { return longer_ns[part]; });
+  const size_t count = longer_ns[parts[2]] >= 0.1 * longer_ns[parts[0]] ? 3 : 2;
+  std::string text = "Several parts took longer: ";
+  for (size_t i = 0; i < count; ++i) {
+    text += fmt::format("{}{} {}", i > 0 ? ", " : "", kPartWords[parts[i]].name,
+                        format_ns(longer_ns[parts[i]]));
+  }
+  return text + ".";
+}
+
 std::string slow_steps_detail(const RunFinding& finding) {
-  const std::string_view why =
-      finding.by_others.value_or(false) ? "Other processes had the cores at that time."
-      : finding.part                    ? ""
-                     : "No part of the step that the log sees explains it: look at what the script "
-                       "does between its steps.";
+  std::string why;
+  if (finding.by_others.value_or(false)) {
+    why = "Other processes had the cores at that time.";
+  } else if (finding.longer_ns) {
+    why = several_parts_text(*finding.longer_ns);
+  } else if (!finding.part) {
+    why =
+        "No part of the step that the log sees explains it: look at what the script does between "
+        "its steps.";
+  }
   return sentences(stalls_text(finding), why);
 }
 
@@ -173,6 +195,10 @@ std::string slow_steps_detail(const RunFinding& finding) {
 std::string_view log_part_key(LogPart part) { return kPartWords[static_cast<size_t>(part)].key; }
 std::string_view log_part_name(std::optional<LogPart> part) {
   return part ? kPartWords[static_cast<size_t>(*part)].name : "outside of these parts";
+}
+std::string_view slow_part_name(const SlowStep& step) {
+  if (step.part) return log_part_name(step.part);
+  return step.is_in_several_parts() ? "several parts" : "";
 }
 std::string_view log_mark_name(LogMarkKind kind) { return kMarkNames[static_cast<size_t>(kind)]; }
 std::string_view run_cause_key(RunCause cause) { return kCauseKeys[static_cast<size_t>(cause)]; }
@@ -197,7 +223,10 @@ std::string headline_of(const RunFinding& finding) {
     case RunCause::kSlowSteps:
       return fmt::format("{} {} slow{}{}", format_plural(finding.count, "step"),
                          finding.count == 1 ? "is" : "are",
-                         finding.part ? ", in " + part_text(finding) : "", on_ranks(finding));
+                         finding.part        ? ", in " + part_text(finding)
+                         : finding.longer_ns ? ", in several parts"
+                                             : "",
+                         on_ranks(finding));
     case RunCause::kVaryingLengths:
       return "Steps vary with the lengths of their sequences";
     case RunCause::kUnsteady:

@@ -14,6 +14,8 @@ namespace redline::trace {
 [[nodiscard]] std::string_view log_part_key(LogPart part);
 /// The part as people read it: "waiting for data"; of nullopt "outside of these parts".
 [[nodiscard]] std::string_view log_part_name(std::optional<LogPart> part);
+/// Where a slow step lost its time: "forward", "several parts"; "" if in no part that is seen.
+[[nodiscard]] std::string_view slow_part_name(const SlowStep& step);
 /// The key of a cause in JSON: "uneven_rank".
 [[nodiscard]] std::string_view run_cause_key(RunCause cause);
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "base/statistics.h"
@@ -57,6 +58,7 @@ struct Stalls {
   std::vector<int64_t> steps;
   double lost_ns = 0;
   std::set<int> ranks;
+  PartTimes longer_ns{};
 };
 
 // The mean time of a step without waiting for collectives.
@@ -169,7 +171,7 @@ void tell_stalls(RunFinding& finding, const Stalls& stalls, size_t rank_count) {
   }
 }
 
-/// Slow steps that no part explains.
+/// Slow steps that no part explains by itself.
 std::optional<RunFinding> find_unexplained_stalls(const RankRuns& ranks, const Stalls& stalls) {
   const double stalled = stalled_share(ranks, stalls);
   if (stalled < kLeastStalled) return std::nullopt;
@@ -177,6 +179,11 @@ std::optional<RunFinding> find_unexplained_stalls(const RankRuns& ranks, const S
   finding.cause = RunCause::kSlowSteps;
   finding.lost_share = std::min(1.0, stalled);
   tell_stalls(finding, stalls, ranks.size());
+  const PartTimes& longer = stalls.longer_ns;
+  if (std::accumulate(longer.begin(), longer.end(), 0.0) > stalls.lost_ns / 2) {
+    finding.longer_ns = longer;
+    for (double& part_ns : *finding.longer_ns) part_ns /= static_cast<double>(finding.count);
+  }
   return finding;
 }
 
@@ -260,6 +267,7 @@ std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vecto
     own.steps.push_back(step.step);
     own.lost_ns += static_cast<double>(step.part_excess_ns);
     own.ranks.insert(step.rank);
+    for (size_t part = 0; part < kLogParts; ++part) own.longer_ns[part] += step.longer_ns[part];
   }
   std::vector<RunFinding> findings;
   for (size_t part = 0; part < kLogParts; ++part) {

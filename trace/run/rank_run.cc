@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/statistics.h"
@@ -138,7 +139,7 @@ class LogSummary {
     for (size_t i = begin; i < end; ++i) lengths.push_back(steps_[i].mean_ns());
     const double median = median_of(lengths);
     for (const double length : lengths) distances.push_back(std::abs(length - median));
-    const double noise = 1.4826 * median_of(distances);
+    const double noise = kDeviationOfMad * median_of(distances);
     const double limit = median + std::max(kLeastExcess * median, kExcessNoises * noise);
     std::vector<size_t> found;
     for (size_t i = begin; i < end; ++i) {
@@ -186,6 +187,9 @@ class LogSummary {
         .part = std::nullopt,
         .part_excess_ns = std::llround(excess),
         .rank = run_.rank};
+    for (size_t part = 0; part < kLogParts; ++part) {
+      slow.longer_ns[part] = static_cast<float>(std::max(0.0, parts[part] - usual[part]));
+    }
     if (const double longer = parts[most] - usual[most]; longer >= excess / 2) {
       slow.part = static_cast<LogPart>(most);
       slow.part_excess_ns = std::llround(std::min(longer, excess));
@@ -370,6 +374,11 @@ void StepSums::add(const StepSums& other) {
   samples += other.samples;
   tokens += other.tokens;
   for (size_t part = 0; part < kLogParts; ++part) part_ns[part] += other.part_ns[part];
+}
+
+bool SlowStep::is_in_several_parts() const {
+  const float longer = std::accumulate(longer_ns.begin(), longer_ns.end(), 0.0F);
+  return !part && 2 * longer > static_cast<float>(excess_ns);
 }
 
 double StepSums::training_ns() const {

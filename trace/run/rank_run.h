@@ -58,6 +58,10 @@ struct SlowStep {
   std::optional<LogPart> part;  ///< the part that has at least half of the excess
   int64_t part_excess_ns = 0;   ///< what that part has of it; all of it where none has half
   int rank = 0;
+  std::array<float, kLogParts> longer_ns{};  ///< by LogPart: time beyond its usual time, or 0
+
+  /// No part has half of the excess, but all together have more than that.
+  [[nodiscard]] bool is_in_several_parts() const;
 };
 
 /// The steps in which a rank did something else than training: it evaluated or saved. Steps that

@@ -58,6 +58,9 @@ struct RunFinding {
   std::optional<int> exit_status;
   bool has_ended = false;  ///< of kOutOfMemory: a rank died, so it is not sure that the run went on
   std::string text;        ///< of an exception
+  /// Of kSlowSteps: by LogPart, what the parts took longer on average, if no part has half of the
+  /// excess but all together do.
+  std::optional<PartTimes> longer_ns;
   /// Whether other processes had the cores meanwhile; nullopt: the log does not know.
   std::optional<bool> by_others;
   double cores = 0;        ///< that the job may use

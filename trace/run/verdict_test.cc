@@ -164,6 +164,24 @@ TEST(RunVerdict, AStallEachHundredSteps) {
   EXPECT_NEAR(static_cast<double>(finding.count), 40, 1);  // one of them may be in the warm-up
   EXPECT_EQ(finding.period, 100);
   EXPECT_NEAR(finding.typical_ns, 500e6, 5e6);
+  EXPECT_FALSE(finding.longer_ns);
+}
+
+TEST(RunVerdict, AStallInSeveralPartsTellsWhatEachTookLonger) {
+  const RunVerdict verdict = judge(Job{.change = [](Own& own, std::mt19937&) {
+    if (own.step % 100 != 42) return;
+    for (double* part : {&own.forward, &own.backward, &own.optimizer}) *part += 60;
+  }});
+  const RunFinding finding = only(verdict);
+  EXPECT_EQ(finding.cause, RunCause::kSlowSteps);
+  EXPECT_FALSE(finding.part);
+  EXPECT_NEAR(finding.typical_ns, 180e6, 2e6);
+  ASSERT_TRUE(finding.longer_ns);
+  for (const LogPart part : {LogPart::kForward, LogPart::kBackward, LogPart::kOptimizer}) {
+    EXPECT_NEAR((*finding.longer_ns)[static_cast<size_t>(part)], 60e6, 1e6);
+  }
+  ASSERT_FALSE(verdict.slow.empty());
+  EXPECT_TRUE(verdict.slow.front().is_in_several_parts());
 }
 
 TEST(RunVerdict, AStalledLoaderIsNamedWhereNoRankSeesItsWait) {

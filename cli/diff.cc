@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "cli/command.h"
 #include "trace/read/reader.h"
+#include "trace/read/recordings.h"
 #include "trace/report/run_diff.h"
 #include "trace/report/tree_diff.h"
 #include "trace/run/folder.h"
@@ -32,12 +33,28 @@ struct DiffResult {
 template <typename Value>
 using Result = tl::expected<Value, std::string>;
 
+/// What `path` stands for.
+struct Side {
+  explicit Side(const std::string& path)
+      : logs(trace::step_logs_of({path})),
+        has_only_logs(!logs.empty() && trace::trace_paths_of({path}).empty()),
+        traces(trace::read_traces({path})) {}
+
+  /// The files of the traces that count.
+  [[nodiscard]] std::vector<std::string> files() const {
+    return has_only_logs || !traces ? std::vector<std::string>() : trace::paths_of(*traces);
+  }
+  [[nodiscard]] auto figures() const { return trace::read_run_figures(logs, files()); }
+
+  std::vector<std::string> logs;
+  bool has_only_logs;
+  tl::expected<std::vector<std::shared_ptr<const trace::Trace>>, trace::ReadError> traces;
+};
+
 /// nullopt: only the traces, which are there, too, can be compared.
-Result<std::optional<trace::RunDiff>> diff_of_logs(const DiffOptions& options,
-                                                   const std::vector<std::string>& before,
-                                                   const std::vector<std::string>& after,
-                                                   bool has_traces) {
-  const auto earlier = trace::read_run_figures(before), later = trace::read_run_figures(after);
+Result<std::optional<trace::RunDiff>> diff_of_logs(const DiffOptions& options, const Side& before,
+                                                   const Side& after, bool has_traces) {
+  const auto earlier = before.figures(), later = after.figures();
   std::optional<std::string> why_not;
   if (!earlier) {
     why_not = earlier.error().message;  // the log of a short recording may have too few steps
@@ -55,11 +72,6 @@ Result<std::optional<trace::RunDiff>> diff_of_logs(const DiffOptions& options,
                               trace::change_between(*earlier, *later), options.gate.limits);
 }
 
-/// Whether `path`, which holds these step logs, holds no traces besides.
-bool are_all(const std::vector<std::string>& logs, const std::string& path) {
-  return !logs.empty() && trace::trace_paths_of({path}).empty();
-}
-
 tl::unexpected<std::string> unlike(const std::string& with_logs, const std::string& with_traces) {
   return tl::unexpected(with_logs + " has only step logs, " + with_traces +
                         " only traces. Compare logs with logs, or traces with traces");
@@ -67,26 +79,24 @@ tl::unexpected<std::string> unlike(const std::string& with_logs, const std::stri
 
 Result<DiffResult> diff_of(const DiffOptions& options) {
   DiffResult result;
-  const auto logs_before = trace::step_logs_of({options.before});
-  const auto logs_after = trace::step_logs_of({options.after});
-  const bool only_logs_before = are_all(logs_before, options.before);
-  const bool only_logs_after = are_all(logs_after, options.after);
-  if (!logs_before.empty() && !logs_after.empty()) {
-    const bool has_traces = !only_logs_before && !only_logs_after;
-    auto runs = diff_of_logs(options, logs_before, logs_after, has_traces);
+  const Side before(options.before), after(options.after);
+  if (!before.files().empty()) say_left_out({options.before}, before.files());
+  if (!after.files().empty()) say_left_out({options.after}, after.files());
+  if (!before.logs.empty() && !after.logs.empty()) {
+    const bool has_traces = !before.has_only_logs && !after.has_only_logs;
+    auto runs = diff_of_logs(options, before, after, has_traces);
     if (!runs) return tl::unexpected(runs.error());
     result.runs = std::move(*runs);
     if (!has_traces) return result;
   }
-  const auto before = trace::read_traces({options.before});
-  const auto after = trace::read_traces({options.after});
-  if (only_logs_before && after) return unlike(options.before, options.after);
-  if (only_logs_after && before) return unlike(options.after, options.before);
-  if (!before && !only_logs_before) return tl::unexpected(before.error().message);
-  if (!after) return tl::unexpected(after.error().message);
-  say_left_out({options.before}, trace::paths_of(*before));
-  say_left_out({options.after}, trace::paths_of(*after));
-  const trace::Report earlier = trace::make_report(*before), later = trace::make_report(*after);
+  if (before.has_only_logs && after.traces) return unlike(options.before, options.after);
+  if (after.has_only_logs && before.traces) return unlike(options.after, options.before);
+  if (!before.traces && !before.has_only_logs) {
+    return tl::unexpected(before.traces.error().message);
+  }
+  if (!after.traces) return tl::unexpected(after.traces.error().message);
+  const trace::Report earlier = trace::make_report(*before.traces);
+  const trace::Report later = trace::make_report(*after.traces);
   result.windows = trace::compare_runs(earlier, later);
   if (options.tree) result.tree = trace::compare_trees(earlier, later);
   if (result.runs) {

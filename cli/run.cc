@@ -127,10 +127,10 @@ void tell_of_logs(const std::string& folder, const std::vector<std::string>& bef
     return say(
         fmt::format("a later run has its logs in {}, too, and redline report {} tells of it. Give "
                     "each run a folder of its own with --log DIR",
-                    folder, folder));
+                    folder, format_command({folder})));
   }
   say(fmt::format("{}: redline report {} says more", format_plural(logs.size(), "step log"),
-                  folder));
+                  format_command({folder})));
 }
 
 /// Lets the ranks wait for requests of windows. Not 0: the exit status of an error.

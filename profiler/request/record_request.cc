@@ -60,17 +60,11 @@ tl::unexpected<std::string> refuse(const std::string& what) {
   return tl::unexpected(what + ". Build or install Redline whole: ./scripts/setup");
 }
 
-/// Says why the command left no trace, by the notes of its processes.
-std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
-                        std::optional<int> exit_status) {
+/// What the notes of the command's processes say about its lack of a trace; empty if nothing.
+std::string noted_reason(const std::vector<RecordNotes::Note>& notes) {
   if (find_note(notes, "gone")) return "what was in the folder was removed while the command ran";
-  for (const char* what : {"failed", "gave_up", "forked"}) {
+  for (const char* what : {"failed", "gave_up", "forked", "nothing"}) {
     if (const auto* note = find_note(notes, what)) return note->text;
-  }
-  const bool has_failed = exit_status.value_or(0) != 0;
-  if (const auto* note = find_note(notes, "nothing")) {
-    if (!has_failed) return note->text;
-    return "the command failed (exit status " + std::to_string(*exit_status) + "); " + note->text;
   }
   const auto count = [&](std::string_view what) {
     return std::ranges::count(notes, what, &RecordNotes::Note::what);
@@ -78,10 +72,18 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
   if (count("watching") > count("finished")) return "the command ended before its trace began";
   if (count("excluded") > 0) return "every rank was left out by --ranks";
   if (count("torch") > 0) return "the command ran no operator of torch";
-  if (has_failed) {
-    return "the command failed (exit status " + std::to_string(*exit_status) +
-           ") before Redline saw it load torch";
+  return "";
+}
+
+std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
+                        std::optional<int> exit_status) {
+  const std::string reason = noted_reason(notes);
+  if (exit_status.value_or(0) != 0) {
+    const std::string status = std::to_string(*exit_status);
+    if (!reason.empty()) return "the command failed (exit status " + status + "); " + reason;
+    return "the command failed (exit status " + status + ") before Redline saw it load torch";
   }
+  if (!reason.empty()) return reason;
   return "no process of the command used a GPU, or loaded torch where Redline could see it "
          "(python -I, -E and -S hide it, and so do an emptied environment, a statically linked "
          "LibTorch, and PYTHONPATH=src without :$PYTHONPATH)";
@@ -235,7 +237,7 @@ std::vector<std::string> summarise_recording(const std::string& folder, const Tr
   for (const char* what : {"failed", "cut", "no_rank", "whole_run", "backward", "forked"}) {
     if (const auto* note = find_note(notes, what)) lines.push_back(note->text);
   }
-  lines.push_back("next: redline report " + folder);
+  lines.push_back("next: redline report " + format_command({folder}));
   return lines;
 }
 

@@ -129,6 +129,8 @@ TEST(Summary, CountsTheTracesAndNamesTheNextCommand) {
   EXPECT_THAT(summarise_recording("t", {{}, {"t/a"}}, {}, 0),
               ElementsAre(HasSubstr("1 unfinished trace (.partial) in t: what had"),
                           "next: redline report t"));
+  EXPECT_THAT(summarise_recording("my t", {{"my t/a"}, {}}, {}, 0),
+              ElementsAre("1 trace in my t", "next: redline report 'my t'"));
 }
 
 TEST(Summary, SaysWhyThereIsNone) {
@@ -139,7 +141,10 @@ TEST(Summary, SaysWhyThereIsNone) {
   EXPECT_THAT(why({}),
               HasSubstr("no trace in t: no process of the command used a GPU, or loaded torch"));
   EXPECT_THAT(why({}, 2), HasSubstr("the command failed (exit status 2) before"));
-  EXPECT_THAT(why({{"torch", ""}}), HasSubstr("ran no operator"));
+  EXPECT_EQ(why({{"torch", ""}}), "no trace in t: the command ran no operator of torch");
+  EXPECT_EQ(
+      why({{"torch", ""}}, 2),
+      "no trace in t: the command failed (exit status 2); the command ran no operator of torch");
   EXPECT_THAT(why({{"gone", ""}}), HasSubstr("was removed while the command ran"));
   EXPECT_THAT(why({{"torch", ""}, {"watching", ""}}), HasSubstr("ended before its trace began"));
   EXPECT_EQ(why({{"torch", ""}, {"nothing", "too short"}}), "no trace in t: too short");

@@ -242,6 +242,7 @@ argparse.ArgumentParser().parse_args()
     recorded, none = record([python, script(text), "--nonsense"], check=False)
     assert recorded.returncode == 2
     assert none == []
+    assert "/traces: the command failed (exit status 2); " in recorded.stderr
     assert "next:" not in recorded.stderr
 
 
@@ -255,6 +256,29 @@ def test_a_folder_with_two_recordings_stands_for_the_latest(record, run, program
     assert report.stderr.endswith("traces: the latest recording; 1 trace of earlier ones left out\n")
     diff = run([program("redline"), "diff", tmp_path / "traces", tmp_path / "traces"])
     assert diff.stdout.count("1 rank · 2 steps") == 2 and diff.stderr.count("left out") == 2
+
+
+def test_the_step_log_of_an_earlier_recording_does_not_count_either(record, run, program, python, script, tmp_path):
+    for steps in ("60", "40"):
+        record([python, script(TRAIN), steps, "return"])
+    traces = tmp_path / "traces"
+    diff = run([program("redline"), "diff", "--format", "json", traces, traces])
+    assert diff.returncode == 0, diff.stderr
+    for side in ("before", "after"):
+        (latest,) = json.loads(diff.stdout)["run"][side]
+        assert 8 <= latest["steps"] <= 40
+
+
+def test_the_next_command_can_be_pasted(run, program, python, script, tmp_path):
+    train = ["--", python, script(TRAIN), "8", "return"]
+    done = run([program("redline"), "record", "-o", "my traces", *train], cwd=tmp_path)
+    assert done.stderr.endswith("redline: next: redline report 'my traces'\n")
+    done = run([program("redline"), "run", "--log", "my logs", *train], cwd=tmp_path)
+    assert done.stderr.endswith("redline: 1 step log: redline report 'my logs' says more\n")
+    empty = tmp_path / "no traces"
+    empty.mkdir()
+    done = run([program("redline"), "report", empty])
+    assert f"Record some: redline record -o '{empty}' -- CMD" in done.stderr
 
 
 def test_a_job_without_optimizer_is_recorded_whole(record, python, script):

@@ -84,6 +84,14 @@ TEST(AdviceGpu, OverheadIsNotTakenForPython) {
   EXPECT_NEAR(*low(55 * kMs).estimated_speedup, 100 / (100 - 49.999), 1e-6);
 }
 
+TEST(AdviceGpu, TheStepInWhichARecordingEndedIsNoWorkOfTheHost) {
+  const auto low = [](const char* name) {
+    return only(advice_on(gpu_step(40 * kMs).annotation(name, 0, 100 * kMs)), "low_gpu_utilization")
+        .detail;
+  };
+  EXPECT_EQ(low("unfinished ProfilerStep#1"), low("ProfilerStep#1"));
+}
+
 TEST(AdviceGpu, TensorCoresUnused) {
   const auto rules = [](const char* kernel) { return advice_on(gpu_step(60 * kMs, kernel)); };
   const auto findings = rules("volta_sgemm_128x64_nn");

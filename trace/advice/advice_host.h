@@ -17,7 +17,8 @@ namespace redline::trace {
 /// Whether the slice is an operator, a range or a call. Steps, which contain everything, are none.
 [[nodiscard]] inline bool is_host_work(const Trace& trace, SliceId slice) {
   const Category category = trace.slices().category[slice.value];
-  return is_launch(category) || (is_host_node(category) && !is_step_name(name_of(trace, slice)));
+  return is_launch(category) ||
+         (is_host_node(category) && !is_any_step_name(name_of(trace, slice)));
 }
 
 /// Where the program was, if stacks were recorded: the innermost function of the thread that has

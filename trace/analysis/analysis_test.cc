@@ -152,6 +152,15 @@ TEST(Breakdown, EachInstantCountsOnceAndPartsSumToTheStep) {
   EXPECT_EQ(parts.of(BreakdownPart::kOther), 390);
 }
 
+TEST(Breakdown, TheStepInWhichARecordingEndedIsNoOperator) {
+  const Analysis analysis = analysis_of(
+      TraceText().annotation("unfinished ProfilerStep#2", 0, 1000).cpu_op("aten::mm", 0, 100));
+  EXPECT_EQ(analysis.breakdown.of(BreakdownPart::kCpu), 100);
+  EXPECT_EQ(analysis.breakdown.of(BreakdownPart::kOther), 900);
+  ASSERT_EQ(analysis.operators.size(), 1U);
+  EXPECT_EQ(analysis.operators[0].name, "aten::mm");
+}
+
 TEST(Operators, SelfTimeLeavesOutOperatorsInsideButNotRuntimeCalls) {
   const Analysis analysis = analysis_of(TraceText()
                                             .cpu_op("aten::linear", 0, 1000)

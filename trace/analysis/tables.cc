@@ -248,12 +248,7 @@ std::vector<OperatorRow> operator_table(const Trace& trace, const NameKinds& nam
     if (is_operator_row(Category::kCpuOp, names.of(around))) rows.row(around).self_ns -= length_ns;
   });
   add_device_time(trace, names, device, tree, time, rows);
-  auto table = rows.sorted_by([](const OperatorRow& row) { return row.self_ns; });
-  // The step in which a flight recorder's trace ends is no operator.
-  std::erase_if(table, [](const OperatorRow& row) {
-    return row.name.starts_with("unfinished ") && is_step_name(row.name.substr(11));
-  });
-  return table;
+  return rows.sorted_by([](const OperatorRow& row) { return row.self_ns; });
 }
 
 std::vector<CopyRow> copy_table(const Trace& trace, const DeviceWorkTable& device) {

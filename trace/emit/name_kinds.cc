@@ -13,8 +13,9 @@ struct PrefixKind {
 };
 
 // Some of these are whole names; no longer name begins with them.
-constexpr std::array<PrefixKind, 13> kPrefixes = {{
+constexpr std::array<PrefixKind, 14> kPrefixes = {{
     {"ProfilerStep#", kStepName},
+    {"unfinished ProfilerStep#", kStepName},
     {"enumerate(DataPipe)#", kDataLoaderName},
     {"nccl:", kCommunicationOpName},
     {"xccl:", kCommunicationOpName},

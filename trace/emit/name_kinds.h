@@ -13,7 +13,9 @@
 namespace redline::trace {
 
 enum NameKind : uint8_t {
-  kStepName = 1 << 0,                 ///< the annotation around a training step: "ProfilerStep#5"
+  /// The annotation around a training step: "ProfilerStep#5", or "unfinished ProfilerStep#5" if the
+  /// recording ended first. Both contain everything, so neither is an operator.
+  kStepName = 1 << 0,
   kDataLoaderName = 1 << 1,           ///< the annotation around fetching one batch
   kCommunicationOpName = 1 << 2,      ///< a process group's annotation: "nccl:all_reduce"
   kCommunicationCallName = 1 << 3,    ///< operators around the call: "c10d::allreduce_"
@@ -26,8 +28,13 @@ enum NameKind : uint8_t {
 /// All kinds of `name`, as bits; 0 for most names.
 [[nodiscard]] uint8_t name_kinds(std::string_view name);
 
+/// Only of steps that ended, which are those that reports count.
 [[nodiscard]] inline bool is_step_name(std::string_view name) {
   return name.starts_with("ProfilerStep#");
+}
+/// Of all that kStepName stands for.
+[[nodiscard]] inline bool is_any_step_name(std::string_view name) {
+  return is_step_name(name) || name.starts_with("unfinished ProfilerStep#");
 }
 
 /// The kernel of a collective: NCCL's ("ncclKernel_…" before 2.19, "ncclDevKernel_…" since), or one

@@ -8,6 +8,8 @@ namespace {
 TEST(NameKinds, EachNameHasItsKind) {
   const std::pair<const char*, int> rows[] = {
       {"ProfilerStep#5", kStepName},
+      {"unfinished ProfilerStep#5", kStepName},
+      {"unfinished ranges", 0},
       {"ProfilerStep*", 0},
       {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", kDataLoaderName},
       {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__init__", 0},

@@ -9,6 +9,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/format.h"
 #include "base/parallel.h"
 #include "trace/read/builder.h"
 #include "trace/read/cache.h"
@@ -204,8 +205,10 @@ tl::expected<std::vector<std::string>, ReadError> find_traces(const std::string&
   if (error) return tl::unexpected(ReadError{fmt::format("{}: {}", path, error.message())});
   if (files.empty()) {
     if (!find_rank_files(path, kSummarySuffix).empty()) return tl::unexpected(only_summaries(path));
-    return tl::unexpected(ReadError{fmt::format(
-        "{}: no traces in this folder. Record some: redline record -o {} -- CMD", path, path)});
+    return tl::unexpected(
+        ReadError{fmt::format("{}: no traces in this folder. Record some: redline record -o {} -- "
+                              "CMD",
+                              path, format_command({path}))});
   }
   return files;
 }

@@ -57,8 +57,15 @@ std::string basis_sentence(const RunDiff& diff) {
 }
 
 // Says where the interval comes from if it is not that of all steps, or would be much narrower.
-std::string undisturbed_sentence(const RunComparison& runs) {
+std::string undisturbed_sentence(const RunComparison& runs, ShownSteps shown) {
   if (!runs.undisturbed) return "";
+  if (runs.is_by_undisturbed() && shown == ShownSteps::kAll) {
+    const ValueInterval& ratio = runs.undisturbed->ratio;
+    return fmt::format(
+        "The verdict is by the undisturbed steps, among the fastest quarter of each run: {}, {}. "
+        "Value and range are of all steps; other work slows some of them by chance.",
+        change_words(ratio.value), range_words(ratio));
+  }
   if (runs.is_by_undisturbed()) {
     return fmt::format(
         "These are the undisturbed steps, among the fastest quarter of each run. All steps: {}; "
@@ -205,7 +212,7 @@ const DiffRow* changed_operator(const RunDiff& diff) {
   });
 }
 
-std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
+std::vector<std::string> run_diff_sentences(const RunDiff& diff, ShownSteps shown) {
   std::vector<std::string> sentences;
   const auto capital = [](std::string words) { return capitalized(std::move(words)) + "."; };
   if (diff.gate.time) {
@@ -222,7 +229,7 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff) {
   for (const std::string& text :
        {ranks_sentence(diff.runs), rank_counts_sentence(diff.runs), other_logs_sentence(diff.runs),
         part_sentence(diff), cause_sentence(diff), windows_sentence(diff),
-        undisturbed_sentence(diff.runs), basis_sentence(diff)}) {
+        undisturbed_sentence(diff.runs, shown), basis_sentence(diff)}) {
     if (!text.empty()) sentences.push_back(text);
   }
   return sentences;

@@ -57,8 +57,11 @@ struct RunDiff {
 /// there is no such limit.
 [[nodiscard]] std::optional<std::string> unknown_memory(const RunDiff& diff);
 
+/// Of which steps the figures are that a form shows: of RunComparison::step(), or always of all.
+enum class ShownSteps { kOfVerdict, kAll };
 /// The sentences under the figures: what the limits say, the part and the kernel or operator that
 /// changed most, and what the interval rests on.
-[[nodiscard]] std::vector<std::string> run_diff_sentences(const RunDiff& diff);
+[[nodiscard]] std::vector<std::string> run_diff_sentences(
+    const RunDiff& diff, ShownSteps shown = ShownSteps::kOfVerdict);
 
 }  // namespace redline::trace

@@ -37,8 +37,9 @@ std::string percent_range(const ValueInterval& ratio) {
 }
 
 // And what the text says in other places.
-std::vector<std::string> sentences_of(const RunDiff& diff) {
-  std::vector<std::string> sentences = run_diff_sentences(diff);
+std::vector<std::string> sentences_of(const RunDiff& diff,
+                                      ShownSteps shown = ShownSteps::kOfVerdict) {
+  std::vector<std::string> sentences = run_diff_sentences(diff, shown);
   const auto add = [&](std::string words) {
     if (!words.empty()) sentences.push_back(capitalized(std::move(words)) + ".");
   };
@@ -93,12 +94,13 @@ std::string run_diff_benchmark(const RunDiff& diff) {
   const char* unit = runs.basis_samples ? "ms per 1,000 samples" : "ms";
   constexpr double kMiB = 1.0 / (1 << 20);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  list.push_back({{"name", "step"},
-                  {"unit", unit},
-                  {"value", step.after_ns * ms},
-                  {"range", percent_range(step.ratio)},
-                  {"extra", fmt::format("before: {} {}\n{}", format_number(step.before_ns * ms),
-                                        unit, joined(sentences_of(diff), "\n"))}});
+  list.push_back(
+      {{"name", "step"},
+       {"unit", unit},
+       {"value", step.after_ns * ms},
+       {"range", percent_range(step.ratio)},
+       {"extra", fmt::format("before: {} {}\n{}", format_number(step.before_ns * ms), unit,
+                             joined(sentences_of(diff, ShownSteps::kAll), "\n"))}});
   for (const PartChange& part : step.parts) {
     list.push_back({{"name", fmt::format("step: {}", log_part_name(part.part))},
                     {"unit", unit},

@@ -328,6 +328,18 @@ TEST(RunDiffBenchmark, IsAListOfWhatIsBetterSmaller) {
   EXPECT_EQ(json[1]["unit"], json[0]["unit"]);
 }
 
+TEST(RunDiffBenchmark, SaysWhichStepsDecidedBesideFiguresOfAllSteps) {
+  const RunDiff diff = slower_in_noise(1.05);
+  ASSERT_TRUE(diff.runs.is_by_undisturbed());
+  const auto step = nlohmann::json::parse(run_diff_benchmark(diff))[0];
+  EXPECT_NEAR(step["value"].get<double>(), diff.runs.all_steps.after_ns * 1e-3 / 32, 1e-6);
+  EXPECT_THAT(step["extra"].get<std::string>(),
+              AllOf(HasSubstr("The verdict is by the undisturbed steps, among the fastest quarter "
+                              "of each run: +5.0 %, between "),
+                    HasSubstr("Value and range are of all steps;"),
+                    Not(HasSubstr("These are the undisturbed"))));
+}
+
 TEST(RunDiffBenchmark, ASeriesDoesNotJumpWithTheBatchOfTheBase) {
   const auto step_of = [](double step_ms, std::optional<double> samples) {
     auto before = side_of({step_ms}, 1, 1e9), after = side_of({22}, 1, 1e9);

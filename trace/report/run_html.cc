@@ -17,6 +17,29 @@ constexpr double kChartWidth = 1180;
 constexpr double kChartHeight = 180;
 constexpr double kChartTop = 30;
 
+const char* colour_of_mark(LogMarkKind kind) {
+  switch (kind) {
+    case LogMarkKind::kEpoch:
+      return "annotation";
+    case LogMarkKind::kWindow:
+      return "kernel";
+    case LogMarkKind::kOutOfMemory:
+    case LogMarkKind::kException:
+      return "dataloader";
+    case LogMarkKind::kCompile:
+      return "overlap";
+    case LogMarkKind::kEvaluation:
+      return "operator";
+    case LogMarkKind::kCheckpoint:
+      return "memcpy";
+    case LogMarkKind::kNote:
+    case LogMarkKind::kBatches:
+    case LogMarkKind::kTraining:
+      break;
+  }
+  return "dim";
+}
+
 // Time from left to right, and the rate from 0 at the bottom.
 class ChartDrawing {
  public:
@@ -58,8 +81,6 @@ class ChartDrawing {
   // A finding: a line with its number. A slow step: a dot at the bottom. An event: a short line at
   // the top.
   [[nodiscard]] static std::string mark_svg(const RunChartMark& mark, double at) {
-    constexpr std::array kColours = {"annotation", "kernel", "dataloader", "overlap",
-                                     "operator",   "memcpy", "dataloader", "dim"};
     const std::string title = html::escape(mark.words);
     switch (mark.kind) {
       case RunChartMark::Kind::kFinding: {
@@ -82,7 +103,7 @@ class ChartDrawing {
     return fmt::format(
         "<line x1={0:.1f} y1={1} x2={0:.1f} y2={2} style=\"stroke:var(--{3});stroke-width:2\">"
         "<title>{4}</title></line>",
-        at, kChartTop - 6, kChartTop, kColours[static_cast<size_t>(mark.event)], title);
+        at, kChartTop - 6, kChartTop, colour_of_mark(mark.event), title);
   }
 
   const RunChart& chart_;

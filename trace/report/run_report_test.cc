@@ -111,6 +111,32 @@ TEST(RunReport, ASingleSlowStepSaysNothingOfAnHour) {
             "In 2 steps forward took 61.6 ms longer on average, one each 50 steps.");
 }
 
+TEST(RunReport, SlowStepsMayBeInSeveralParts) {
+  RunFinding slow;
+  slow.cause = RunCause::kSlowSteps;
+  slow.typical_ns = 180e6;
+  slow.count = 11;
+  slow.period = 53;
+  slow.longer_ns = {0, 60e6, 61e6, 59e6, 0, 0, 0, 1e6, 0};
+  EXPECT_EQ(headline_of(slow), "11 steps are slow, in several parts");
+  EXPECT_EQ(detail_of(slow),
+            "11 steps took 180.0 ms longer on average, one each 53 steps. Several parts took "
+            "longer: backward 61.0 ms, forward 60.0 ms, the optimizer 59.0 ms.");
+  slow.longer_ns = {0, 60e6, 61e6, 1e6, 0, 0, 0, 1e6, 0};
+  EXPECT_THAT(detail_of(slow), HasSubstr("longer: backward 61.0 ms, forward 60.0 ms."));
+  RunVerdict verdict = some_verdict();
+  verdict.findings = {slow};
+  verdict.slow[0].excess_ns = 180'000'000;
+  EXPECT_THAT(run_text(verdict, {}), HasSubstr("no part that is seen"));
+  EXPECT_TRUE(run_json(verdict)["slow_steps"][0]["part"].is_null());
+  verdict.slow[0].longer_ns = {0, 40e6F, 40e6F, 40e6F};
+  EXPECT_THAT(run_text(verdict, {}), HasSubstr("several parts, rank 0\n"));
+  EXPECT_THAT(run_html(verdict), HasSubstr("step 777: 2.0 s, several parts"));
+  const auto json = run_json(verdict);
+  EXPECT_EQ(json["slow_steps"][0]["part"], "several");
+  EXPECT_EQ(json["findings"][0]["part"], "several");
+}
+
 TEST(RunReport, ASlowBeginIsSlowerThanWhatCameLater) {
   RunFinding begin;
   begin.cause = RunCause::kSlower;
@@ -276,6 +302,26 @@ TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {
   EXPECT_NE(page.find("exception ValueError: &lt;b&gt;"), std::string::npos);
   EXPECT_NE(page.find("<title>step 777: 2.0 s</title>"), std::string::npos);
   EXPECT_NE(page.find("<title>From step 5,000 on 20 % slower"), std::string::npos);
+}
+
+TEST(RunReport, EachKindOfMarkHasAColour) {
+  const std::pair<LogMarkKind, const char*> kColours[] = {{LogMarkKind::kEpoch, "annotation"},
+                                                          {LogMarkKind::kWindow, "kernel"},
+                                                          {LogMarkKind::kOutOfMemory, "dataloader"},
+                                                          {LogMarkKind::kCompile, "overlap"},
+                                                          {LogMarkKind::kEvaluation, "operator"},
+                                                          {LogMarkKind::kCheckpoint, "memcpy"},
+                                                          {LogMarkKind::kException, "dataloader"},
+                                                          {LogMarkKind::kNote, "dim"},
+                                                          {LogMarkKind::kBatches, "dim"},
+                                                          {LogMarkKind::kTraining, "dim"}};
+  RunVerdict verdict = some_verdict();
+  for (const auto& [kind, colour] : kColours) {
+    verdict.marks = {{verdict.begin_ns, 0, kind, "said"}};
+    EXPECT_THAT(run_html(verdict),
+                HasSubstr(std::string("stroke:var(--") + colour + ");stroke-width:2\"><title>" +
+                          std::string(log_mark_name(kind)) + " said</title>"));
+  }
 }
 
 TEST(RunReport, MoreWorkersAreNoCureWhereTheirStartOrTheirHandOverIsWaitedFor) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -114,10 +115,34 @@ tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
   return runs_of(std::move(read.logs));
 }
 
+namespace {
+
+// Runs that `redline compare` logged stay: those that it records besides have no logs.
+void keep_recorded(std::vector<std::vector<RankRun>>& runs,
+                   const std::vector<std::string>& traces) {
+  const auto name_of = [](const std::string& path) {
+    return std::filesystem::path(path).filename().string();  // the folder may have been moved
+  };
+  std::set<std::string> names;
+  for (const std::string& trace : traces) names.insert(name_of(trace));
+  const auto is_recorded = [&](const std::vector<RankRun>& ranks) {
+    return std::ranges::any_of(ranks, [&](const RankRun& rank) {
+      return std::ranges::any_of(rank.marks, [&](const LogMark& mark) {
+        return mark.kind == LogMarkKind::kWindow && names.contains(name_of(mark.text));
+      });
+    });
+  };
+  const auto others = std::ranges::stable_partition(runs, is_recorded);
+  if (others.begin() != runs.begin()) runs.erase(others.begin(), runs.end());
+}
+
+}  // namespace
+
 tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
-    const std::vector<std::string>& logs) {
+    const std::vector<std::string>& logs, const std::vector<std::string>& traces) {
   auto runs = read_runs(logs);
   if (!runs) return tl::unexpected(runs.error());
+  keep_recorded(*runs, traces);
   std::vector<RunFigures> figures;
   for (std::vector<RankRun>& ranks : *runs) {
     const std::string path = ranks.front().path;

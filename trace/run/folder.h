@@ -27,9 +27,11 @@ namespace redline::trace {
 [[nodiscard]] tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
     const std::vector<std::string>& logs);
 
-/// The figures of these runs. Fails also if a run has too few steps.
+/// The figures of these runs. Fails also if a run has too few steps. If some of the runs wrote
+/// `traces`, the others do not count: `redline record` logs steps beside its traces, and of several
+/// recordings in a folder only the traces of the latest count, too.
 [[nodiscard]] tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
-    const std::vector<std::string>& logs);
+    const std::vector<std::string>& logs, const std::vector<std::string>& traces = {});
 
 /// The verdict on the latest job of these logs, as of now. Logs that cannot be read are left out
 /// and named in RunVerdict::unreadable_logs. nullopt if none of the others has a step. Fails if

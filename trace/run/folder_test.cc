@@ -29,7 +29,7 @@ class RunFolder : public ::testing::Test {
     owner.begin_ns = kRunBegin;
     write_log(owner, steps);
   }
-  void write_log(LogOwner owner, int64_t steps) const {
+  void write_log(LogOwner owner, int64_t steps, const std::string& trace = "") const {
     if (owner.run.empty()) owner.run = "run";
     owner.world_size = 4;
     const auto writer = StepLogWriter::create(folder_, owner);
@@ -45,6 +45,7 @@ class RunFolder : public ::testing::Test {
       block.steps.push_back(step);
       block.sign_ns = step.end_ns();
     }
+    if (!trace.empty()) block.marks.push_back({block.sign_ns, 0, LogMarkKind::kWindow, trace});
     ASSERT_TRUE((*writer)->append(block)) << (*writer)->error();
   }
   void write_file(const std::string& name, const std::string& text) const {
@@ -191,6 +192,31 @@ TEST_F(RunFolder, LogsWithoutAStepHaveNoVerdict) {
   const auto run = read_run(step_logs_of({folder_}));
   ASSERT_TRUE(run);
   EXPECT_FALSE(*run);
+}
+
+TEST_F(RunFolder, OfRecordingsOnlyThoseThatWroteTheTracesCount) {
+  constexpr int64_t kHour = 3'600'000'000'000;
+  for (const int64_t number : {1, 2, 3}) {
+    LogOwner owner;
+    owner.begin_ns = kRunBegin + number * kHour;
+    owner.run = std::to_string(owner.begin_ns) + ".1";
+    // The third run never came to its trace.
+    write_log(owner, 100 * number,
+              number == 3 ? "" : "/moved/since/" + std::to_string(number) + ".pt.trace.json.gz");
+  }
+  const auto steps_of = [&](const std::vector<std::string>& traces) {
+    std::vector<int64_t> steps;
+    for (const RunFigures& run : read_run_figures(step_logs_of({folder_}), traces).value()) {
+      steps.push_back(run.steps / 100 + 1);  // the warm-up does not count
+    }
+    return steps;
+  };
+  EXPECT_EQ(steps_of({folder_ + "/2.pt.trace.json.gz"}), (std::vector<int64_t>{2}));
+  EXPECT_EQ(steps_of({folder_ + "/1.pt.trace.json.gz", folder_ + "/2.pt.trace.json.gz"}),
+            (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(steps_of({}), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(steps_of({folder_ + "/a.pt.trace.json.gz"}), (std::vector<int64_t>{1, 2, 3}))
+      << "redline compare records a run that has no log";
 }
 
 TEST_F(RunFolder, OnlyTracesOfAFolderWithLogsAreRead) {

@@ -60,7 +60,7 @@ HostWork work_of_host(const Trace& trace, const trace::Track& track, const Inter
     const auto first = std::upper_bound(ends.begin(), ends.end(), gap.begin_ns) - ends.begin();
     for (auto i = lane.first.value + static_cast<uint32_t>(first);
          i < lane.end() && slices.begin_ns[i] < gap.end_ns; ++i) {
-      if (trace::is_step_name(trace.string(slices.name[i]))) continue;
+      if (trace::is_any_step_name(trace.string(slices.name[i]))) continue;
       const int64_t inside =
           std::min(slices.end_ns[i], gap.end_ns) - std::max(slices.begin_ns[i], gap.begin_ns);
       const bool fills_half = 2 * inside >= gap.length_ns();

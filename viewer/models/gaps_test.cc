@@ -78,6 +78,16 @@ TEST(GapRows, TheHostDidTheInnermostThatFillsHalfOfTheGap) {
   }
 }
 
+TEST(GapRows, AStepIsNothingThatTheHostDid) {
+  for (const char* name : {"ProfilerStep#3", "unfinished ProfilerStep#3"}) {
+    TestTrace trace(0);
+    trace.launch("a", 0, 0, 10).slice("user_annotation", name, 1, 1, 0, 100).launch("b", 56, 60, 5);
+    const Table table = gaps_of(trace);
+    ASSERT_EQ(table.rows.size(), 1U);
+    EXPECT_EQ(cell_text(table, 0, "Host meanwhile").find("ProfilerStep"), std::string::npos);
+  }
+}
+
 TEST(GapRows, SayWhatIsNotKnown) {
   TestTrace trace(0);
   trace.launch("a", 0, 0, 10).launch("b", 3, 50, 5).launch("c", 55, 85, 5).kernel("d", 7, 110, 5);

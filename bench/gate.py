@@ -23,8 +23,8 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-REDLINE = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build/release")) / "bin/redline"
+from places import REDLINE, ROOT
+
 TRAINING = ROOT / "bench/gate_training.py"
 PLANTED = 0.05
 # To wake the late rank costs a few tenths of a millisecond, which shall be little beside the 5 % of a step.

@@ -11,8 +11,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
+from places import REDLINE
+
 RANKS_OF_A_HOST = 8
 COLLECTIVES = 64
 STEPS_SECONDS = 3  # so long the ranks make steps
@@ -62,7 +62,7 @@ def main():
     if arguments.write:
         write_for_ever(arguments.ranks)
     with tempfile.TemporaryDirectory() as folder:
-        command = [BUILD / "redline", "run", "--log", folder, "--hang-after", f"{arguments.hang_after}s", "--on-hang",
+        command = [REDLINE, "run", "--log", folder, "--hang-after", f"{arguments.hang_after}s", "--on-hang",
                    "abort", "--", sys.executable, __file__, "--write", str(arguments.ranks)]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
         size = sum(path.stat().st_size for path in pathlib.Path(folder).glob("*.hang.redline"))

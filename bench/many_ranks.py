@@ -18,8 +18,10 @@ import threading
 import time
 
 import torch
+from places import LIBRARIES, ROOT
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+sys.path.insert(0, str(ROOT / "python"))
+os.environ.update(LIBRARIES)
 import redline  # noqa: E402
 
 FOLDER = tempfile.gettempdir()

@@ -13,6 +13,7 @@ import argparse
 import gzip
 import itertools
 import json
+import os
 import pathlib
 import random
 import statistics
@@ -22,8 +23,10 @@ import time
 import warnings
 
 import torch
+from places import LIBRARIES, ROOT
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+sys.path.insert(0, str(ROOT / "python"))
+os.environ.update(LIBRARIES)
 import redline  # noqa: E402
 from busy_cores import computing  # noqa: E402
 from record_models import MODELS  # noqa: E402

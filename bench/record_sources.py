@@ -5,18 +5,17 @@ costs more in a training loop. The difference between two rows is the cost of a 
 """
 
 import ctypes
-import pathlib
 import time
 
 import torch
+from places import BUILD
 
 import redline
 
-_LIBRARY = pathlib.Path(__file__).resolve().parents[1] / "build/release/lib/libbare_observer.so"
 _ROUNDS = 30
 _COUNT = 5000
 
-_library = ctypes.CDLL(str(_LIBRARY))
+_library = ctypes.CDLL(str(BUILD / "lib" / "libbare_observer.so"))
 
 
 class BareObserver:

@@ -20,13 +20,15 @@ import statistics
 import subprocess
 import sys
 
+from places import PROGRAMS
+
 try:
     import optuna
 except ImportError:
     optuna = None
 
 HERE = pathlib.Path(__file__).parent
-REPLAY = HERE.parent / "build" / "release" / "bin" / "replay_sweeps"
+REPLAY = PROGRAMS / "replay_sweeps"
 STRATEGIES = ("model", "coordinate", "random", "grid")
 GROUPS = ("looking", "held-back")  # of synthetic machines: see replay_sweeps.cc
 SAMPLERS = {

@@ -16,9 +16,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-REDLINE = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build/release")) / "bin/redline"
-PEERS = ROOT / "build/peers/bin/python"
+from places import PEERS, REDLINE, ROOT
+
 TRACES = ROOT.parent / "shared/traces"
 HTA = """
 import sys
@@ -43,8 +42,8 @@ def commands(tracelens):
     """The tools, each a function from a trace and a folder that holds only it to a command."""
     tools = {
         "redline": lambda trace, folder: [REDLINE, "report", "--format", "json", trace],
-        "HTA": lambda trace, folder: [PEERS, "-c", HTA, folder],
-        "TensorBoard plugin": lambda trace, folder: [PEERS, "-c", TENSORBOARD, folder],
+        "HTA": lambda trace, folder: [PEERS / "bin/python", "-c", HTA, folder],
+        "TensorBoard plugin": lambda trace, folder: [PEERS / "bin/python", "-c", TENSORBOARD, folder],
     }
     if tracelens:
         tools["TraceLens"] = lambda trace, folder: shlex.split(tracelens.format(trace=trace, folder=folder))

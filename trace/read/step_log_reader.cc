@@ -38,6 +38,7 @@ void take_block(StepLog& log, LogBlock block) {
 // An evaluation before the training is no part of the job's steps.
 void begin_with_training(StepLog& log) {
   const int64_t first = drop_evaluation(log.steps, log.marks);
+  std::erase_if(log.marks, [](const LogMark& mark) { return mark.kind == LogMarkKind::kTraining; });
   if (first == 0 || log.steps.empty()) return;
   log.begin_ns = log.steps.front().begin_ns;
   for (LoggedStep& step : log.steps) step.step -= first;
@@ -45,8 +46,7 @@ void begin_with_training(StepLog& log) {
   std::erase_if(log.memory, is_earlier);
   std::erase_if(log.cores, is_earlier);
   std::erase_if(log.marks, [&](const LogMark& mark) {
-    return mark.kind == LogMarkKind::kTraining ||
-           (mark.kind == LogMarkKind::kEpoch && is_earlier(mark));
+    return mark.kind == LogMarkKind::kEpoch && is_earlier(mark);
   });
 }
 

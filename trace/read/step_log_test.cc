@@ -1,13 +1,12 @@
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <random>
 
+#include "tests/full_disk.h"
 #include "tests/temporary_folder.h"
 #include "trace/emit/step_log_blocks.h"
 #include "trace/emit/step_log_writer.h"
@@ -353,6 +352,18 @@ TEST(StepLog, AnEvaluationBeforeTheTrainingIsNoPartOfIt) {
   EXPECT_EQ(parse_step_log("", thinned)->step_count(), 2030);
 }
 
+TEST(StepLog, AMarkOfTheTrainingsBeginIsDroppedWhateverItsText) {
+  for (const char* text : {"", "0", "-1", "first", "5", "1000"}) {
+    LoggedRun steps;
+    LogBlock block = some_block(steps, 10);
+    block.owner = some_owner();
+    block.marks = {{kBegin, 0, LogMarkKind::kTraining, text}};
+    const auto log = parse_step_log("", encode_block(block));
+    ASSERT_TRUE(log.has_value());
+    EXPECT_TRUE(log->marks.empty()) << text;
+  }
+}
+
 TEST(StepLog, AJobThatIsStartedAgainKeepsTheLogBefore) {
   const testing::TemporaryFolder place;
   const std::string folder = place.path() + "/made";
@@ -372,14 +383,10 @@ TEST(StepLog, AFullDiskCostsNoWholeBlockAndLaterOnesAreWritten) {
   auto writer = *StepLogWriter::create(place.path(), some_owner());
   LoggedRun steps;
   ASSERT_TRUE(writer->append(some_block(steps, 10)));
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit little{std::filesystem::file_size(writer->path()) + 20, before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &little);
-  EXPECT_FALSE(writer->append(some_block(steps, 10)));
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  {
+    const testing::FullDisk disk(std::filesystem::file_size(writer->path()) + 20);
+    EXPECT_FALSE(writer->append(some_block(steps, 10)));
+  }
   EXPECT_NE(writer->error().find("File too large"), std::string::npos) << writer->error();
   LogBlock later = some_block(steps, 10);
   later.lost_steps = 10;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <QFile>
-#include <QSaveFile>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/json_values.h"
 
 namespace redline::viewer {
@@ -110,13 +110,9 @@ tl::expected<std::optional<SavedView>, std::string> read_view(const std::string&
 }
 
 std::optional<std::string> write_view(const std::string& path, const SavedView& view) {
-  QSaveFile file(QString::fromStdString(path));
-  const std::string text = view_json(view);
-  const auto size = static_cast<qint64>(text.size());
-  if (file.open(QIODevice::WriteOnly) && file.write(text.data(), size) == size && file.commit()) {
-    return std::nullopt;
-  }
-  return fmt::format("{}: cannot be written: {}", path, file.errorString().toStdString());
+  const auto written = write_file(path, view_json(view));
+  if (written) return std::nullopt;
+  return written.error();
 }
 
 }  // namespace redline::viewer

@@ -7,6 +7,7 @@
 #include <QTimer>
 #include <fstream>
 
+#include "tests/full_disk.h"
 #include "viewer/models/view_file.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/tables_pane.h"
@@ -114,6 +115,25 @@ TEST_F(Files, APictureOfTheWindow) {
   open_two_ranks();
   EXPECT_EQ(window_.export_to(path("w.png"), ExportKind::kPng), std::nullopt);
   EXPECT_EQ(QImage(path("w.png").c_str()).size(), window_.size());
+}
+
+TEST_F(Files, AFullDiskLeavesTheFilesThatWereThere) {
+  const std::string trace = write_trace(), picture = path("w.png"), view = trace + ".view";
+  show_analysed(window_, *load_session({trace}));
+  ASSERT_EQ(window_.export_to(picture, ExportKind::kPng), std::nullopt);
+  window_.save_view();
+  const QByteArray picture_before = content(picture), view_before = content(view);
+  std::optional<std::string> problem;
+  {
+    const testing::FullDisk disk(20);
+    problem = window_.export_to(picture, ExportKind::kPng);
+    state().set_mark(9'000, "made");
+    window_.save_view();
+  }
+  EXPECT_EQ(problem, picture + ": File too large. Name another file.");
+  EXPECT_TRUE(some_label_says((view + ": File too large").c_str()));
+  EXPECT_EQ(content(picture), picture_before);
+  EXPECT_EQ(content(view), view_before);
 }
 
 TEST_F(Files, AViewComesBackWithItsTrace) {

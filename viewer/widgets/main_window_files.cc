@@ -236,7 +236,7 @@ std::optional<std::string> MainWindow::export_to(const std::string& path, Export
                                                  const Table& table) {
   if (is_open(path)) return path + ": is one of the files that are open. Name another file.";
   if (kind == ExportKind::kPng) return save_screenshot(*this, path);
-  return write_text_file(path, kind == ExportKind::kCsv ? table_csv(table) : table_json(table));
+  return write_whole(path, kind == ExportKind::kCsv ? table_csv(table) : table_json(table));
 }
 
 QString MainWindow::path_of_export(const QString& suffix, const std::string& part) {

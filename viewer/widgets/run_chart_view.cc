@@ -149,9 +149,6 @@ int64_t RunChartView::time_at(double x) const {
 }
 
 QColor RunChartView::colour_of(const RunChartMark& mark) const {
-  constexpr std::array kColours = {
-      SliceClass::kOther,    SliceClass::kOther, SliceClass::kDataLoader, SliceClass::kOverhead,
-      SliceClass::kOperator, SliceClass::kCopy,  SliceClass::kDataLoader, SliceClass::kRuntime};
   switch (mark.kind) {
     case RunChartMark::Kind::kFinding:
       return theme_.of(SliceClass::kDataLoader);
@@ -160,8 +157,24 @@ QColor RunChartView::colour_of(const RunChartMark& mark) const {
     case RunChartMark::Kind::kEvent:
       break;
   }
-  const bool is_plain = mark.event == LogMarkKind::kEpoch || mark.event == LogMarkKind::kNote;
-  return is_plain ? theme_.muted : theme_.of(kColours[static_cast<size_t>(mark.event)]);
+  switch (mark.event) {
+    case LogMarkKind::kOutOfMemory:
+    case LogMarkKind::kException:
+      return theme_.of(SliceClass::kDataLoader);
+    case LogMarkKind::kCompile:
+      return theme_.of(SliceClass::kOverhead);
+    case LogMarkKind::kEvaluation:
+      return theme_.of(SliceClass::kOperator);
+    case LogMarkKind::kCheckpoint:
+      return theme_.of(SliceClass::kCopy);
+    case LogMarkKind::kEpoch:
+    case LogMarkKind::kWindow:
+    case LogMarkKind::kNote:
+    case LogMarkKind::kBatches:
+    case LogMarkKind::kTraining:
+      break;
+  }
+  return theme_.muted;
 }
 
 void RunChartView::paintEvent(QPaintEvent*) {

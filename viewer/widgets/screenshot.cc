@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <QBuffer>
 #include <QCoreApplication>
-#include <QFile>
 #include <QRegularExpression>
 #include <iostream>
 
@@ -68,17 +68,15 @@ void apply_to_first(MainWindow& window, const View& view) {
 std::optional<std::string> save_screenshot(MainWindow& window, const std::string& path) {
   QCoreApplication::processEvents();
   window.settle();
-  const QPixmap picture = window.grab();
-  QFile file(QString::fromStdString(path));
-  if (file.open(QIODevice::WriteOnly) && picture.save(&file, "PNG") && file.flush()) {
-    return std::nullopt;
+  QBuffer picture;
+  if (!picture.open(QIODevice::WriteOnly) || !window.grab().save(&picture, "PNG")) {
+    return fmt::format("{}: no picture can be made of this window.", path);
   }
-  return fmt::format("{}: cannot be written: {}. Name another file.", path,
-                     file.errorString().toStdString());
+  return write_whole(path, picture.data().toStdString());
 }
 
-std::optional<std::string> write_text_file(const std::string& path, const std::string& text) {
-  const auto written = write_file(path, text);
+std::optional<std::string> write_whole(const std::string& path, const std::string& content) {
+  const auto written = write_file(path, content);
   if (written) return std::nullopt;
   return written.error() + ". Name another file.";
 }

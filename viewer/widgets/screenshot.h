@@ -28,8 +28,9 @@ void apply_to_first(MainWindow& window, const View& view);
 [[nodiscard]] std::optional<std::string> save_screenshot(MainWindow& window,
                                                          const std::string& path);
 
-[[nodiscard]] std::optional<std::string> write_text_file(const std::string& path,
-                                                         const std::string& text);
+/// Returns a sentence if it cannot be written; an old file is then left as it was.
+[[nodiscard]] std::optional<std::string> write_whole(const std::string& path,
+                                                     const std::string& content);
 
 /// Reads a size such as "1600x1000"; nullopt if it is not one of 200 to 16,000 pixels.
 [[nodiscard]] std::optional<QSize> parse_size(const std::string& text);

@@ -1,0 +1,15 @@
+"""Where the benchmarks find what they run: REDLINE_BUILD names another build than build/release."""
+
+import os
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build/release")).resolve()
+PROGRAMS = BUILD / "bin"
+REDLINE = PROGRAMS / "redline"
+# The environment in which `import redline` takes the libraries of this build.
+LIBRARIES = {
+    "REDLINE_LIBRARY": str(BUILD / "lib/libredline.so"),
+    "REDLINE_TORCH_LIBRARY": str(BUILD / "lib/libredline_torch.so"),
+}
+PEERS = ROOT / "build/peers"  # of scripts/install-peers

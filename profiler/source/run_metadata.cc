@@ -1,6 +1,7 @@
 #include "profiler/source/run_metadata.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,6 +108,7 @@ std::string run_metadata(const std::string& root, const char* const* environment
                   {"environment_not_shown", others},
                   {"machine", machine_json(root)}};
   if (const std::string library = malloc_library(); !library.empty()) run["malloc"] = library;
+  run["glibc"] = gnu_get_libc_version();
   // A program that nobody launched as a rank of a job is a job of its own: of two runs of it into
   // one folder, only the latest counts.
   const auto variable = [&](const char* name) { return text_in(shown, name); };

@@ -58,7 +58,10 @@ TEST_F(RunMetadata, SaysWhetherTheProcessorComputesInBf16) {
   EXPECT_EQ(run()["machine"]["bf16"], false);
 }
 
-TEST_F(RunMetadata, NamesTheLibraryOfMalloc) { EXPECT_EQ(run()["malloc"], "libc.so.6"); }
+TEST_F(RunMetadata, NamesTheLibraryOfMalloc) {
+  EXPECT_EQ(run()["malloc"], "libc.so.6");
+  EXPECT_EQ(run()["glibc"].get<std::string>().substr(0, 2), "2.");
+}
 
 TEST_F(RunMetadata, NamesTheRecording) {
   EXPECT_EQ(run({"REDLINE_RECORDING=17.4"})["recording"], "17.4");

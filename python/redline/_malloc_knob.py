@@ -10,7 +10,6 @@ import os
 VALUES = ("default", "keep")
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, <malloc.h>
-_KEPT = {_TRIM_THRESHOLD: 2**31 - 1, _MMAP_THRESHOLD: 2**30}
 _VARIABLES = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_", "MALLOC_TOP_PAD_")
 
 
@@ -27,8 +26,11 @@ def why_not():
 def keep_freed_memory():
     """Holds from now on for the process and for what it forks. What malloc has given to mmap stays there until it is
     freed."""
-    for parameter, value in _KEPT.items():
-        ctypes.CDLL(None).mallopt(parameter, value)
+    mallopt = ctypes.CDLL(None).mallopt
+    mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+    # glibc before 2.35 refuses more than 32 MiB, and then maps each block of 128 KiB by itself.
+    if not mallopt(_MMAP_THRESHOLD, 2**30):
+        mallopt(_MMAP_THRESHOLD, 2**25)
 
 
 class _Symbol(ctypes.Structure):

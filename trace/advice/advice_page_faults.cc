@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/integer.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/read/recorded_facts.h"
 
@@ -44,6 +45,14 @@ bool gives_memory_back(const Trace& trace) {
                               [&](const char* name) { return variables.contains(name); });
 }
 
+/// The largest MALLOC_MMAP_THRESHOLD_ that the recorded GNU C library takes. Before 2.35 a larger
+/// one is refused, and the smallest holds instead.
+int64_t largest_threshold(const Trace& trace) {
+  const std::string version = RecordedFacts(trace).text("run", "glibc");
+  const auto minor = version.starts_with("2.") ? parse_integer(version.substr(2)) : std::nullopt;
+  return minor && *minor < 35 ? int64_t{1} << 25 : int64_t{1} << 30;
+}
+
 }  // namespace
 
 // How much faster the step is without them, only a trial shows: threads may share the kernel's
@@ -69,9 +78,8 @@ std::optional<Finding> page_faults(const Activity& activity) {
                                  format_count(static_cast<int64_t>(faults)), activity.a_step());
   finding.detail = fmt::format(
       "the kernel, which clears each page, takes {} of the process's CPU time; with "
-      "MALLOC_TRIM_THRESHOLD_=2147483647 MALLOC_MMAP_THRESHOLD_=1073741824 the process keeps what "
-      "it frees",
-      format_percent(share));
+      "MALLOC_TRIM_THRESHOLD_=2147483647 MALLOC_MMAP_THRESHOLD_={} the process keeps what it frees",
+      format_percent(share), largest_threshold(activity.trace()));
   finding.evidence.emplace_back("page_faults", faults);
   finding.evidence.emplace_back("kernel_share", share);
   const Interval first = activity.steps().front();

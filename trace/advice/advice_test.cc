@@ -346,6 +346,11 @@ TEST(Advice, PageFaultsWhereTheCLibraryMayKeepWhatIsFreed) {
         R"("malloc": "libc.so.6", "environment": {"MALLOC_TRIM_THRESHOLD_": "2147483647"})"}) {
     EXPECT_THAT(advice_on(with(run)), Not(named)) << run;
   }
+  for (const auto& [version, threshold] :
+       {std::pair("2.31", "=33554432 "), {"2.34", "=33554432 "}, {"2.35", "=1073741824 "}}) {
+    const std::string run = fmt::format(R"("malloc": "libc.so.6", "glibc": "{}")", version);
+    EXPECT_THAT(only(advice_on(with(run.c_str())), "page_faults").detail, HasSubstr(threshold));
+  }
   EXPECT_THAT(advice_on(faulting(1'000'000, 20).top(gpu("V100", 7, 0)).kernel("k", 0, kMs)),
               Not(named));
   EXPECT_THAT(advice_on(faulting(1'000'000, 0, 0)), Not(named));

@@ -237,7 +237,8 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
         "batch",
         format_plural(calls.size(), "call"), steps, activity.step_count());
   } else {
-    const std::string times = failures.size() == 1 ? "once" : format_plural(failures.size(), "time");
+    const std::string times =
+        failures.size() == 1 ? "once" : format_plural(failures.size(), "time");
     finding.headline = "Out of memory, and tried again: " + times;
     finding.detail = fmt::format(
         "the allocator emptied its cache to go on: a smaller batch{} or "

@@ -132,8 +132,8 @@ void keep_recorded(std::vector<std::vector<RankRun>>& runs,
       });
     });
   };
-  const auto others = std::ranges::stable_partition(runs, is_recorded);
-  if (others.begin() != runs.begin()) runs.erase(others.begin(), runs.end());
+  const auto others = std::stable_partition(runs.begin(), runs.end(), is_recorded);
+  if (others != runs.begin()) runs.erase(others, runs.end());
 }
 
 }  // namespace

@@ -218,9 +218,8 @@ void add_derived(std::vector<TrackGroup>& groups, const Session& session,
     const MarksLane& lane = derived.marks[i];
     for (TrackGroup* group : groups_of(groups, session, lane)) {
       // First, as a ruler of what the program says about itself.
-      group->tracks.insert(
-          group->tracks.begin(),
-          derived_item(TrackItem::Kind::kMarks, i, "marks", format_count(lane.size())));
+      group->tracks.insert(group->tracks.begin(), derived_item(TrackItem::Kind::kMarks, i, "marks",
+                                                               format_count(lane.size())));
     }
   }
   for (size_t i = 0; i < derived.runtimes.size(); ++i) {

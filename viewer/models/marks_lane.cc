@@ -15,8 +15,7 @@ bool is_drawn(std::string_view name) {
          name != "Record Window End";
 }
 
-std::map<trace::StringId, std::vector<trace::Instant>> marks_by_process(
-    const trace::Trace& trace) {
+std::map<trace::StringId, std::vector<trace::Instant>> marks_by_process(const trace::Trace& trace) {
   std::map<trace::StringId, std::vector<trace::Instant>> marks;
   for (const trace::Instant& instant : trace.instants()) {
     if (!is_drawn(trace.string(instant.name))) continue;

@@ -45,8 +45,8 @@ TEST(MarksLane, DrawsTheFirstMarkOfEachColumn) {
                                       mark(12, "b"), mark(109, "c"), mark(110, "after")});
   const std::vector<MarksLane> lanes = marks_lanes(session, 0);
   const TimeAxis axis{.begin_ns = kStart + 10'000, .span_ns = 100'000, .width = 100};
-  EXPECT_THAT(lanes.at(0).draw(axis), ElementsAre(DrawnMark{0, 1}, DrawnMark{2, 3},
-                                                  DrawnMark{99, 4}));
+  EXPECT_THAT(lanes.at(0).draw(axis),
+              ElementsAre(DrawnMark{0, 1}, DrawnMark{2, 3}, DrawnMark{99, 4}));
 }
 
 TEST(MarksLane, FindsTheNearestMarkWithinTheTolerance) {
@@ -65,8 +65,7 @@ TEST(MarksLane, FindsTheNearestMarkWithinTheTolerance) {
 }
 
 TEST(MarksLane, SaysNameTimeAndArguments) {
-  const Session session =
-      session_of({mark(30, "GPU 1: Xid 79", R"("device": 1, "Xid": 79)")});
+  const Session session = session_of({mark(30, "GPU 1: Xid 79", R"("device": 1, "Xid": 79)")});
   EXPECT_EQ(marks_lanes(session, 0).at(0).text_of(session, 0),
             "GPU 1: Xid 79\nat +30.0 µs\ndevice: 1\nXid: 79");
 }

@@ -476,8 +476,8 @@ SliceRef ViewState::slice_at(double x, int y) const {
   const Row* row = row_at(y);
   if (row && !row->is_header() && layout_.item_of(*row).kind == TrackItem::Kind::kRuntime) {
     const TimeAxis axis = session_->traces()[row->trace].local(axis_);
-    return derived_->runtimes[layout_.item_of(*row).index].call_at(
-        axis.time_at(x), hit_tolerance_ns());
+    return derived_->runtimes[layout_.item_of(*row).index].call_at(axis.time_at(x),
+                                                                   hit_tolerance_ns());
   }
   const auto hit = layout_.lane_at(*session_, layout_.content_y(y, scroll_));
   if (!hit) return {};

@@ -275,7 +275,7 @@ with open(os.environ["REDLINE_TRIAL_DIRECTORY"] + "/stacks/stacks.rank 0, pid 1"
 print("a word", file=sys.stderr, flush=True)
 )";
   EXPECT_EQ(python(body + "say(type='begin', rank=0); time.sleep(1000)").stderr_tail,
-            "a word\nrank 0, pid 1 hung, innermost call first:\n  File here\n");
+            "a word\nrank 0, pid 1 was here, innermost call first:\n  File here\n");
   EXPECT_EQ(python(body + "sys.exit(3)").stderr_tail, "a word");
 }
 

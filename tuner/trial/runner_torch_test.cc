@@ -129,7 +129,8 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
   while (stacks.empty()) stacks = hang_stacks({*pid}, folder + "/stacks");  // it may answer late
   kill(*pid, SIGKILL);
   waitpid(*pid, nullptr, 0);
-  EXPECT_THAT(stacks, HasSubstr(fmt::format("rank 1, pid {} hung, innermost call first", *pid)));
+  EXPECT_THAT(stacks,
+              HasSubstr(fmt::format("rank 1, pid {} was here, innermost call first", *pid)));
   EXPECT_THAT(stacks, HasSubstr("in waits_for_a_peer"));
 }
 

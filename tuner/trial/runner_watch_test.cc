@@ -159,7 +159,7 @@ time.sleep(1000))");
   EXPECT_EQ(result.failed_rank, 2);
   EXPECT_THAT(result.stderr_tail, StartsWith("pid "));
   EXPECT_THAT(result.stderr_tail,
-              EndsWith(" hung, innermost call first:\n  File one\n  File two\n"));
+              EndsWith(" was here, innermost call first:\n  File one\n  File two\n"));
 }
 
 TEST_F(RunTrialWatched, ARecordedTrialIsNotEndedBeforeItsTraceIsThere) {

@@ -104,7 +104,13 @@ Verdict on_timeout(const EndedTrial& trial) {
                         "longer --trial-timeout",
                         format_wait(spec.timeout))};
   }
-  return {Outcome::kHang, -1, "no result within " + format_wait(spec.timeout)};
+  const int64_t steps = trial.reports.measurement().steps();
+  return {Outcome::kHang, -1,
+          "no result within " + format_wait(spec.timeout) +
+              (is_by_metric(trial) || steps == 0
+                   ? ""
+                   : fmt::format("; {} counted, which is too few to measure",
+                                 format_plural(steps, "step")))};
 }
 
 /// What is wrong with a figure by --metric, if anything.

@@ -219,7 +219,7 @@ std::string hang_stacks(const std::vector<pid_t>& processes, const std::string& 
   for (const fs::path& file : files) {
     const std::string frames = innermost_frames(read_file(file));
     if (frames.empty()) continue;
-    text += fmt::format("{} hung, innermost call first:\n{}",
+    text += fmt::format("{} was here, innermost call first:\n{}",
                         file.filename().string().substr(std::string(kFilePrefix).size()), frames);
   }
   return text;

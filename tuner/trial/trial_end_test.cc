@@ -162,7 +162,7 @@ TEST_F(EndOfTrial, ATimeoutTellsWhatDidNotCome) {
   EXPECT_THAT(verdict(TrialEnd::kTimeout), StartsWith("invalid: no two ranges or marks named"));
   steps(1, 3);
   EXPECT_EQ(verdict(TrialEnd::kTimeout),
-            "hang: no result within 5.0 s; 2 steps counted, which is too few to measure");
+            "hang: no result within 5.0 s; 3 steps counted, which is too few to measure");
   steps(4, 20);
   EXPECT_EQ(verdict(TrialEnd::kTimeout), "ok: ") << "it was measured";
 }

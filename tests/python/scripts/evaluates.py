@@ -1,5 +1,5 @@
 """Trains short epochs with an evaluation after each, in the ways in which scripts write it. Prints how long it
-evaluated at least and at most (from before the last step to after the next training batch)."""
+evaluated at least and at most (from before the last step to after the next forward pass of training)."""
 
 import argparse
 import itertools
@@ -67,13 +67,13 @@ def main():
     before = after = None
     for _ in range(arguments.epochs):
         for (inputs, targets), (more, _) in zip(one_ahead(train) if is_trainer else train, unlabelled):
-            if after:
-                most += time.monotonic_ns() - before
-                after = None
             if arguments.how == "teacher":
                 with torch.no_grad():
                     targets = teacher(inputs) + teacher(more)[: len(inputs)]
             loss = nn.functional.mse_loss(model(inputs), targets)
+            if after:
+                most += time.monotonic_ns() - before
+                after = None
             optimizer.zero_grad()
             loss.backward()
             before = time.monotonic_ns()

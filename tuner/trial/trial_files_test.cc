@@ -123,11 +123,12 @@ TEST_F(TrialFolder, AStackIsTheInnermostFramesOfTheThreadThatWasAsked) {
   write("stacks.rank 2, pid 9", "Thread 0x1 (most recent call first):\n  File two\n");
   write("stacks.rank 3, pid 10", "");
   write("other", "Current thread 0x2 (most recent call first):\n  File 1\n");
-  EXPECT_EQ(hang_stacks({}, path_),
-            "rank 0, pid 7 was here, innermost call first:\n  File 1\n  File 2\n  File 3\n  File 4\n"
-            "  File 5\n  File 6\n"
-            "rank 1, pid 8 was here, innermost call first:\n  File one\n  File two\n"
-            "rank 2, pid 9 was here, innermost call first:\n  File two\n");
+  EXPECT_EQ(
+      hang_stacks({}, path_),
+      "rank 0, pid 7 was here, innermost call first:\n  File 1\n  File 2\n  File 3\n  File 4\n"
+      "  File 5\n  File 6\n"
+      "rank 1, pid 8 was here, innermost call first:\n  File one\n  File two\n"
+      "rank 2, pid 9 was here, innermost call first:\n  File two\n");
 }
 
 TEST_F(TrialFolder, ErrorFilesOfTorchelasticAreFoundBelowIt) {

@@ -32,15 +32,8 @@ def once(run, program):
     return look
 
 
-def read_from_disks():
-    """The bytes that this machine read since it started."""
-    return 1024 * int(re.search(r"^pgpgin (\d+)$", pathlib.Path("/proc/vmstat").read_text(), re.MULTILINE)[1])
-
-
 def test_this_machine_in_json(once):
-    before = read_from_disks()
     done = once("--format", "json")
-    meanwhile = read_from_disks() - before
     (line,) = done.stdout.splitlines()
     look = json.loads(line)
     assert next(iter(look)) == "schema" and look["schema"] == "redline.monitor/1"
@@ -49,7 +42,6 @@ def test_this_machine_in_json(once):
     assert {core["core"] for core in host["cores"]} <= os.sched_getaffinity(0)
     assert 0 < host["memory_used_bytes"] < host["memory_bytes"]
     assert 0 <= host["shm_used_bytes"] <= host["shm_bytes"]
-    assert 0 <= 0.2 * host["disk_read_bytes_per_s"] <= meanwhile  # its two looks are 0.2 s apart
     if look["driver"] is None and look["driver_error"] is None:
         assert look["gpus"] == []
 

@@ -57,7 +57,7 @@ struct RunDiff {
 /// there is no such limit.
 [[nodiscard]] std::optional<std::string> unknown_memory(const RunDiff& diff);
 
-/// Of which steps the figures are that a form shows: of RunComparison::step(), or always of all.
+/// The steps that a form's figures describe: those of RunComparison::step(), or always all.
 enum class ShownSteps { kOfVerdict, kAll };
 /// The sentences under the figures: what the limits say, the part and the kernel or operator that
 /// changed most, and what the interval rests on.

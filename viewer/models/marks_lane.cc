@@ -29,9 +29,7 @@ std::map<trace::StringId, std::vector<trace::Instant>> marks_by_process(const tr
 }  // namespace
 
 MarksLane::MarksLane(uint32_t trace, trace::StringId pid, std::vector<trace::Instant> marks)
-    : trace_(trace), pid_(pid), marks_(std::move(marks)) {
-  std::ranges::stable_sort(marks_, {}, &trace::Instant::time_ns);
-}
+    : trace_(trace), pid_(pid), marks_(std::move(marks)) {}
 
 std::vector<DrawnMark> MarksLane::draw(const TimeAxis& axis) const {
   std::vector<DrawnMark> drawn;

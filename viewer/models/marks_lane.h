@@ -20,6 +20,7 @@ struct DrawnMark {
 
 class MarksLane {
  public:
+  /// `marks` by time, as those of a trace are.
   MarksLane(uint32_t trace, trace::StringId pid, std::vector<trace::Instant> marks);
 
   [[nodiscard]] uint32_t trace() const { return trace_; }
@@ -36,7 +37,7 @@ class MarksLane {
  private:
   uint32_t trace_;
   trace::StringId pid_;
-  std::vector<trace::Instant> marks_;  ///< by time
+  std::vector<trace::Instant> marks_;
 };
 
 /// One for each process of the trace that has marks.

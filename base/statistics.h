@@ -78,6 +78,13 @@ template <typename Value>
   return *at;
 }
 
+/// The one below which `share` of the values lie, as 0.9 does of them below the p90; of at least
+/// one, and never between two of them.
+[[nodiscard]] inline double quantile_of(std::vector<double> values, double share) {
+  const auto place = static_cast<size_t>(share * static_cast<double>(values.size() - 1));
+  return sorted_value(std::move(values), place);
+}
+
 /// The value in the middle, of an even number of them the lower or the upper one; of at least one.
 template <typename Value>
 [[nodiscard]] Value lower_median(std::vector<Value> values) {

@@ -38,6 +38,12 @@ std::optional<StepClock::State> StepClock::state() const {
     if (!begins_job(part)) return;
     begin_ns_ = trained_ns_ = now_ns;
   }
+  // The compiler makes what is collected then: to collect less often helps nobody who compiles
+  // again.
+  if (part == LogPart::kGarbageCollection && depth_ > 0 && depth_ < kDeepest &&
+      open_[depth_ - 1].part == LogPart::kCompile) {
+    return;
+  }
   charge(now_ns);
   seen_ |= bit(part);
   if (depth_ == kDeepest) {

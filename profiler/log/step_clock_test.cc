@@ -87,6 +87,21 @@ TEST(StepClock, GarbageCollectionBeforeAllElseBeginsNoStep) {
   EXPECT_EQ(step->length_ns, 20);
 }
 
+TEST(StepClock, GarbageOfTheCompilerCountsForIt) {
+  StepClock clock;
+  clock.enter(LogPart::kForward, 10);
+  clock.enter(LogPart::kCompile, 20);
+  spend(clock, LogPart::kGarbageCollection, 30, 40);
+  EXPECT_EQ(clock.state()->part, LogPart::kCompile);
+  clock.leave(LogPart::kCompile, 50);
+  spend(clock, LogPart::kGarbageCollection, 60, 70);
+  clock.leave(LogPart::kForward, 80);
+  const auto step = clock.end_step(100);
+  EXPECT_EQ(step->part(LogPart::kCompile), 30);
+  EXPECT_EQ(step->part(LogPart::kGarbageCollection), 10);
+  EXPECT_EQ(step->part(LogPart::kForward), 30);
+}
+
 TEST(StepClock, WhatIsNeverLeftEndsWithWhatItIsIn) {
   StepClock clock;
   clock.enter(LogPart::kForward, 10);

@@ -60,8 +60,11 @@ bool is_done(const json& entry) {
   return entry.value("retired", json()) == true || entry.value("state", json()) == "completed";
 }
 
-// The last ones, and those that are not done, however old.
-json latest(const json& entries) {
+// The last ones, and those that are not done, however old. Of what two ranks send each other, the
+// others know nothing.
+json latest(json entries) {
+  std::erase_if(entries.get_ref<json::array_t&>(),
+                [](const json& entry) { return entry.value("is_p2p", json()) == true; });
   const size_t late = entries.size() - std::min(entries.size(), kMostCollectives);
   json kept = json::array();
   for (size_t i = 0; i < entries.size(); ++i) {

@@ -37,8 +37,8 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"backward", "backward", kOperatorsAdvice},
     {"optimizer", "the optimizer", kOperatorsAdvice},
     {"communication_wait", "waiting for other ranks",
-     "No rank is always behind by its own work: look at the network, and at what is sent. Stages "
-     "of a pipeline wait in its bubbles: more microbatches make them smaller."},
+     "No rank is always behind by its own work: look at what is sent, and at the links between the "
+     "ranks. Stages of a pipeline wait in its bubbles: more microbatches make them smaller."},
     {"evaluation", "evaluation", "Evaluate less often, on fewer batches, or in larger ones."},
     {"checkpoint", "saving checkpoints",
      "Save less often, to a faster disk, or in the background (torch.distributed.checkpoint)."},

@@ -52,10 +52,6 @@ double explained_by(const std::vector<double>& causes, const std::vector<double>
   return together * together / cause_variance / variance;
 }
 
-double quantile_of(const std::vector<double>& values, double share) {
-  return sorted_value(values, static_cast<size_t>(share * static_cast<double>(values.size() - 1)));
-}
-
 // The mean time of a step without evaluating, saving and compiling, which have findings of their
 // own.
 double training_ns(const LoggedStep& step) {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/sample_shares.h"
+#include "base/statistics.h"
 #include "trace/run/parts.h"
 #include "trace/run/run_figures.h"
 
@@ -124,11 +125,10 @@ void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
     if (point.step >= first.warm_up_steps) rates.push_back(point.steps_per_s);
     verdict.points.push_back(point);
   }
-  std::ranges::sort(rates);
   constexpr size_t kFewestRates = 10;  // a tenth of fewer is none
   if (rates.size() < kFewestRates) return;
-  verdict.low_steps_per_s = rates[(rates.size() - 1) / 10];
-  verdict.high_steps_per_s = rates[(rates.size() - 1) * 9 / 10];
+  verdict.low_steps_per_s = quantile_of(rates, 0.1);
+  verdict.high_steps_per_s = quantile_of(rates, 0.9);
 }
 
 void write_parts(RunVerdict& verdict, const RankRuns& ranks) {

@@ -22,6 +22,7 @@
 #include "tuner/command/command_line.h"
 #include "tuner/command/traces.h"
 #include "tuner/show/table.h"
+#include "tuner/space/hook_knobs.h"
 #include "tuner/study/run_study.h"
 #include "tuner/trial/slurm.h"
 #include "tuner/trial/trial.h"
@@ -321,7 +322,7 @@ std::optional<int> refusal_of(const Options& options) {
 /// Takes out the usual knobs that change what a step takes. The error names one that the user asked
 /// for.
 tl::expected<void, std::string> keep_steps_alike(Space& space) {
-  for (const char* name : {"batch_size", "accumulation"}) {
+  for (const char* name : kKnobsOfStepSize) {
     if (space.asked.contains(name)) {
       return tl::unexpected(fmt::format(
           "--objective steps compares steps, and {} changes what a step takes. Leave it out",

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "tuner/search/beside_best.h"
 #include "tuner/search/candidates.h"
 #include "tuner/search/outlook.h"
@@ -69,8 +70,7 @@ class ModelAsk {
       const double unexplained = std::exp(kUnexplainedToo * model.unexplained(place));
       gains.push_back(model.parts(member, place).rate * unexplained / own - 1);
     }
-    std::ranges::sort(gains);
-    return gains[static_cast<size_t>(0.9 * static_cast<double>(gains.size() - 1))];
+    return quantile_of(std::move(gains), 0.9);
   }
 
   std::string why_ended() { return why_nothing_is_worth_a_trial(outlook_, kWorthExploring); }

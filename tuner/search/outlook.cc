@@ -59,15 +59,11 @@ double Outlook::expected_gain(const Place& place) const {
 }
 
 Expectation Outlook::expectation(const View& view) const {
-  std::vector<double> rates = model_.log_rates(view.place);
-  std::ranges::sort(rates);
-  const auto share = [&](double part) {
-    return rates[static_cast<size_t>(part * static_cast<double>(rates.size() - 1))];
-  };
+  const std::vector<double> rates = model_.log_rates(view.place);
   const double around = 1.28 * root_of_squares(model_.unexplained(view.place), model_.noise());
-  Expectation expected{.score = {.samples_per_s = std::exp(share(0.5)),
-                                 .low = std::exp(share(0.1) - around),
-                                 .high = std::exp(share(0.9) + around)}};
+  Expectation expected{.score = {.samples_per_s = std::exp(quantile_of(rates, 0.5)),
+                                 .low = std::exp(quantile_of(rates, 0.1) - around),
+                                 .high = std::exp(quantile_of(rates, 0.9) + around)}};
   if (const auto bytes = memory_.expected_bytes(view.config)) {
     expected.peak_memory_bytes = static_cast<uint64_t>(*bytes);
   }

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "base/statistics.h"
 #include "tuner/search/plan.h"
 #include "tuner/search/testing_machine.h"
 
@@ -52,11 +53,6 @@ Replay replay(const std::string& name, const Space& space, uint64_t seed, int tr
   return {std::move(history), std::max(0.0, 1 - found / best)};
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
-}
-
 struct Summary {
   double median, p90, worst, median_oom, median_trials;
 };
@@ -70,8 +66,8 @@ Summary summarize_anew(const std::string& name, int trials) {
     ooms.push_back(static_cast<double>(one.history.out_of_memory_count()));
     counts.push_back(static_cast<double>(one.history.trials().size()));
   }
-  const Summary summary{quantile(regrets, 0.5), quantile(regrets, 0.9), quantile(regrets, 1),
-                        quantile(ooms, 0.5), quantile(counts, 0.5)};
+  const Summary summary{quantile_of(regrets, 0.5), quantile_of(regrets, 0.9),
+                        quantile_of(regrets, 1), quantile_of(ooms, 0.5), quantile_of(counts, 0.5)};
   fmt::print(
       "{:>10} at {:>2} trials: regret median {:4.1f} % p90 {:4.1f} % worst {:4.1f} %  "
       "OOM {:.0f}  trials {:.0f}\n",
@@ -106,8 +102,8 @@ TEST(Replay, ModelIsNearTheBestIfOnlyTheRateIsToldToo) {
     regrets.push_back(one.regret);
     ooms.push_back(static_cast<double>(one.history.out_of_memory_count()));
   }
-  EXPECT_LE(quantile(regrets, 0.9), 0.04);
-  EXPECT_LE(quantile(ooms, 0.5), 1);
+  EXPECT_LE(quantile_of(regrets, 0.9), 0.04);
+  EXPECT_LE(quantile_of(ooms, 0.5), 1);
 }
 
 TEST(Replay, BesideTheBestNothingIsAskedAgainOnlyBecauseTheWorkersDiffer) {

@@ -8,6 +8,7 @@
 // test_knob_tables.py compares the two.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ struct HookKnob {
 [[nodiscard]] const std::vector<HookKnob>& hook_knobs();
 /// Null for any other name; only a placeholder in the command can set such a knob.
 [[nodiscard]] const HookKnob* find_hook_knob(std::string_view name);
+
+/// Those that change what a step takes.
+inline constexpr std::array kKnobsOfStepSize = {"batch_size", "accumulation"};
 
 /// "batch_size, num_workers, …": DDP's arguments with `of_ddp`, all other knobs without.
 [[nodiscard]] std::string hook_knob_names(bool of_ddp);

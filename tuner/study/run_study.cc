@@ -1,11 +1,14 @@
 #include "tuner/study/run_study.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
 
 #include "tuner/search/frontier.h"
+#include "tuner/space/hook_knobs.h"
 #include "tuner/trial/trial_threads.h"
 
 namespace redline::tuner {
@@ -40,6 +43,22 @@ std::optional<double> rate_to_beat(const History& history, const Proposal& propo
   if (!best) return std::nullopt;
   const auto incumbent = estimate(history, *best, spread_between_runs(history));
   return incumbent ? std::optional(incumbent->throughput.low) : std::nullopt;
+}
+
+/// A knob of any name may change what a step takes. Then the step's rate says nothing of its speed.
+void refuse_other_steps(TrialResult& result, const History& history) {
+  if (history.rate() != Objective::kStepsPerSecond) return;
+  for (const char* name : kKnobsOfStepSize) {
+    const auto usual = history.defaults().find(name);
+    const auto own = result.observed.find(name);
+    if (usual == history.defaults().end() || own == result.observed.end()) continue;
+    if (usual->second == own->second) continue;
+    result.outcome = Outcome::kInvalid;
+    result.throughput.reset();
+    result.message =
+        fmt::format("{} was {}, and {} with the defaults: steps of other sizes are not compared",
+                    name, own->second, usual->second);
+  }
 }
 
 class StudyRun {
@@ -130,6 +149,7 @@ class StudyRun {
     result.expected = own_.at(event.id).expected;
     own_.erase(event.id);
     ask_at_ = {};
+    if (result.outcome == Outcome::kOk) refuse_other_steps(result, parts_.history);
     const bool misled = parts_.history.empty() && parts_.space.learn_ranks(result.readers);
     if (result.outcome == Outcome::kCancelled || misled) return parts_.study.interrupt(event.id);
     if (auto kept = parts_.study.finish(event.id, result); !kept) return kept;

@@ -2,6 +2,7 @@
 // process.
 #include "tuner/study/run_study.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -71,7 +72,7 @@ class StudyRuns : public ::testing::Test {
                        const std::string& strategy_name = "model", size_t side_by_side = 1) {
     Result<Study> study = Study::open(path(), identity(), true);
     if (!study) return tl::unexpected(study.error());
-    History history(space_);
+    History history(space_, objective_);
     auto finished = study->finished();
     if (!finished) return tl::unexpected(finished.error());
     for (FinishedTrial& trial : *finished) history.add(std::move(trial));
@@ -98,6 +99,7 @@ class StudyRuns : public ::testing::Test {
   const std::string folder_ = place_.path();
   std::atomic<StopRequest> stop_{StopRequest::kNone};
   TrialSpec prototype_;
+  Objective objective_ = Objective::kSamplesPerSecond;
 };
 
 /// Waits for what comes at once unless something is wrong.
@@ -121,6 +123,29 @@ TrialRunner counting(int& runs) {
     ++runs;
     return answer(spec);
   };
+}
+
+/// As a script whose batch size is the placeholder, in a search that counts steps.
+TEST_F(StudyRuns, StepsOfOtherSizesAreNotCompared) {
+  objective_ = Objective::kStepsPerSecond;
+  std::vector<FinishedTrial> trials;
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    TrialResult result = answer(spec);
+    result.observed["batch_size"] = spec.config.at("x");
+    return result;
+  };
+  ASSERT_EQ(*run(runner, &trials), StudyEnd::kFinished);
+  ASSERT_GT(trials.size(), 1u);
+  EXPECT_EQ(trials[0].result.outcome, Outcome::kOk);
+  for (const FinishedTrial& trial : trials) {
+    if (trial.config == trials[0].config || trial.out_of_memory()) continue;
+    EXPECT_EQ(trial.result.outcome, Outcome::kInvalid);
+    EXPECT_FALSE(trial.result.throughput);
+    EXPECT_EQ(trial.result.message,
+              fmt::format("batch_size was {}, and {} with the defaults: steps of other sizes are "
+                          "not compared",
+                          trial.config.at("x"), trials[0].config.at("x")));
+  }
 }
 
 TEST_F(StudyRuns, TrialsAreToldWhatToBeatButFinalistsTakeTheirTime) {

@@ -24,7 +24,7 @@ constexpr KeyHelp kKeys[] = {
     {"W  S", "zoom in and out at the cursor"},
     {"A  D,  ←  →", "move left and right"},
     {"Ctrl + wheel", "zoom at the cursor (on the ruler and the overview: the wheel alone)"},
-    {"wheel", "scroll the tracks"},
+    {"wheel,  Page ↑ ↓", "scroll the tracks"},
     {"↑  ↓", "to the slice in the lane above or below; without a selection: scroll"},
     {"Shift + wheel", "move left and right"},
     {"drag", "move; in the overview: choose what is shown"},

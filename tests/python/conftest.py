@@ -128,6 +128,33 @@ def log_of(run, program, python, tmp_path):
     return run_job
 
 
+@pytest.fixture
+def script(tmp_path):
+    """script(text) writes a Python file and returns its path."""
+
+    def write(text):
+        path = tmp_path / "job.py"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def record(program, run, tmp_path):
+    """record(command, *options, check=True) returns the finished process and its traces."""
+    from recording import traces  # which imports this file
+
+    def recorded(command, *options, check=True, **how):
+        folder = tmp_path / "traces"
+        words = [program("redline"), "record", "-o", folder, *options, "--", *command]
+        end = run(words, cwd=tmp_path, check=check, **how)
+        assert not list(folder.glob(".*")), "hidden files are left behind"
+        return end, traces(folder)
+
+    return recorded
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: only ./scripts/test --long runs it")
 

@@ -9,6 +9,9 @@ import zlib
 
 from conftest import BUILD, ROOT, need, stub
 
+# The name of a range, for "SingleProcess" or "MultiProcessing".
+FETCH = "enumerate(DataLoader)#_{}DataLoaderIter.__next__".format
+
 CURE = "build it with `cmake --build --preset release`"
 
 
@@ -89,3 +92,8 @@ if __name__ == "__main__":
     torch.ones(3).sum()
     torch.multiprocessing.spawn(train, nprocs=2)
 """
+
+
+def without_speed(stdout):
+    """The sample's output without the only figure that differs from run to run."""
+    return stdout.partition("samples/s")[0]

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/free_memory.h"
 #include "trace/analysis/stop_watch.h"
@@ -134,41 +135,12 @@ void number_memory_like_gpus(Analysis& all) {
   std::ranges::find_if(all.memory, &MemoryPeak::is_gpu)->device = all.gpus.front().device;
 }
 
-}  // namespace
-
-Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* cancel,
-                 unsigned threads) {
-  Analysis all;
-  const Trace& source = *trace;
-  all.names = {trace, &source.strings()};
-  const RecordedFacts recorded(source);
-  all.facts = facts_of(source, recorded);
-  all.trace = std::move(trace);
-  StopWatch device(cancel), host(cancel);
-  const NameKinds names(source);
-  std::vector<MemoryEvent> memory_events;
-  run_both(
-      threads,
-      [&] {
-        device.run("device_work", [&] { all.device_work = find_device_work(source, names); });
-        device.run("steps", [&] {
-          all.steps = find_steps(source, all.device_work);
-          all.step_times = step_times(all.steps);
-        });
-      },
-      [&] {
-        host.run("host_tree", [&] { all.host_tree = build_host_tree(source, names); });
-        host.run("memory_events", [&] { memory_events = find_memory_events(source); });
-      });
-  std::atomic<size_t> next_row = 0, next_event = 0;
-  const auto read_text = [&] {
-    read_in_turn(source, std::span(all.device_work.rows), next_row, cancel);
-    read_in_turn(source, std::span(memory_events), next_event, cancel);
-  };
-  run_both(
-      threads, [&] { device.run("args", read_text); }, [&] { host.run("args", read_text); });
+// What fills the tables, from what is known of the device's and the host's work.
+std::vector<Task> tables_of(Analysis& all, const NameKinds& names,
+                            const std::vector<MemoryEvent>& memory_events) {
+  const Trace& source = *all.trace;
   // The longest first, so that both threads end together.
-  const Task tasks[] = {
+  return {
       {"breakdown",
        [&] {
          all.breakdown = break_down_steps(source, names, all.device_work, all.host_tree, all.steps);
@@ -202,9 +174,45 @@ Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* ca
          all.idle = sum_of(all.stream_idle);
        }},
   };
+}
+
+}  // namespace
+
+Analysis analyze(std::shared_ptr<const Trace> trace, const std::atomic<bool>* cancel,
+                 unsigned threads) {
+  Analysis all;
+  const Trace& source = *trace;
+  all.names = {trace, &source.strings()};
+  const RecordedFacts recorded(source);
+  all.facts = facts_of(source, recorded);
+  all.trace = std::move(trace);
+  StopWatch device(cancel), host(cancel);
+  const NameKinds names(source);
+  std::vector<MemoryEvent> memory_events;
+  run_both(
+      threads,
+      [&] {
+        device.run("device_work", [&] { all.device_work = find_device_work(source, names); });
+        device.run("steps", [&] {
+          all.steps = find_steps(source, all.device_work);
+          all.step_times = step_times(all.steps);
+        });
+      },
+      [&] {
+        host.run("host_tree", [&] { all.host_tree = build_host_tree(source, names); });
+        host.run("memory_events", [&] { memory_events = find_memory_events(source); });
+      });
+  std::atomic<size_t> next_row = 0, next_event = 0;
+  const auto read_text = [&] {
+    read_in_turn(source, std::span(all.device_work.rows), next_row, cancel);
+    read_in_turn(source, std::span(memory_events), next_event, cancel);
+  };
+  run_both(
+      threads, [&] { device.run("args", read_text); }, [&] { host.run("args", read_text); });
+  const std::vector<Task> tasks = tables_of(all, names, memory_events);
   std::atomic<size_t> next_task = 0;
   const auto take_tasks = [&](StopWatch& watch) {
-    for (size_t i = next_task++; i < std::size(tasks); i = next_task++) {
+    for (size_t i = next_task++; i < tasks.size(); i = next_task++) {
       watch.run(tasks[i].name, tasks[i].run);
     }
   };

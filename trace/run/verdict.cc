@@ -245,25 +245,7 @@ void drop_doubles(std::vector<RunFinding>& findings) {
   findings = std::move(kept);
 }
 
-}  // namespace
-
-std::vector<double> counted_shares(const RankRuns& ranks) {
-  std::vector<std::string> digests;
-  for (const RankRun& rank : ranks) digests.push_back(rank.batches.counted_digest());
-  return sample_shares(digests);
-}
-
-std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns,
-                                    const std::string& run) {
-  std::erase_if(ranks, [](const RankRun& rank) { return rank.all.length_ns <= 0; });
-  if (ranks.empty()) return std::nullopt;
-  RunVerdict verdict;
-  keep_job(ranks, run, verdict);
-  if (ranks.empty()) return std::nullopt;
-  int64_t block_steps = 1;
-  for (const RankRun& rank : ranks) block_steps = std::max(block_steps, rank.block_steps);
-  for (RankRun& rank : ranks) rank.coarsen(block_steps);
-
+void write_facts(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
   const RankRun& first = ranks.front();
   verdict.run = first.run;
   verdict.begin_ns = first.begin_ns;
@@ -288,12 +270,10 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns,
       verdict.after_steps_ns = std::max(verdict.after_steps_ns, rank.last_sign_ns - rank.end_ns);
     }
   }
-  write_rates(verdict, ranks);
-  write_parts(verdict, ranks);
-  verdict.segments = level_segments(ranks);
-  verdict.slow = slow_of(ranks);
-  verdict.has_too_few_steps = is_a_start(ranks);
+}
 
+// The most costly first; but what ended the run, or makes its figures wrong, comes before all.
+void find_all(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
   std::vector<RunFinding>& findings = verdict.findings;
   append(findings, find_slowdowns(ranks, verdict.segments));
   if (!verdict.has_too_few_steps) append(findings, find_part_losses(ranks, verdict.slow));
@@ -313,6 +293,35 @@ std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns,
   std::ranges::stable_sort(findings, std::greater(), [&](const RunFinding& finding) {
     return std::pair(comes_first(finding), finding.lost_share);
   });
+}
+
+}  // namespace
+
+std::vector<double> counted_shares(const RankRuns& ranks) {
+  std::vector<std::string> digests;
+  for (const RankRun& rank : ranks) digests.push_back(rank.batches.counted_digest());
+  return sample_shares(digests);
+}
+
+std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns,
+                                    const std::string& run) {
+  std::erase_if(ranks, [](const RankRun& rank) { return rank.all.length_ns <= 0; });
+  if (ranks.empty()) return std::nullopt;
+  RunVerdict verdict;
+  keep_job(ranks, run, verdict);
+  if (ranks.empty()) return std::nullopt;
+  int64_t block_steps = 1;
+  for (const RankRun& rank : ranks) block_steps = std::max(block_steps, rank.block_steps);
+  for (RankRun& rank : ranks) rank.coarsen(block_steps);
+
+  write_facts(verdict, ranks, now_ns);
+  write_rates(verdict, ranks);
+  write_parts(verdict, ranks);
+  verdict.segments = level_segments(ranks);
+  verdict.slow = slow_of(ranks);
+  verdict.has_too_few_steps = is_a_start(ranks);
+
+  find_all(verdict, ranks, now_ns);
   std::ranges::stable_sort(verdict.slow, std::greater(), &SlowStep::excess_ns);
   verdict.slow.resize(std::min(kWorstSlow, verdict.slow.size()));
   return verdict;

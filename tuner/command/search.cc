@@ -335,6 +335,23 @@ tl::expected<void, std::string> keep_steps_alike(Space& space) {
   return {};
 }
 
+/// Says why there is no space to search, if so; the error is the exit status.
+tl::expected<Space, int> space_of(const Options& options, const Machine& machine) {
+  auto space = make_space(options.knobs, options.command, machine, options.global_batch);
+  if (!space) return tl::unexpected(complain(space.error(), kUsage));
+  if (!options.from_trace.empty()) {
+    const auto advised = advised_knobs(options.from_trace);
+    if (!advised) return tl::unexpected(complain(advised.error()));
+    put_advised_first(*space, *advised, options.knobs.empty(), machine);
+  }
+  if (options.objective == Objective::kStepsPerSecond) {
+    if (const auto alike = keep_steps_alike(*space); !alike) {
+      return tl::unexpected(complain(alike.error(), kUsage));
+    }
+  }
+  return *std::move(space);
+}
+
 SearchSettings settings_of(const Options& options, const Machine& machine) {
   return {.machine = machine,
           .memory_limit_bytes = options.memory_limit_bytes,
@@ -387,16 +404,8 @@ int run_search_command(const Options& given) {
   const auto shares = split_into_shares(detect_devices(), options.parallel);
   if (!shares) return complain(shares.error(), kUsage);
   const Machine machine = machine_of(shares->front(), detect_machine());
-  auto space = make_space(options.knobs, options.command, machine, options.global_batch);
-  if (!space) return complain(space.error(), kUsage);
-  if (!options.from_trace.empty()) {
-    const auto advised = advised_knobs(options.from_trace);
-    if (!advised) return complain(advised.error());
-    put_advised_first(*space, *advised, options.knobs.empty(), machine);
-  }
-  if (options.objective == Objective::kStepsPerSecond) {
-    if (const auto alike = keep_steps_alike(*space); !alike) return complain(alike.error(), kUsage);
-  }
+  auto space = space_of(options, machine);
+  if (!space) return space.error();
   const auto strategy = make_strategy(options.strategy, *space, settings_of(options, machine));
   if (options.dry_run) {
     put(stdout, dry_run_text(options, *space, *strategy, machine, *shares));

@@ -29,6 +29,8 @@ endif()
 
 add_library(redline_settings INTERFACE)
 target_compile_options(redline_settings INTERFACE -Wall -Wextra -Wconversion -Werror)
+# In __FILE__, which GoogleTest writes everywhere, the path differs from clone to clone; ccache would share no test.
+target_compile_options(redline_settings INTERFACE "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=")
 # g++ 12 sees overlapping copies in "text" + std::string (GCC bug 105651).
 target_compile_options(redline_settings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_include_directories(redline_settings INTERFACE "${CMAKE_SOURCE_DIR}")

@@ -328,6 +328,9 @@ TEST(RunReport, MoreWorkersAreNoCureWhereTheirStartOrTheirHandOverIsWaitedFor) {
   RunFinding waits;
   waits.part = LogPart::kDataWait;
   EXPECT_THAT(detail_of(waits), HasSubstr("More workers"));
+  waits.no_free_core = true;
+  EXPECT_THAT(detail_of(waits), HasSubstr("more workers would not help"));
+  waits.no_free_core = false;
   waits.short_wait_ns = 160e3;
   EXPECT_EQ(detail_of(waits),
             "A step that waits does so for 160.0 us on average. Handing a batch over from a worker "

@@ -30,6 +30,10 @@ constexpr std::string_view kEpochsAdvice =
     "Most of it comes where epochs begin: if the loader starts its workers anew there, "
     "persistent_workers=True keeps them.";
 
+constexpr std::string_view kNoFreeCoreAdvice =
+    "The job's threads want all cores already, so more workers would not help: less work a sample "
+    "does, or samples that are prepared once.";
+
 constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"data_wait", "waiting for data",
      "More workers (autotune finds how many), less work a sample, or a faster disk."},
@@ -111,11 +115,15 @@ std::string sentences(const std::string& first, std::string_view second) {
   return second.empty() ? first + "." : first + ". " + std::string(second);
 }
 
+std::string_view advice_on(const RunFinding& finding) {
+  return finding.no_free_core ? kNoFreeCoreAdvice
+                              : kPartWords[static_cast<size_t>(*finding.part)].advice;
+}
+
 std::string part_detail(const RunFinding& finding) {
-  const auto& words = kPartWords[static_cast<size_t>(*finding.part)];
   if (finding.part == LogPart::kCompile) {
     return sentences(finding.count > 0 ? "Compiled " + format_plural(finding.count, "time") : "",
-                     words.advice);
+                     advice_on(finding));
   }
   if (finding.short_wait_ns > 0 && !finding.at_epochs) {
     return sentences(
@@ -125,7 +133,7 @@ std::string part_detail(const RunFinding& finding) {
                     "if all data are in memory.",
                     format_ns(finding.short_wait_ns)));
   }
-  return sentences(stalls_text(finding), finding.at_epochs ? kEpochsAdvice : words.advice);
+  return sentences(stalls_text(finding), finding.at_epochs ? kEpochsAdvice : advice_on(finding));
 }
 
 std::string slower_detail(const RunFinding& finding) {
@@ -143,11 +151,8 @@ std::string slower_detail(const RunFinding& finding) {
     return "Forward, backward and optimizer took longer by the same share: other work on the "
            "processors, larger inputs, or lower clocks.";
   }
-  if (finding.part == LogPart::kCommunicationWait) {
-    return std::string(kPartWords[static_cast<size_t>(*finding.part)].advice);
-  }
   if (!finding.part) return "No part of the step that the log sees took as much longer.";
-  return std::string(kPartWords[static_cast<size_t>(*finding.part)].advice);
+  return std::string(advice_on(finding));
 }
 
 std::string cores_text(double cores) {

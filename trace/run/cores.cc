@@ -10,9 +10,10 @@ namespace redline::trace {
 namespace {
 
 constexpr double kLeastLostToOthers = 0.1;  // of the run's time
-constexpr double kBusyCores = 0.8;     // the share of busy cores from which on threads wait for one
-constexpr double kCrowded = 1.5;       // threads of the job for each core
-constexpr double kExplained = 0.5;     // of what is to be explained
+constexpr double kBusyCores = 0.8;  // the share of busy cores from which on threads wait for one
+constexpr double kFullCores = 0.9;  // the job's threads for each, from which on one more gets none
+constexpr double kCrowded = 1.5;    // threads of the job for each core
+constexpr double kExplained = 0.5;  // of what is to be explained
 constexpr double kLeastOthers = 0.25;  // cores
 constexpr int64_t kLeastTime = 1'000'000'000;
 
@@ -195,6 +196,19 @@ std::optional<bool> was_begun_among_others(const RankRuns& ranks, const RunFindi
   return explained;
 }
 
+// Whether the job's own threads had or wanted nearly all cores where the finding's ranks ran. What
+// other processes have is not counted: a new worker of the job would get its share of that.
+bool has_no_free_core(const RankRuns& ranks, const RunFinding& finding) {
+  for (const auto& [host, members] : hosts_of(ranks)) {
+    const auto is_there = [&members = members](int rank) { return holds_rank(members, rank); };
+    if (!finding.ranks.empty() && std::ranges::none_of(finding.ranks, is_there)) continue;
+    const RankRun& clock = *members.front();
+    const auto use = cores_between(members, time_of_step(clock, clock.warm_up_steps), clock.end_ns);
+    if (!use || use->threads < kFullCores * use->cores) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<RunFinding> find_lack_of_cores(const RankRuns& ranks) {
@@ -240,6 +254,7 @@ void explain_by_cores(std::vector<RunFinding>& findings, const RankRuns& ranks,
     is_crowded = is_crowded || finding.cause == RunCause::kCrowdedCores;
   }
   for (RunFinding& finding : findings) {
+    finding.no_free_core = finding.part == LogPart::kDataWait && has_no_free_core(ranks, finding);
     if (finding.cause == RunCause::kSlower) {
       finding.by_others = was_slowed_by_others(ranks, finding, segments);
     } else if (finding.cause == RunCause::kSlowSteps) {

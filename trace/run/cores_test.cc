@@ -65,6 +65,22 @@ TEST(RunVerdict, OtherProcessesThatHaveTheCores) {
   }
 }
 
+TEST(RunVerdict, MoreWorkersNeedACore) {
+  struct Case {
+    Cores cores;
+    bool has_none;
+  };
+  for (const auto& [cores, has_none] : {Case{{.own = 1.7, .waiting = 0.05, .busy = 1.75}, false},
+                                        Case{{.own = 1.7, .waiting = 0.15, .busy = 1.75}, true},
+                                        Case{{.own = 0.4, .waiting = 0.02, .busy = 2}, false}}) {
+    std::vector<StepLog> logs = logs_of({.change = [](Own& each, auto&) { each.data_wait = 20; }});
+    log_cores(logs[0], [&cores = cores](double) { return cores; });
+    const RunFinding finding = only(judge(logs));
+    EXPECT_EQ(finding.part, LogPart::kDataWait);
+    EXPECT_EQ(finding.no_free_core, has_none);
+  }
+}
+
 TEST(RunVerdict, RanksWithoutALogAreNoOtherProcesses) {
   std::vector<StepLog> logs = logs_of({.ranks = 2});
   logs.pop_back();

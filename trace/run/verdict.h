@@ -51,6 +51,7 @@ struct RunFinding {
   double typical_ns = 0;           ///< what one of them cost
   bool at_epochs = false;          ///< most of the wait for data is where epochs begin
   double short_wait_ns = 0;        ///< for data, if handing a batch over takes as long; else 0
+  bool no_free_core = false;  ///< while training waited for data, nor would more workers get one
   /// The part's share of the time, or the share of the variance that is explained.
   double share = 0;
   double bytes_per_hour = 0;

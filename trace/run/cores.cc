@@ -196,14 +196,17 @@ std::optional<bool> was_begun_among_others(const RankRuns& ranks, const RunFindi
   return explained;
 }
 
-// Whether the job's own threads had or wanted nearly all cores where the finding's ranks ran. What
-// other processes have is not counted: a new worker of the job would get its share of that.
+// Whether the job's own threads had or wanted nearly all cores where the finding's ranks ran, in
+// the steps that it is about. What other processes have is not counted: a new worker of the job
+// would get its share of that.
 bool has_no_free_core(const RankRuns& ranks, const RunFinding& finding) {
   for (const auto& [host, members] : hosts_of(ranks)) {
     const auto is_there = [&members = members](int rank) { return holds_rank(members, rank); };
     if (!finding.ranks.empty() && std::ranges::none_of(finding.ranks, is_there)) continue;
     const RankRun& clock = *members.front();
-    const auto use = cores_between(members, time_of_step(clock, clock.warm_up_steps), clock.end_ns);
+    const int64_t begin_ns = time_of_step(clock, std::max(clock.warm_up_steps, finding.risen_step));
+    const int64_t end_ns = finding.to_step ? time_of_step(clock, *finding.to_step) : clock.end_ns;
+    const auto use = cores_between(members, begin_ns, end_ns);
     if (!use || use->threads < kFullCores * use->cores) return false;
   }
   return true;

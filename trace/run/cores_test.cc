@@ -81,6 +81,21 @@ TEST(RunVerdict, MoreWorkersNeedACore) {
   }
 }
 
+TEST(RunVerdict, WhereARunBecameSlowerOnlyItsLaterCoresCount) {
+  for (const bool are_full_later : {false, true}) {
+    std::vector<StepLog> logs = logs_of({.change = [](Own& each, auto&) {
+      if (each.step >= 2000) each.data_wait = 40;
+    }});
+    log_cores(logs[0], [&](double share) {
+      const bool is_late = share > 0.33;
+      return is_late == are_full_later ? Cores{.own = 1.95, .busy = 2} : Cores{};
+    });
+    const RunFinding finding = only(judge(logs));
+    EXPECT_EQ(finding.cause, RunCause::kSlower);
+    EXPECT_EQ(finding.no_free_core, are_full_later);
+  }
+}
+
 TEST(RunVerdict, RanksWithoutALogAreNoOtherProcesses) {
   std::vector<StepLog> logs = logs_of({.ranks = 2});
   logs.pop_back();

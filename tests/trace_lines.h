@@ -79,7 +79,8 @@ inline Lines instants_of(const Trace& trace) {
   Lines lines;
   for (const Instant& instant : trace.instants()) {
     lines.push_back(string_of(trace, instant.name) + "|" + std::to_string(instant.time_ns) + "|" +
-                    std::to_string(instant.track.value));
+                    std::to_string(instant.track.value) + "|" + string_of(trace, instant.pid) +
+                    "|" + string_of(trace, instant.tid));
   }
   return lines;
 }

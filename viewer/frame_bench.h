@@ -12,6 +12,7 @@ namespace redline::viewer {
 
 /// Zooms and pans along a fixed path and paints each frame, then searches and sorts, and writes a
 /// JSON object with these keys:
+///   - ranks, ranks_loaded: of the session
 ///   - events, lanes: of the trace
 ///   - width, height: of the lanes, in pixels
 ///   - frames: how many were painted
@@ -20,6 +21,8 @@ namespace redline::viewer {
 ///   - load_s: time of reading
 ///   - first_paint_s: time of reading and of the first frame
 ///   - peak_bytes: resident memory of this process, before the searches
+///   - report_s: until the report's figures are there
+///   - peak_bytes_with_report: resident memory after the searches and the report
 ///   - search_ms: until the hits of a search of names are known
 ///   - search_blocked_ms: the part of search_ms in which the window could not answer
 ///   - search_next_ms: a step to the next hit

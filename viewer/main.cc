@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <QApplication>
 #include <QLoggingCategory>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -29,6 +30,7 @@ struct Options {
   std::string select;
   std::string find;
   std::string tab;
+  std::string view;
   std::string screenshot;
   std::string bench_frames;
   std::string size = "1600x1000";
@@ -52,6 +54,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--select", options.select, "Select the longest slice of this name");
   app.add_option("--find", options.find, "Search for a name, or with args:TEXT for arguments");
   app.add_option("--tab", options.tab, "Show this tab: Kernels, Ranks, Find, Selection …");
+  app.add_option("--view", options.view, "Show this view, which Ctrl + S saved in a window");
   app.add_option("--screenshot", options.screenshot, "Write the window to this PNG and exit");
   app.add_option("--bench-frames", options.bench_frames,
                  "Zoom and pan by a script, write frame times to this JSON file and exit");
@@ -88,6 +91,7 @@ std::optional<std::string> wrong_use(const Options& options) {
 std::optional<std::string> missing_file(const Options& options) {
   std::vector<std::string> paths = options.paths;
   if (!options.before.empty()) paths.push_back(options.before);
+  if (!options.view.empty()) paths.push_back(options.view);
   for (const std::string& path : paths) {
     std::error_code error;
     if (std::filesystem::exists(path, error)) continue;
@@ -141,7 +145,18 @@ ThemeChoice theme_choice(const Options& options) {
 }
 
 View view_of(const Options& options) {
-  return {options.at_ns, options.span_ns, options.select, options.find, options.tab};
+  return {options.at_ns, options.span_ns, options.select, options.find, options.tab, options.view};
+}
+
+/// The first option that is about a timeline; empty if there is none.
+std::string timeline_option(const Options& options) {
+  const std::pair<const char*, bool> all[] = {
+      {"--before", !options.before.empty()},   {"--at", options.at_ns.has_value()},
+      {"--span", options.span_ns.has_value()}, {"--select", !options.select.empty()},
+      {"--find", !options.find.empty()},       {"--tab", !options.tab.empty()},
+      {"--view", !options.view.empty()}};
+  const auto given = std::ranges::find_if(all, [](const auto& each) { return each.second; });
+  return given == std::end(all) ? "" : given->first;
 }
 
 /// Draws what is no trace: a study or the step logs of a job.
@@ -150,6 +165,9 @@ int draw_page(const Options& options, MainWindow& window,
               const tl::expected<Shown, std::string>& read,
               void (MainWindow::*show)(const Shown&)) {
   if (options.screenshot.empty()) return fail("there are no frames to measure: name a trace");
+  if (const std::string option = timeline_option(options); !option.empty()) {
+    return fail(option + ": for traces only, not for a study or a job's step logs");
+  }
   if (!read) return fail(read.error());
   window.show();
   (window.*show)(*read);
@@ -173,6 +191,7 @@ int run_offscreen(const Options& options, MainWindow& window) {
   for (const redline::trace::ReadError& error : loaded->unreadable) {
     std::cerr << "redline-viewer: left out: " << error.message << "\n";
   }
+  window.ignore_saved_views();
   window.show();
   QCoreApplication::processEvents();
   window.show_session(*loaded);

@@ -93,7 +93,9 @@ struct Flow {
 struct Instant {
   int64_t time_ns = 0;
   StringId name;
-  TrackId track;
+  TrackId track;  ///< none of a thread without slices
+  StringId pid;
+  StringId tid;
   uint64_t text_offset = 0;
 };
 

@@ -250,16 +250,17 @@ void TraceBuilder::classify_tracks(PlacedTracks& placed) const {
   }
 }
 
-std::vector<Instant> TraceBuilder::gather_instants(int64_t base_ns,
-                                                   const std::vector<TrackId>& track_of_rows) {
+// Their tracks are still those that were gathered.
+std::vector<Instant> TraceBuilder::gather_instants(int64_t base_ns) {
   std::vector<Instant> instants;
   size_t count = 0;
   for (const auto& rows : events_.rows) count += rows->instants.size();
   instants.reserve(count);
   for (const auto& rows : events_.rows) {
     for (const InstantRow& row : rows->instants) {
-      instants.push_back(
-          {row.time_ns + base_ns, row.name, track_of_rows[row.track], row.text_offset});
+      const Track& track = gathered_.tracks[row.track];
+      instants.push_back({row.time_ns + base_ns, row.name, TrackId{row.track}, track.pid, track.tid,
+                          row.text_offset});
     }
     free_memory(rows->instants);
   }
@@ -319,6 +320,7 @@ std::shared_ptr<const Trace> TraceBuilder::build(TraceFrame frame, IssueLog issu
   pair_all_edges(issues);
   find_runs();
   name_tracks();
+  std::vector<Instant> instants = gather_instants(base_ns);
   PlacedTracks placed = place_tracks(std::move(gathered_), base_ns, threads_);
   classify_tracks(placed);
   events_.collectors.clear();
@@ -327,7 +329,8 @@ std::shared_ptr<const Trace> TraceBuilder::build(TraceFrame frame, IssueLog issu
   trace->path_ = std::move(frame.path);
   trace->metadata_ = std::move(frame.metadata);
   trace->flows_ = link_flows(placed, events_.rows, base_ns, threads_);
-  trace->instants_ = gather_instants(base_ns, placed.track_of_rows);
+  for (Instant& instant : instants) instant.track = placed.track_of_rows[instant.track.value];
+  trace->instants_ = std::move(instants);
   trace->slices_ = placed.slices;
   trace->columns_ = std::move(placed.memory);
   trace->tracks_ = std::move(placed.tracks);

@@ -59,8 +59,7 @@ class TraceBuilder {
   [[nodiscard]] std::vector<int64_t> ends_of_tracks() const;
   void name_tracks();
   void classify_tracks(PlacedTracks& placed) const;
-  [[nodiscard]] std::vector<Instant> gather_instants(int64_t base_ns,
-                                                     const std::vector<TrackId>& track_of_rows);
+  [[nodiscard]] std::vector<Instant> gather_instants(int64_t base_ns);
   [[nodiscard]] std::vector<Counter> gather_counters(int64_t base_ns);
   void count_events(Trace& trace) const;
 

@@ -107,6 +107,7 @@ std::string missing_in(const Trace& trace) {
   }
   for (const Instant& instant : trace.instants()) {
     if (!is_text(instant.name)) return "name of an instant";
+    if (!is_text(instant.pid) || !is_text(instant.tid)) return "thread of an instant";
     if (instant.track && instant.track.value >= trace.tracks().size()) return "track of an instant";
   }
   for (const Counter& counter : trace.counters()) {

@@ -148,7 +148,7 @@ bool CacheTables::has_valid_ids(const Trace& trace) {
   };
   const auto is_instant = [&](const Instant& instant) {
     const bool has_track = !instant.track || instant.track.value < trace.tracks_.size();
-    return has_track && is_string(instant.name);
+    return has_track && is_string(instant.name) && is_string(instant.pid) && is_string(instant.tid);
   };
   const auto is_counter = [&](const Counter& counter) {
     return is_string(counter.pid) && is_string(counter.name) &&

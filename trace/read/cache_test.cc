@@ -212,7 +212,9 @@ TEST_F(Cache, TablesThatNameWhatIsNotThereAreRefused) {
       if (!CacheTables::decode(damaged, trace)) continue;
       for (const Instant& instant : trace.instants()) {
         EXPECT_TRUE(!instant.track || instant.track.value < trace.tracks().size());
-        EXPECT_LE(trace.string(instant.name).size(), whole.size());
+        for (const StringId id : {instant.name, instant.pid, instant.tid}) {
+          EXPECT_LE(trace.string(id).size(), whole.size());
+        }
       }
       for (const Counter& counter : trace.counters()) {
         EXPECT_EQ(counter.time_ns.size(), counter.value.size());

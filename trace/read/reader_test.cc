@@ -1,5 +1,6 @@
 #include "trace/read/reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -160,6 +161,25 @@ TEST(Reader, PairsAsyncEventsByCategoryAndId) {
   ASSERT_EQ(trace->tracks().size(), 3U);
   EXPECT_EQ(trace->string(trace->tracks()[0].tid), "async net");
   EXPECT_EQ(trace->instants()[0].track, TrackId{0});
+}
+
+TEST(Reader, AnInstantHasItsThreadAlsoIfThatHasNoSlices) {
+  const auto trace = parsed(
+      R"([{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 5},
+          {"ph": "i", "name": "beside it", "pid": 1, "tid": 1, "ts": 2},
+          {"ph": "i", "name": "Xid", "pid": 1, "tid": "sampler", "ts": 3},
+          {"ph": "n", "cat": "net", "id": 1, "name": "byte", "pid": 8, "tid": 1, "ts": 4},
+          {"ph": "i", "s": "g", "name": "end", "pid": "", "ts": 5}])");
+  ASSERT_TRUE(trace);
+  ASSERT_EQ(trace->tracks().size(), 1U);
+  std::vector<std::string> found;
+  for (const Instant& instant : trace->instants()) {
+    found.push_back(fmt::format("{} {}|{}|{}", trace->string(instant.name),
+                                static_cast<bool>(instant.track), trace->string(instant.pid),
+                                trace->string(instant.tid)));
+  }
+  EXPECT_THAT(found, ElementsAre("beside it true|1|1", "Xid false|1|sampler",
+                                 "byte false|8|async net", "end false||"));
 }
 
 TEST(Reader, CountsEventsByPhaseAndNamesThoseThatItDoesNotShow) {

@@ -384,10 +384,10 @@ flows
   10>1 0
   11>2 0
 instants
-  early|1002000|8
-  nobody's|1003000|4294967295
-  byte|1003000|7
-  mark|1050250|6
+  early|1002000|8|10|11
+  nobody's|1003000|4294967295|3|4
+  byte|1003000|7|10|async net
+  mark|1050250|6|10|12
 counters
   0|power: W|1001000|1.5
   0|power: W|1002000|2

@@ -109,7 +109,7 @@ class Rewriting {
       const std::string_view scope = find_value(text_.event_text(instant.text_offset), "s");
       text.literal(", \"s\": ");
       text.quoted(scope.empty() ? "t" : decode_string(unquote(scope)));
-      write_instant_row(text, instant, event);
+      write_row(text, trace_.string(instant.pid), trace_.string(instant.tid));
       write_time(text, instant.time_ns);
       if (!event.args.empty()) write_args(text, event.args, 0);
       end(text);
@@ -181,15 +181,6 @@ class Rewriting {
     } else {
       text.quoted(id);
     }
-  }
-
-  void write_instant_row(TextBuffer& text, const Instant& instant, const RawEvent& event) const {
-    if (instant.track) return write_track(text, trace_.tracks()[instant.track.value]);
-    const std::string_view phase = unquote(event.phase);
-    const bool is_async = phase == "n" || phase == "T" || phase == "p";
-    write_row(text, decode_string(unquote(event.pid)),
-              is_async ? async_row(decode_string(unquote(event.category)))
-                       : decode_string(unquote(event.tid)));
   }
 
   void write_row(TextBuffer& text, std::string_view pid, std::string_view tid) const {
@@ -312,11 +303,8 @@ std::set<std::string> pids_of(const Trace& trace) {
   std::set<std::string> pids;
   for (const Track& track : trace.tracks()) pids.emplace(trace.string(track.pid));
   for (const Counter& counter : trace.counters()) pids.emplace(trace.string(counter.pid));
-  TextCursor text(trace);
   for (const Instant& instant : trace.instants()) {
-    if (instant.track) continue;
-    const RawEvent event = scan_event(text.event_text(instant.text_offset), 0).event;
-    pids.insert(decode_string(unquote(event.pid)));
+    if (!instant.track) pids.emplace(trace.string(instant.pid));
   }
   pids.erase("");  // of an instant of the whole trace
   return pids;

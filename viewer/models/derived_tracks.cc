@@ -172,23 +172,26 @@ TrackItem derived_item(TrackItem::Kind kind, size_t index, std::string title, st
   return item;
 }
 
-/// The groups with threads of the process that `lane` is of.
+/// The groups with threads of the process that `lane` is of; if it has none, those with its other
+/// tracks: a GPU has a pid, too.
 template <typename Lane>
 std::vector<TrackGroup*> groups_of(std::vector<TrackGroup>& groups, const Session& session,
                                    const Lane& lane) {
   const trace::Trace& trace = *session.traces()[lane.trace()].trace;
-  const auto is_its_thread = [&](const TrackItem& item) {
-    if (item.kind != TrackItem::Kind::kSlices) return false;
-    const trace::Track& track = trace.tracks()[item.track.value];
-    return track.kind == trace::TrackKind::kCpuThread && track.pid == lane.pid();
-  };
-  std::vector<TrackGroup*> found;
+  std::vector<TrackGroup*> with_threads, others;
   for (TrackGroup& group : groups) {
-    if (group.trace == lane.trace() && std::ranges::any_of(group.tracks, is_its_thread)) {
-      found.push_back(&group);
+    if (group.trace != lane.trace()) continue;
+    bool has_threads = false, has_tracks = false;
+    for (const TrackItem& item : group.tracks) {
+      if (item.kind != TrackItem::Kind::kSlices) continue;
+      const trace::Track& track = trace.tracks()[item.track.value];
+      if (track.pid != lane.pid()) continue;
+      (track.kind == trace::TrackKind::kCpuThread ? has_threads : has_tracks) = true;
     }
+    if (has_threads) with_threads.push_back(&group);
+    if (has_tracks) others.push_back(&group);
   }
-  return found;
+  return with_threads.empty() ? others : with_threads;
 }
 
 }  // namespace

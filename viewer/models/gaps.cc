@@ -136,4 +136,24 @@ Table gap_rows(const Session& session, const trace::Report& report, const Derive
   return table;
 }
 
+std::optional<TableRow> gap_row(const Session& session, const trace::Report& report,
+                                const DerivedTracks& derived, TimeRef gap) {
+  for (const DeviceLane& lane : derived.devices) {
+    const auto idle = lane.gap_at(gap.begin_ns);
+    if (!idle || TimeRef{lane.trace(), idle->begin_ns, idle->end_ns} != gap) continue;
+    for (const Analysis& analysis : report.analyses) {
+      if (trace_of(session, analysis) == gap.trace) return row_of(session, analysis, lane, *idle);
+    }
+    // In a comparison the report is of the run after.
+    return TableRow{
+        .values = {std::string("(looked at in the run after only)"), idle->length_ns(),
+                   TableValue(), session.range_of(gap).begin_ns, TableValue(), TableValue(),
+                   TableValue(), TableValue(), gpu_title(session, gap.trace, lane.device())},
+        .slice = {},
+        .name = {},
+        .time = gap};
+  }
+  return std::nullopt;
+}
+
 }  // namespace redline::viewer

@@ -2,6 +2,8 @@
 // computed with the report, not in the window.
 #pragma once
 
+#include <optional>
+
 #include "trace/report/report.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/table.h"
@@ -16,5 +18,8 @@ constexpr size_t kMostGaps = 200;
 /// launched the work which ended the gap. A row leads to the gap.
 [[nodiscard]] Table gap_rows(const Session& session, const trace::Report& report,
                              const DerivedTracks& derived);
+/// The row of any gap; nullopt if no GPU has it. Of a run before it says when and where alone.
+[[nodiscard]] std::optional<TableRow> gap_row(const Session& session, const trace::Report& report,
+                                              const DerivedTracks& derived, TimeRef gap);
 
 }  // namespace redline::viewer

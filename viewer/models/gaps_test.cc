@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "viewer/models/analyse.h"
 #include "viewer/models/testing_trace.h"
 
@@ -113,6 +115,45 @@ TEST(GapRows, OfAGpuTheLongestTwoHundredAreShown) {
   EXPECT_EQ(cell_text(table, 0, "At"), "+1.005000 ms");
   EXPECT_EQ(cell_text(table, 1, "At"), "+5.000 µs") << "of equal ones the first come first";
   EXPECT_EQ(cell_text(table, 199, "At"), "+1.996000 ms") << "and the last are left out";
+}
+
+TEST(GapRows, AnyOtherGapHasARow) {
+  TestTrace trace(0);
+  for (int i = 0; i < 203; ++i) trace.kernel("k", 7, 10 * i, 5);
+  const Session session({trace.read()});
+  const AnalysedSession analysed = analyse_session(session);
+  const auto row_at = [&](int64_t begin_us) {
+    const int64_t origin = session.traces()[0].origin_ns;
+    const TimeRef gap{0, origin + begin_us * 1000, origin + (begin_us + 5) * 1000};
+    return gap_row(session, *analysed.report, *analysed.derived, gap);
+  };
+  Table table = analysed.tables->gaps;
+  const auto last = row_at(2'015);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(std::ranges::count(table.rows, last->time, &TableRow::time), 0);
+  table.rows = {*last};
+  EXPECT_EQ(cell_text(table, 0, "At"), "+2.015000 ms");
+  EXPECT_EQ(cell_text(table, 0, "Idle"), "5.00 µs");
+  EXPECT_EQ(row_at(5)->values.size(), last->values.size());
+  EXPECT_FALSE(row_at(10)) << "it was busy";
+  EXPECT_FALSE(row_at(6)) << "not where the gap begins";
+}
+
+TEST(GapRows, OfTheRunBeforeAGapSaysWhatIsNotKnown) {
+  const Session runs({idle_trace().read(), idle_trace().read()}, 1);
+  const AnalysedSession analysed = analyse_session(runs);
+  Table table = analysed.tables->gaps;
+  table.rows.clear();
+  for (const uint32_t trace : {0U, 1U}) {
+    const TimeRef gap{trace, 1'000'065'000, 1'000'105'000};
+    const auto row = gap_row(runs, *analysed.report, *analysed.derived, gap);
+    ASSERT_TRUE(row);
+    EXPECT_EQ(row->time, gap);
+    table.rows.push_back(*row);
+  }
+  EXPECT_EQ(cell_text(table, 0, "Host meanwhile"), "(looked at in the run after only)");
+  EXPECT_EQ(cell_text(table, 0, "Idle"), "40.0 µs");
+  EXPECT_EQ(cell_text(table, 1, "Host meanwhile"), "enumerate(DataLoader)#_Iter.__next__");
 }
 
 TEST_F(Gaps, KernelsNameTheOperatorThatLaunchedThemMost) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "trace/read/text_cursor.h"
 #include "viewer/models/details.h"
@@ -16,12 +17,17 @@ bool is_drawn(std::string_view name) {
 }
 
 std::map<trace::StringId, std::vector<trace::Instant>> marks_by_process(const trace::Trace& trace) {
+  const auto tracks = trace.tracks();
+  std::set<trace::StringId> pids;
+  for (const trace::Track& track : tracks) pids.insert(track.pid);
+  auto first = std::ranges::find(tracks, trace::TrackKind::kCpuThread, &trace::Track::kind);
+  if (first == tracks.end()) first = tracks.begin();
   std::map<trace::StringId, std::vector<trace::Instant>> marks;
   for (const trace::Instant& instant : trace.instants()) {
     if (!is_drawn(trace.string(instant.name))) continue;
-    const bool has_track = static_cast<bool>(instant.track);
-    marks[has_track ? trace.tracks()[instant.track.value].pid : trace::StringId{}].push_back(
-        instant);
+    // Marks of the whole trace, and of processes without slices, stand with the first process.
+    const bool is_shown = tracks.empty() || pids.contains(instant.pid);
+    marks[is_shown ? instant.pid : first->pid].push_back(instant);
   }
   return marks;
 }

@@ -13,11 +13,11 @@ using ::testing::ElementsAre;
 constexpr int64_t kStart = 1'000'000'000;  // ns, where TestTrace begins
 
 std::string mark(double at_us, const std::string& name, const std::string& args = "",
-                 const std::string& pid = "1") {
+                 const std::string& pid = "1", int tid = 1) {
   return fmt::format(
-      R"({{"ph":"i","s":"t","cat":"user_annotation","name":"{}","pid":{},"tid":1,"ts":{},)"
+      R"({{"ph":"i","s":"t","cat":"user_annotation","name":"{}","pid":{},"tid":{},"ts":{},)"
       R"("args":{{{}}}}})",
-      name, pid, 1'000'000 + at_us, args);
+      name, pid, tid, 1'000'000 + at_us, args);
 }
 
 Session session_of(std::initializer_list<std::string> marks) {
@@ -70,13 +70,37 @@ TEST(MarksLane, SaysNameTimeAndArguments) {
             "GPU 1: Xid 79\nat +30.0 µs\ndevice: 1\nXid: 79");
 }
 
-TEST(MarksLane, IsARowOfItsProcess) {
-  const Session session = session_of({mark(30, "mine"), mark(40, "nobody's", "", "7")});
+/// Of each row of marks: its group, and how many marks it has.
+std::vector<std::string> rows_of_marks(const Session& session) {
   std::vector<TrackGroup> groups = track_groups(session);
   add_derived(groups, session, *analyse_session(session).derived);
-  ASSERT_EQ(groups.size(), 1U);
-  EXPECT_EQ(groups[0].tracks.front().title, "marks") << "above the threads";
-  EXPECT_EQ(groups[0].tracks.front().note, "1");
+  std::vector<std::string> rows;
+  for (const TrackGroup& group : groups) {
+    const TrackItem& first = group.tracks.front();  // above the threads
+    if (first.kind == TrackItem::Kind::kMarks) rows.push_back(group.title + ": " + first.note);
+  }
+  return rows;
+}
+
+TEST(MarksLane, IsARowOfItsProcess) {
+  EXPECT_THAT(rows_of_marks(session_of({mark(30, "mine"), mark(40, "too")})),
+              ElementsAre("rank 0 · CPU: 2"));
+  EXPECT_THAT(rows_of_marks(session_of({mark(30, "GPU 0: Xid 79", "", "1", 99)})),
+              ElementsAre("rank 0 · CPU: 1"))
+      << "of a thread without slices";
+}
+
+TEST(MarksLane, WithoutAProcessThatIsShownItIsARowOfTheFirst) {
+  EXPECT_THAT(rows_of_marks(session_of({mark(30, "mine"), mark(40, "nobody's", "", "7"),
+                                        mark(50, "of all", "", R"("")")})),
+              ElementsAre("rank 0 · CPU: 3"));
+}
+
+TEST(MarksLane, OfAGpuItIsARowOfTheGpu) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::mm", 1, 1, 0, 100).kernel("gemm", 7, 10, 20);
+  trace.raw(mark(30, "of the GPU", "", "0", 7)).raw(mark(40, "of another stream", "", "0", 8));
+  EXPECT_THAT(rows_of_marks(Session({trace.read()})), ElementsAre("rank 0 · GPU 0: 2"));
 }
 
 }  // namespace

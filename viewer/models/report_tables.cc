@@ -220,7 +220,7 @@ Table memory_rows(const Session& session, const trace::Report& report) {
   for (const trace::Analysis& analysis : report.analyses) {
     const auto index = trace_of(session, analysis);
     for (const trace::MemoryPeak& peak : analysis.memory) {
-      std::string device = peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host";
+      std::string device = peak.device_text();
       if (report.analyses.size() > 1) {
         device = rank_name(session, analysis) + " · " + device;
       }

@@ -23,6 +23,8 @@ struct RunFindingText {
   std::string headline;
   std::string detail;
   std::string cost;  ///< "3.1 min of each hour"; empty: not known
+
+  bool operator==(const RunFindingText&) const = default;
 };
 
 struct RunPartShare {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "trace/report/report_figures.h"
+#include "trace/report/report_words.h"
 #include "viewer/models/format.h"
 #include "viewer/models/lane_pixels.h"
 #include "viewer/models/report_tables.h"

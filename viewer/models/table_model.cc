@@ -19,6 +19,14 @@ int alignment(Unit unit) {
          static_cast<int>(Qt::AlignVCenter);
 }
 
+/// Where the column that `from` has at `index` stands in `to`; -1: nowhere.
+int same_column(const Table& from, int index, const Table& to) {
+  if (index < 0 || index >= std::ssize(from.columns)) return -1;
+  const std::string& title = from.columns[static_cast<size_t>(index)].title;
+  const auto found = std::ranges::find(to.columns, title, &TableColumn::title);
+  return found == to.columns.end() ? -1 : static_cast<int>(found - to.columns.begin());
+}
+
 }  // namespace
 
 int ValuesModel::rowCount(const QModelIndex& parent) const {
@@ -54,7 +62,9 @@ QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int r
 
 void TableModel::set_table(Table table) {
   beginResetModel();
-  if (table.columns.size() != table_.columns.size()) sort_column_ = -1;
+  if (table.columns.size() != table_.columns.size()) {
+    sort_column_ = same_column(table_, sort_column_, table);
+  }
   table_ = std::move(table);
   sort_rows();
   endResetModel();

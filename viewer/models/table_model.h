@@ -31,13 +31,14 @@ class TableModel : public ValuesModel {
   Q_OBJECT
 
  public:
-  /// Stays sorted by the same column if the columns stay the same.
+  /// Stays sorted by the same column, also where others have come before it.
   void set_table(Table table);
   [[nodiscard]] const Table& table() const { return table_; }
   [[nodiscard]] const TableRow& row(int index) const {
     return table_.rows[static_cast<size_t>(index)];
   }
   void sort(int column, Qt::SortOrder order) override;
+  [[nodiscard]] int sort_column() const { return sort_column_; }  ///< -1: as the table comes
 
  protected:
   [[nodiscard]] const std::vector<TableColumn>& columns() const override { return table_.columns; }

@@ -82,6 +82,18 @@ TEST(TableModel, TipsSayTheWholeNameAndWhatAColumnMeans) {
   EXPECT_EQ(model.columnCount(model.index(0, 0)), 0);
 }
 
+TEST(TableModel, StaysSortedByAColumnThatHasMoved) {
+  TableModel model;
+  model.set_table(numbers({3, 1}));
+  model.sort(1, Qt::AscendingOrder);
+  Table wider = numbers({9, 4});
+  wider.columns.insert(wider.columns.begin() + 1, {"Note", Unit::kText});
+  for (TableRow& row : wider.rows) row.values.insert(row.values.begin() + 1, std::string("-"));
+  model.set_table(wider);
+  EXPECT_EQ(model.sort_column(), 2);
+  EXPECT_EQ(cell(model, 0, 0), "row 4");
+}
+
 TEST(TableModel, OtherColumnsHaveNoOrderYet) {
   TableModel model;
   model.set_table(numbers({3, 1}));

@@ -226,6 +226,7 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
   tuner::StudyTerms terms;
   terms.study = study.path;
   terms.command = study.identity.command;
+  terms.environment = study.identity.environment;
   terms.output = fs::path(study.path).replace_filename("best.json").string();
   tuner::forget_another_output(terms, best);
   tuning.command = tuner::run_text(terms);

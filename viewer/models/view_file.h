@@ -15,6 +15,7 @@ namespace redline::viewer {
 struct Mark {
   int64_t time_ns = 0;  ///< on the session's axis
   std::string note;
+  uint32_t trace = 0;  ///< whose clock it goes along with; not saved
 
   bool operator==(const Mark&) const = default;
 };

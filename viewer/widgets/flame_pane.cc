@@ -147,7 +147,7 @@ void FlameView::paintEvent(QPaintEvent*) {
 
 void FlameView::mousePressEvent(QMouseEvent* event) {
   zooms_before_press_ = zooms_.size();
-  if (event->button() == Qt::LeftButton) ItemsView::mousePressEvent(event);
+  ItemsView::mousePressEvent(event);
 }
 
 // The first click of the two may have zoomed: that does not count.

@@ -43,6 +43,24 @@ TEST_F(FlameGraph, GShowsItOfTheSelectedSlice) {
   EXPECT_TRUE(some_label_says("Host time of 30.0 µs"));
 }
 
+TEST_F(FlameGraph, GShowsItOfWhatWasSelectedLast) {
+  const auto press_g = [this] { QTest::keyClick(&lanes(), Qt::Key_G); };
+  state().select(slice(0, "aten::linear"));
+  shown_after(press_g);
+  state().select(slice(0, "aten::mul"));
+  shown_after(press_g);
+  EXPECT_EQ(state().area().range, state().session().range_of(slice(0, "aten::mul")));
+  const TimeRange area{0, 50'000};
+  shown_after([&] { state().select_time(area); });
+  press_g();
+  EXPECT_EQ(state().area().range, area) << "the area is newer than the slice";
+  state().select(slice(0, "gemm"));
+  for (QPushButton* link : selection().findChildren<QPushButton*>()) {
+    if (link->text() == "flame graph (G)") link->click();
+  }
+  EXPECT_EQ(state().area().range, area) << "the link is about what is summed up beside it";
+}
+
 TEST_F(FlameGraph, WhatIsFoldedHiddenOrFilteredAwayIsOfTheWholeRecordingToo) {
   state().rearrange([](Layout& layout) {
     layout.fold_all(true);

@@ -69,6 +69,7 @@ void ItemsView::keyPressEvent(QKeyEvent* event) {
 }
 
 void ItemsView::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton) return QWidget::mousePressEvent(event);
   const int item = item_at(event->position());
   if (item == kNoItem) return;
   current_ = item;

@@ -55,6 +55,8 @@ class MainWindow : public QMainWindow {
   /// Fits the window to its screen, divides it as the user last did, and remembers how the user
   /// divides it. Pictures leave this out, so that they depend on nothing but the command.
   void keep_places();
+  /// Leaves out what was saved beside a trace (save_view()), for the same reason.
+  void ignore_saved_views() { ignores_saved_views_ = true; }
 
   /// Loads on a thread of its own; loaded() or failed() follows.
   void open(const std::vector<std::string>& paths);
@@ -79,6 +81,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] QString folder() const;
   [[nodiscard]] QStringList tab_titles() const;
   void save_view();
+  void restore(const SavedView& view);
   /// Waits for what other threads compute for the window; events then show it.
   void wait();
   /// Waits and shows it, for a picture.
@@ -151,7 +154,6 @@ class MainWindow : public QMainWindow {
   /// Asks the user; `part` says which part of what is shown the file will hold.
   [[nodiscard]] QString path_of_export(const QString& suffix, const std::string& part);
   void restore_view();
-  void restore(const SavedView& view);
   [[nodiscard]] SavedView placed_view() const;
   /// What the user has changed while only the first lanes were shown, on the session's axis;
   /// nullopt if nothing was changed.
@@ -229,6 +231,7 @@ class MainWindow : public QMainWindow {
   std::shared_ptr<const Session> recorded_;  ///< with the clocks as recorded
   std::optional<ClockShifts> clocks_;
   bool clocks_are_set_ = false;
+  bool ignores_saved_views_ = false;
   bool is_outlined_ = false;  ///< of a partial session: all ranks were read once
   std::optional<SavedView>
       first_view_;  ///< only set while the first lanes are shown: the view that they began with

@@ -188,6 +188,7 @@ void MainWindow::take_over(const SavedView& made, const SavedView& first) {
 }
 
 void MainWindow::restore_view() {
+  if (ignores_saved_views_) return;
   const auto view = read_view(view_path(state_.session()));
   if (!view) {
     say(text(view.error()));

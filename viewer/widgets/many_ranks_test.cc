@@ -91,6 +91,20 @@ TEST_F(ManyRanksWindow, ARowOfARankLeadsThere) {
   EXPECT_TRUE(label_of_ranks());
 }
 
+TEST_F(ManyRanksWindow, AChosenStepStaysChosenWhenMoreRanksAreLoaded) {
+  show_tab("Steps");
+  click_row(*tables().current_view(), 1);
+  const auto step = state().chosen_step();
+  ASSERT_TRUE(step);
+  load(4, [this] { state().want_ranks({4}); });
+  EXPECT_EQ(state().chosen_step(), step);
+  show_tab("Kernels");
+  window_.settle();
+  for (const TableRow& row : tables().current_view()->table().rows) {
+    EXPECT_EQ(row.values[1].whole(), 1) << row.name << ": of that step alone";
+  }
+}
+
 TEST_F(ManyRanksWindow, ASearchSaysWhatItDidNotSearch) {
   show_tab("Find");
   state().find("only_here");

@@ -161,6 +161,8 @@ void OverlayPainter::paint_area() {
     if (top >= size_.height() || top + row.height <= 0) continue;
     for (uint32_t depth = 0; depth < row.lanes; ++depth) {
       const int y = static_cast<int>(depth) * Layout::kLaneHeight;
+      const int pinned = row.pinned ? 0 : state_.layout().pinned_height();
+      if (top + y + Layout::kLaneHeight <= pinned) continue;
       const auto hit = state_.layout().lane_at(state_.session(), row.top + y);
       const bool counts = hit && std::ranges::any_of(lanes, [&](const LaneHit& lane) {
                             return lane.trace == hit->trace && lane.lane == hit->lane;

@@ -239,12 +239,12 @@ void RulerView::paint_marks(QPainter& painter) {
 
 const Mark* RulerView::mark_at(QPointF at) const {
   constexpr double kSlack = 2;
-  for (const Flag& flag : flags()) {
-    if (at.x() >= flag.rect.left() - kSlack && at.x() < flag.rect.right() + kSlack) {
-      return flag.mark;
-    }
-  }
-  return nullptr;
+  const std::vector<Flag> flags = this->flags();
+  const auto is_under = [at](const Flag& flag) {
+    return at.x() >= flag.rect.left() - kSlack && at.x() < flag.rect.right() + kSlack;
+  };
+  const auto last = std::find_if(flags.rbegin(), flags.rend(), is_under);  // it lies on top
+  return last == flags.rend() ? nullptr : last->mark;
 }
 
 // The mark in sight that is nearest to the middle.
@@ -278,8 +278,7 @@ void RulerView::contextMenuEvent(QContextMenuEvent* event) {
   const auto add = [&](const QString& text, const auto& act) {
     connect(menu->addAction(text), &QAction::triggered, this, act);
   };
-  add(tr("Write its note …"),
-      [this, mark = *flag] { ask_for_note(state_, mark.time_ns, mark.note, this); });
+  add(tr("Write its note …"), [this, mark = *flag] { ask_for_note(state_, mark, this); });
   add(tr("Unmark"), [this, time = flag->time_ns] { state_.remove_mark(time); });
   menu->popup(event->globalPos());
 }

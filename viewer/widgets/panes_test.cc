@@ -1,6 +1,7 @@
 // The panes beside and under the timeline, and the arrows, are linked with the lanes.
 #include <QHeaderView>
 #include <QLineEdit>
+#include <algorithm>
 
 #include "viewer/widgets/testing_window.h"
 
@@ -41,6 +42,18 @@ TEST_F(Panes, RTakesTheTimeOfTheSelectedSlice) {
   EXPECT_EQ(state().area().range, state().session().range_of(slice(0, "aten::linear")));
   ASSERT_TRUE(shown.wait(kLoadLimitMs));
   EXPECT_TRUE(some_label_says("30.0 µs"));
+}
+
+TEST_F(Panes, RSumsUpASliceWithoutLength) {
+  TestTrace trace = training_trace(0);
+  trace.slice("cpu_op", "aten::empty", 100, 100, 65, 0);
+  show_analysed(window_, loaded({trace.read()}));
+  state().select(slice(0, "aten::empty"));
+  QSignalSpy shown(&selection(), &SelectionPane::shown);
+  QTest::keyClick(&lanes(), Qt::Key_R);
+  ASSERT_TRUE(shown.wait(kLoadLimitMs));
+  const auto& rows = selection().table().table().rows;
+  EXPECT_EQ(std::ranges::count(rows, std::string("aten::empty"), &TableRow::name), 1);
 }
 
 TEST_F(Panes, FindShowsHowLongTheHitsAre) {
@@ -144,6 +157,28 @@ TEST_F(Panes, ArrowsLeadFromRankToRankAndBracketsFollowThem) {
   ASSERT_EQ(links->table().rows.size(), 1U);
   QTest::keyClick(&lanes(), Qt::Key_BracketRight);
   EXPECT_EQ(state().selection(), slice(1, "ncclDevKernel_AllReduce"));
+}
+
+TEST_F(Panes, BracketsFollowLaunchesAndWithoutOneOtherLinks) {
+  TestTrace trace(0);
+  trace.slice("cpu_op", "aten::linear", 1, 1, 0, 20)
+      .slice("cuda_runtime", "cudaLaunchKernel", 1, 1, 5, 2, R"({"correlation":7})")
+      .slice("cpu_op", "LinearBackward0", 1, 1, 30, 5)
+      .kernel("gemm", 7, 40, 5);
+  for (const auto& [phase, at] : {std::pair("s", 0), std::pair("f", 30)}) {
+    trace.raw(fmt::format(
+        R"({{"ph":"{}","id":3,"cat":"fwdbwd","name":"fwdbwd","pid":1,"tid":1,"ts":{},"bp":"e"}})",
+        phase, 1'000'000 + at));
+  }
+  show_analysed(window_, loaded({trace.read()}));
+  state().select(slice(0, "aten::linear"));
+  QTest::keyClick(&lanes(), Qt::Key_BracketRight);
+  EXPECT_EQ(state().selection(), slice(0, "gemm")) << "though its backward pass begins before";
+  QTest::keyClick(&lanes(), Qt::Key_BracketLeft);
+  EXPECT_EQ(state().selection(), slice(0, "cudaLaunchKernel"));
+  state().select(slice(0, "LinearBackward0"));
+  QTest::keyClick(&lanes(), Qt::Key_BracketLeft);
+  EXPECT_EQ(state().selection(), slice(0, "aten::linear"));
 }
 
 TEST_F(Panes, TwoRunsStandSideBySideWithWhatChanged) {
@@ -256,6 +291,22 @@ TEST_F(Panes, IdleTimeLeadsToItsGapAndBack) {
   emit state().gaps_wanted("\"rank 1 · GPU 0\"");
   EXPECT_FALSE(tables().current_view()->table().rows.empty());
   for (const TableRow& one : tables().current_view()->table().rows) EXPECT_EQ(one.time->trace, 1U);
+}
+
+TEST_F(Panes, AGapThatIsNotAmongTheLongestGetsARow) {
+  TestTrace trace(0);
+  for (int i = 0; i < 203; ++i) trace.kernel("k", 7, 10 * i, 5);
+  show_analysed(window_, loaded({trace.read()}));
+  for (const int64_t begin_us : {2'005, 2'015, 5}) {
+    const int64_t begin = state().session().traces()[0].origin_ns + begin_us * 1000;
+    const TimeRef gap{0, begin, begin + 5'000};
+    emit state().gap_chosen(gap);
+    EXPECT_EQ(tables().tabText(tables().currentIndex()), "Gaps");
+    const Table chosen = tables().current_view()->selected_rows();
+    ASSERT_EQ(chosen.rows.size(), 1U) << begin_us;
+    EXPECT_EQ(chosen.rows[0].time, gap);
+    EXPECT_EQ(tables().current_view()->table().rows.size(), 201U) << "not one for each click";
+  }
 }
 
 TEST_F(Panes, ARowOfMemoryLeadsToThePeak) {

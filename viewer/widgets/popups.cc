@@ -86,16 +86,17 @@ constexpr int kWidth = 420;
 
 }  // namespace
 
-void ask_for_note(ViewState& state, int64_t time_ns, const std::string& proposed, QWidget* parent) {
+void ask_for_note(ViewState& state, const Mark& mark, QWidget* parent) {
   auto* dialog = new QInputDialog(parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(QInputDialog::tr("Note"));
   dialog->setLabelText(QInputDialog::tr("What to note here:"));
   dialog->resize(kWidth, dialog->sizeHint().height());
-  dialog->setTextValue(QString::fromStdString(proposed));
-  QObject::connect(
-      dialog, &QInputDialog::textValueSelected, &state,
-      [&state, time_ns](const QString& note) { state.set_mark(time_ns, note.toStdString()); });
+  dialog->setTextValue(QString::fromStdString(mark.note));
+  QObject::connect(dialog, &QInputDialog::textValueSelected, &state,
+                   [&state, time_ns = mark.time_ns, trace = mark.trace](const QString& note) {
+                     state.set_mark(time_ns, note.toStdString(), trace);
+                   });
   // Of another trace, or on an axis that begins elsewhere, the time would be another moment.
   for (const auto signal : {&ViewState::session_changed, &ViewState::marks_changed}) {
     QObject::connect(&state, signal, dialog, &QDialog::reject);

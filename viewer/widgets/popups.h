@@ -20,8 +20,8 @@ class HelpDialog : public QDialog {
 };
 
 /// Asks for the words on a mark's flag, and sets the mark if there was none. The field begins with
-/// `proposed`. Returns at once, before the user answers.
-void ask_for_note(ViewState& state, int64_t time_ns, const std::string& proposed, QWidget* parent);
+/// its note. Returns at once, before the user answers.
+void ask_for_note(ViewState& state, const Mark& mark, QWidget* parent);
 
 /// A menu of what can be done with one row of the tracks (nullopt: with all of them), and with a
 /// slice if one is given. The menu belongs to `parent`.

@@ -11,7 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/paths.h"
+#include "viewer/models/testing_run.h"
+#include "viewer/models/testing_study.h"
 #include "viewer/models/testing_trace.h"
+#include "viewer/models/view_file.h"
 #include "viewer/widgets/theme.h"
 
 namespace redline::viewer {
@@ -32,7 +35,7 @@ Result run(const QStringList& arguments) {
   process.setProcessEnvironment(environment);
   process.start(QString::fromStdString(redline::testing::programs_dir() + "/redline-viewer"),
                 arguments);
-  EXPECT_TRUE(process.waitForFinished(60'000));
+  EXPECT_TRUE(process.waitForFinished(240'000));
   return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1,
           process.readAllStandardOutput().toStdString(),
           process.readAllStandardError().toStdString()};
@@ -112,6 +115,40 @@ TEST_F(Program, TimesAreFromTheStartOrUnixTimes) {
           .status,
       0);
   EXPECT_EQ(timeline_of(relative), timeline_of(unix_time));
+}
+
+TEST_F(Program, APictureHasASavedViewOnlyIfThatIsNamed) {
+  const QString trace = path("rank0.pt.trace.json");
+  const auto picture = [&](const std::string& name, const QStringList& more) {
+    EXPECT_EQ(run(QStringList{"--screenshot", path(name), trace} + more).status, 0) << name;
+    return timeline_of(path(name));
+  };
+  const QImage whole = picture("whole.png", {});
+  SavedView view;
+  view.range = {50'000, 80'000};
+  view.colours_by_name = true;
+  const std::string file = trace.toStdString() + ".view";
+  ASSERT_EQ(write_view(file, view), std::nullopt);
+  EXPECT_EQ(picture("beside.png", {}), whole);
+  EXPECT_NE(picture("named.png", {"--view", QString::fromStdString(file)}), whole);
+  expect_one_line(run({"--screenshot", path("a.png"), "--view", "/no/such.view", trace}),
+                  "/no/such.view: No such");
+}
+
+TEST_F(Program, WhatIsOnlyForTracesIsRefusedForAPage) {
+  const std::string study = path("study.db").toStdString(), logs = path("logs").toStdString();
+  TestStudy(study).trial({}, 1000);
+  TestRun(logs).write();
+  for (const std::string& page : {study, logs}) {
+    const QString shown = QString::fromStdString(page);
+    const Result result = run({"--screenshot", path("a.png"), "--tab", "Ranks", shown});
+    EXPECT_EQ(result.status, 1);
+    expect_one_line(result, "--tab: for traces only");
+    EXPECT_EQ(run({"--screenshot", path("a.png"), shown}).status, 0);
+  }
+  expect_one_line(run({"--screenshot", path("a.png"), "--before", folder_.path(),
+                       QString::fromStdString(study)}),
+                  "--before: for traces only");
 }
 
 TEST_F(Program, SaysWhatIsWrong) {

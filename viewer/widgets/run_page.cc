@@ -95,6 +95,10 @@ QWidget* RunPage::make_right() {
 void RunPage::show_run(WholeRun run) {
   task_.cancel();  // what is read again may be the run that was shown before
   const bool is_same = run.paths == run_.paths;
+  const bool has_same_findings = findings_->widget() && run.findings == run_.findings &&
+                                 run.nothing_found == run_.nothing_found &&
+                                 run.parts.size() == run_.parts.size();
+  if (!is_same) opened_ = {};
   run_ = std::move(run);
   rate_->setText(printed(run_.rate));
   subtitle_->setText(printed(run_.subtitle));
@@ -110,7 +114,7 @@ void RunPage::show_run(WholeRun run) {
                "opened last."));
   chart_->show_run(run_);
   is_same ? ranks_->update_table(run_.ranks) : ranks_->show_table(run_.ranks, -1);
-  show_findings();
+  has_same_findings ? show_parts() : show_findings();  // words to copy stay selected
   if (run_.is_running && isVisible()) again_.start();
 }
 
@@ -129,7 +133,21 @@ void RunPage::show_findings() {
   }
   column->addSpacing(6);
   column->addWidget(make_label(tr("Where an hour of it goes"), title));
-  auto* grid = new QGridLayout;
+  parts_ = make_parts();
+  column->addWidget(parts_);
+  column->addStretch(1);
+  // While the job runs the words may be replaced every few seconds. They stay where they were read.
+  QScrollBar* bar = findings_->verticalScrollBar();
+  const int at = bar->value();
+  findings_->setWidget(content);
+  QMetaObject::invokeMethod(
+      bar, [bar, at] { bar->setValue(at); }, Qt::QueuedConnection);
+}
+
+QWidget* RunPage::make_parts() {
+  auto* parts = new QWidget;
+  auto* grid = new QGridLayout(parts);
+  grid->setContentsMargins(0, 0, 0, 0);
   grid->setHorizontalSpacing(8);
   grid->setVerticalSpacing(4);
   int row = 0;
@@ -140,24 +158,26 @@ void RunPage::show_findings() {
                     row++, 2, Qt::AlignRight);
   }
   grid->setColumnStretch(1, 1);
-  column->addLayout(grid);
-  column->addStretch(1);
-  // While the job runs the words are replaced every few seconds. They stay where they were read.
-  QScrollBar* bar = findings_->verticalScrollBar();
-  const int at = bar->value();
-  findings_->setWidget(content);
-  QMetaObject::invokeMethod(
-      bar, [bar, at] { bar->setValue(at); }, Qt::QueuedConnection);
+  return parts;
 }
 
-void RunPage::open_window(size_t window, bool compares) {
-  const std::string& path = run_.windows[window].path;
-  if (compares && !opened_.empty() && opened_ != path) {
-    emit comparison_chosen({opened_}, {path});
+void RunPage::show_parts() {
+  QWidget* fresh = make_parts();
+  delete findings_->widget()->layout()->replaceWidget(parts_, fresh);
+  delete parts_;
+  parts_ = fresh;
+}
+
+void RunPage::open_window(size_t index, bool compares) {
+  const RunWindow& window = run_.windows[index];
+  if (compares && !opened_.path.empty() && opened_.path != window.path) {
+    const bool is_earlier = window.time_ns < opened_.time_ns;
+    emit comparison_chosen({is_earlier ? window.path : opened_.path},
+                           {is_earlier ? opened_.path : window.path});
     return;
   }
-  opened_ = path;
-  emit traces_chosen({path});
+  opened_ = window;
+  emit traces_chosen({opened_.path});
 }
 
 void RunPage::showEvent(QShowEvent*) {

@@ -35,12 +35,14 @@ class RunPage : public QWidget {
   QWidget* make_left();
   QWidget* make_right();
   void show_findings();
-  void open_window(size_t window, bool compares);
+  QWidget* make_parts();
+  void show_parts();
+  void open_window(size_t index, bool compares);
   void read_again();
 
   const Theme& theme_;
   WholeRun run_;
-  std::string opened_;  ///< the window that was opened last
+  RunWindow opened_;  ///< the window that was opened last
   QLabel* rate_ = nullptr;
   QLabel* subtitle_ = nullptr;
   QLabel* spread_ = nullptr;
@@ -49,6 +51,7 @@ class RunPage : public QWidget {
   RunChartView* chart_ = nullptr;
   TableView* ranks_ = nullptr;
   QScrollArea* findings_ = nullptr;
+  QWidget* parts_ = nullptr;  ///< where an hour goes, below the findings
   QTimer again_;
   LatestTask task_{this};
 };

@@ -2,6 +2,7 @@
 #include "viewer/widgets/run_page.h"
 
 #include <QHeaderView>
+#include <QPointer>
 
 #include "viewer/models/testing_run.h"
 #include "viewer/widgets/testing_window.h"
@@ -61,6 +62,37 @@ TEST_F(RunWindowTest, ShiftAndAClickCompareWithTheWindowBefore) {
   EXPECT_NE(path_of_trace(1).find("windows/late/"), std::string::npos) << path_of_trace(1);
 }
 
+TEST_F(RunWindowTest, OfTwoWindowsTheEarlierIsBeforeWhicheverWasOpenedFirst) {
+  ASSERT_TRUE(open_run());
+  ASSERT_TRUE(loads([&] { click_at_step(599); }));
+  QTest::mouseClick(button("Run"), Qt::LeftButton);
+  ASSERT_TRUE(loads([&] { click_at_step(20, Qt::ShiftModifier); }));
+  ASSERT_EQ(state().session().before_count(), 1U);
+  EXPECT_NE(path_of_trace(0).find("windows/early/"), std::string::npos) << path_of_trace(0);
+  EXPECT_NE(path_of_trace(1).find("windows/late/"), std::string::npos) << path_of_trace(1);
+}
+
+TEST_F(RunWindowTest, AWindowIsNotComparedWithOneOfAnotherJob) {
+  ASSERT_TRUE(open_run());
+  ASSERT_TRUE(loads([&] { click_at_step(20); }));
+  TestRun other(path("other"));
+  other.add_window_with_trace(100, "only", training_trace(0).json());
+  other.write();
+  ASSERT_TRUE(open({other.folder()}));
+  ASSERT_TRUE(loads([&] { click_at_step(20, Qt::ShiftModifier); }));
+  EXPECT_EQ(state().session().before_count(), 0U);
+}
+
+TEST_F(RunWindowTest, OnlyTheLeftButtonOpensAWindow) {
+  ASSERT_TRUE(open_run());
+  QSignalSpy chosen(&page(), &RunPage::traces_chosen);
+  const QPoint at(static_cast<int>(chart().x_of(TestRun::begin_of(420))), chart().height() / 2);
+  for (const auto other : {Qt::RightButton, Qt::MiddleButton}) {
+    QTest::mouseClick(&chart(), other, {}, at);
+  }
+  EXPECT_TRUE(chosen.empty());
+}
+
 TEST_F(RunWindowTest, KeysWalkItsWindowsAndMarks) {
   ASSERT_TRUE(open_run());
   chart().setFocus(Qt::TabFocusReason);
@@ -90,6 +122,30 @@ TEST_F(RunWindowTest, ReadAgainItKeepsTheChosenRankAndTheWidthsOfColumns) {
   EXPECT_EQ(ranks.selected_rows().rows.front().name, "1");
   EXPECT_EQ(ranks.currentIndex().row(), 1);
   EXPECT_EQ(ranks.columnWidth(1), 123);
+}
+
+TEST_F(RunWindowTest, ReadAgainItLeavesFindingsThatStayTheSame) {
+  ASSERT_TRUE(open_run());
+  const auto headline = [this]() -> QLabel* {
+    for (QLabel* label : page().findChildren<QLabel*>()) {
+      if (label->text().contains("From step 300 on")) return label;
+    }
+    return nullptr;
+  };
+  const QPointer<QLabel> before = headline();
+  ASSERT_FALSE(before.isNull());
+  before->setSelection(0, 4);
+  WholeRun run = *load_run({run_.folder()});
+  run.parts.front().share = 0.5;
+  page().show_run(run);
+  QCoreApplication::processEvents();
+  ASSERT_FALSE(before.isNull()) << "words can be copied while the job runs";
+  EXPECT_EQ(before->selectedText().size(), 4);
+  EXPECT_TRUE(some_label_says("30.0 min")) << "the new shares";
+  run.findings.front().cost = "now another";
+  page().show_run(run);
+  EXPECT_TRUE(before.isNull());
+  EXPECT_NE(headline(), nullptr);
 }
 
 TEST_F(RunWindowTest, NumbersBesideTheRateAreWhole) {

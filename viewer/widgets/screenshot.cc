@@ -5,26 +5,59 @@
 #include <QBuffer>
 #include <QCoreApplication>
 #include <QRegularExpression>
+#include <algorithm>
 #include <iostream>
+#include <tl/expected.hpp>
 
 #include "base/file.h"
 #include "viewer/models/search.h"
+#include "viewer/models/view_file.h"
 
 namespace redline::viewer {
 namespace {
 
 // Converts --at to the session's axis. Reports give unix times, and a time that lies years after
-// the recording's begin can only be one.
+// the recording's begin can only be one. Traces that are aligned have each their own.
 int64_t session_time(const Session& session, int64_t at_ns) {
   const int64_t far_after = saturating_sum(session.range().end_ns, TimeAxis::kMaxSpanNs);
   if (session.traces().empty() || at_ns <= far_after) return at_ns;
-  return saturating_sub(at_ns, session.traces().front().origin_ns);
+  const auto has_time = [at_ns](const SessionTrace& item) {
+    const auto work = item.work();
+    return work && work->contains(at_ns);
+  };
+  auto recorded = std::ranges::find_if(session.traces(), has_time);
+  if (recorded == session.traces().end()) recorded = session.traces().begin();
+  return saturating_sub(at_ns, recorded->origin_ns);
+}
+
+/// The time that the view asks for. The error is a sentence: no trace has it.
+tl::expected<TimeRange, std::string> range_of(const ViewState& state, const View& view) {
+  const Session& session = state.session();
+  const int64_t span_ns = view.span_ns.value_or(state.axis().span_ns);
+  int64_t begin_ns = state.axis().begin_ns;
+  if (view.at_ns) {
+    begin_ns = session_time(session, *view.at_ns);
+  } else if (state.selection()) {
+    const TimeRange selected = session.range_of(state.selection());
+    begin_ns = saturating_sum(selected.begin_ns, selected.span_ns() / 2 - span_ns / 2);
+  }
+  const TimeRange range{begin_ns, saturating_sum(begin_ns, span_ns)}, recorded = session.range();
+  if (range.begin_ns <= recorded.end_ns && range.end_ns >= recorded.begin_ns) return range;
+  const int64_t origin_ns = saturating_sub(view.at_ns.value_or(begin_ns), begin_ns);
+  return tl::unexpected(fmt::format(
+      "--at {}: outside of the recording, which is from {} to {}", view.at_ns.value_or(begin_ns),
+      saturating_sum(recorded.begin_ns, origin_ns), saturating_sum(recorded.end_ns, origin_ns)));
 }
 
 }  // namespace
 
 std::optional<std::string> apply_view(MainWindow& window, const View& view) {
   ViewState& state = window.state();
+  if (!view.saved.empty()) {
+    const auto saved = read_view(view.saved);
+    if (!saved) return saved.error();
+    if (*saved) window.restore(**saved);
+  }
   if (!view.select.empty()) {
     const SliceRef ref = longest_named(state.session(), view.select);
     if (!ref) {
@@ -43,10 +76,9 @@ std::optional<std::string> apply_view(MainWindow& window, const View& view) {
                        window.tab_titles().join(QStringLiteral(", ")).toStdString());
   }
   if (view.at_ns || view.span_ns) {
-    const int64_t begin =
-        view.at_ns ? session_time(state.session(), *view.at_ns) : state.axis().begin_ns;
-    const int64_t span = view.span_ns.value_or(state.axis().span_ns);
-    state.set_range({begin, saturating_sum(begin, span)});
+    const auto range = range_of(state, view);
+    if (!range) return range.error();
+    state.set_range(*range);
   }
   return std::nullopt;
 }

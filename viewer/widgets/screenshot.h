@@ -16,9 +16,10 @@ struct View {
   std::string select;  ///< a slice's name; empty: none
   std::string find;    ///< what to search; empty: nothing
   std::string tab;     ///< title of the table or pane to show; empty: as it comes
+  std::string saved;   ///< file of a view that was saved, which comes first; empty: none
 };
 
-/// Returns a sentence if it cannot be done: the name is not in the trace, or there is no such tab.
+/// Returns a sentence if it cannot be done: there is no such name, time or tab in the trace.
 [[nodiscard]] std::optional<std::string> apply_view(MainWindow& window, const View& view);
 
 /// Applies the view to what is loaded next: the place as soon as it is loaded, the tab as soon as

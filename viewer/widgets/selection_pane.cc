@@ -18,7 +18,7 @@ SelectionPane::SelectionPane(ViewState& state)
   length_->setFont(ui_font(20, QFont::Bold));
   figures_->setProperty("muted", true);
   figures_->setWordWrap(true);
-  connect(flame_, &QPushButton::clicked, &state, &ViewState::show_flame);
+  connect(flame_, &QPushButton::clicked, &state, &ViewState::flame_wanted);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 14, 0, 0);
   column->setSpacing(6);

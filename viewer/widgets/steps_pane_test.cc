@@ -91,6 +91,10 @@ TEST_F(StepsPane, AClickOnAStepsBarChoosesIt) {
   show_tab("Steps");
   auto& bars = *tables().findChild<StepBars*>();
   ASSERT_EQ(bars.item_count(), 4) << "two steps of two ranks";
+  for (const auto other : {Qt::RightButton, Qt::MiddleButton}) {
+    QTest::mouseClick(&bars, other, {}, bars.item_rect(3).center().toPoint());
+    EXPECT_FALSE(state().chosen_step());
+  }
   QTest::mouseClick(&bars, Qt::LeftButton, {}, bars.item_rect(3).center().toPoint());
   ASSERT_TRUE(state().chosen_step());
   EXPECT_EQ(state().chosen_step()->name, "rank 1 · step 6");

@@ -62,12 +62,20 @@ void TableView::show_table(Table table, int sort_column) {
 }
 
 void TableView::update_table(Table table) {
+  if (all_.rows.empty()) return show_table(std::move(table), -1);
+  const bool has_other_columns = table.columns.size() != all_.columns.size();
   std::set<std::string> chosen;
   for (const TableRow& row : selected_rows().rows) chosen.insert(row.name);
   const std::string current =
       currentIndex().isValid() ? model_.row(currentIndex().row()).name : std::string();
   all_ = std::move(table);
   show_rows();
+  if (has_other_columns) {
+    QHeaderView* header = horizontalHeader();
+    header->setSortIndicator(model_.sort_column(), header->sortIndicatorOrder());
+    if (isVisible()) fit_columns();
+  }
+  setAutoScroll(false);  // who has scrolled away from the chosen row stays there
   for (int row = 0; row < model_.rowCount(); ++row) {
     const std::string& name = model_.row(row).name;
     const QModelIndex first = model_.index(row, 0);
@@ -75,6 +83,7 @@ void TableView::update_table(Table table) {
     if (!chosen.contains(name)) continue;
     selectionModel()->select(first, QItemSelectionModel::Select | QItemSelectionModel::Rows);
   }
+  setAutoScroll(true);
 }
 
 void TableView::set_filter(const std::string& text) {

@@ -20,7 +20,8 @@ class TableView : public RowsView {
   /// Sorted by `sort_column`, largest first, until the user sorts otherwise; -1: as it comes.
   /// Columns without a value are not shown.
   void show_table(Table table, int sort_column);
-  /// Newer figures of the rows that are shown: the chosen ones, the order and the widths stay.
+  /// Newer figures of the rows that are shown: the chosen ones, the order and the scroll stay, and
+  /// the widths if no column is new.
   void update_table(Table table);
   /// Shows only the rows that have `text` in some value.
   void set_filter(const std::string& text);

@@ -7,6 +7,7 @@
 #include "viewer/models/collectives_table.h"
 #include "viewer/models/diff_table.h"
 #include "viewer/models/format.h"
+#include "viewer/models/gaps.h"
 #include "viewer/models/modules.h"
 #include "viewer/models/step_scope.h"
 #include "viewer/models/tree_table.h"
@@ -278,7 +279,15 @@ void TablesPane::show_gaps(const QString& gpu) {
 
 void TablesPane::show_gap(TimeRef gap) {
   show_gaps({});
-  gaps_->select_row([gap](const TableRow& row) { return row.time == gap; });
+  const auto is_it = [gap](const TableRow& row) { return row.time == gap; };
+  Table gaps = analysed_.tables->gaps;
+  if (std::ranges::none_of(gaps.rows, is_it)) {
+    if (auto row = gap_row(state_.session(), *analysed_.report, *analysed_.derived, gap)) {
+      gaps.rows.push_back(std::move(*row));
+      gaps_->show_table(std::move(gaps), -1);
+    }
+  }
+  gaps_->select_row(is_it);
 }
 
 TableView* TablesPane::current_view() const {
@@ -298,7 +307,7 @@ void TablesPane::show_report(const AnalysedSession& analysed) {
       analysed.pass.summaries && analysed.pass.summaries == analysed_.pass.summaries;
   analysed_ = analysed;
   task_.cancel();
-  state_.choose_step(std::nullopt);
+  if (!has_more_ranks) state_.choose_step(std::nullopt);
   step_bars_->show_bars(analysed.step_bars);
   roofline_view_->show_picture(analysed.roofline);
   fill(*compare_, *compare_page_, analysed.tables->compare, -1);
@@ -306,6 +315,7 @@ void TablesPane::show_report(const AnalysedSession& analysed) {
     const ReportTable& table = kReportTables[i];
     fill(*tables_[i], *table_pages_[i], *analysed.tables.*table.rows, table.sort_column);
   }
+  if (state_.chosen_step()) show_scope();
   show_modules();
   show_filter();
   // Who searched before the figures were there stays with what was found.

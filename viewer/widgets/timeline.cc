@@ -86,19 +86,19 @@ Mark Timeline::mark_here() const {
   const SliceRef ref = state_.selection();
   if (!ref) return {state_.axis().time_at(state_.axis().width / 2.0), ""};
   return {state_.session().range_of(ref).begin_ns,
-          printable(state_.session().name_of(ref).substr(0, 200))};
+          printable(state_.session().name_of(ref).substr(0, 200)), ref.trace};
 }
 
 void Timeline::toggle_mark() {
   const Mark here = mark_here();
   state_.mark_at(here.time_ns) ? state_.remove_mark(here.time_ns)
-                               : state_.set_mark(here.time_ns, here.note);
+                               : state_.set_mark(here.time_ns, here.note, here.trace);
 }
 
 void Timeline::write_note() {
   const Mark here = mark_here();
   const Mark* there = state_.mark_at(here.time_ns);
-  ask_for_note(state_, here.time_ns, there ? there->note : here.note, this);
+  ask_for_note(state_, there ? *there : here, this);
 }
 
 void Timeline::toggle_pin() {

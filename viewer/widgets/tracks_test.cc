@@ -97,7 +97,7 @@ TEST_F(Tracks, MenuAndNoteCloseWhenOtherTracksArrive) {
   EXPECT_FALSE(is_open(menu));
 
   menu = open_menu();
-  ask_for_note(state(), 5, "", &window_);
+  ask_for_note(state(), {5, ""}, &window_);
   const QPointer<QInputDialog> dialog = window_.findChild<QInputDialog*>();
   ASSERT_TRUE(is_open(dialog));
   state().open(loaded({training_trace(0).read()}).session);
@@ -193,6 +193,28 @@ TEST_F(Tracks, ACallInTheRuntimesRowLeadsToItsSlice) {
     return;
   }
   FAIL() << "no such row";
+}
+
+TEST_F(Tracks, AnAreaTintsNoPinnedTrackThatIsNotInIt) {
+  const SliceRef linear = slice(0, "aten::linear");
+  const auto top = [&] { return *state().layout().top_of(state().session(), linear); };
+  state().set_scroll(top() - 40);
+  const double y = top() - state().scroll() + 2;
+  state().select_area({0, y}, {lanes().width() - 1.0, y});
+  ASSERT_EQ(state().area().lanes.size(), 1U);
+  const RowId id = row_of(nccl_of_rank_1()).id;
+  state().rearrange([id](Layout& layout) { layout.set_pinned(id, true); });
+  window_.resize(1200, 420);
+  QCoreApplication::processEvents();
+  state().set_scroll(top());
+  ASSERT_EQ(state().scroll(), top()) << "its lane is behind the pinned one";
+  const QPoint idle(3, row_of(nccl_of_rank_1()).top + Layout::kLaneHeight - 3);
+  const auto colour = [&] { return lanes().grab().toImage().pixelColor(idle); };
+  const QColor shown = colour();
+  state().drop_area();
+  EXPECT_EQ(shown, colour());
+  state().select_time({-1'000'000, 1'000'000});
+  EXPECT_NE(shown, colour()) << "now it is in the area";
 }
 
 TEST_F(Tracks, AnAreaFromAPinnedTrackDownHasOnlyLanesInSight) {

@@ -137,9 +137,9 @@ void TuningPage::show_tuning(Tuning tuning) {
   batches_->setVisible(!tuning_.batches.empty() || tuning_.convergence.empty());
   convergence_->show_chart(tuning_.convergence);
   if (!is_same) filter_->clear();
-  trials_->show_table(tuning_.trials, -1);
-  filter_trials();
-  choose_trial(is_same && tuning_.find(chosen_) ? chosen_ : tuning_.best_trial);
+  is_same ? trials_->update_table(tuning_.trials) : trials_->show_table(tuning_.trials, -1);
+  const bool is_still_there = is_same && tuning_.find(chosen_);
+  is_still_there ? show_trial(chosen_) : choose_trial(tuning_.best_trial);
   watch_files();
 }
 
@@ -216,13 +216,19 @@ void TuningPage::filter_trials() {
 }
 
 void TuningPage::choose_trial(int64_t id) {
+  trials_->select_name(std::to_string(id));
+  show_trial(id);
+}
+
+void TuningPage::show_trial(int64_t id) {
   chosen_ = id;
   batches_->mark(id);
   convergence_->mark(id);
-  trials_->select_name(std::to_string(id));
   const TrialDetails* details = tuning_.find(id);
-  details_->setPlainText(details ? QString::fromUtf8(details->text.c_str())
-                                 : tr("A click on a point or a row shows its trial."));
+  const QString words = details ? QString::fromUtf8(details->text.c_str())
+                                : tr("A click on a point or a row shows its trial.");
+  // The same text set anew would lose its scroll and what is selected to copy.
+  if (words != details_->toPlainText()) details_->setPlainText(words);
   const bool has_trace = !traces_of(id).empty();
   open_->setVisible(has_trace);
   compare_->setVisible(has_trace && id != tuning_.default_trial &&

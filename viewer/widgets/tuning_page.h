@@ -22,8 +22,8 @@ class TuningPage : public QWidget {
  public:
   explicit TuningPage(const Theme& theme);
 
-  /// Keeps the chosen trial and the filter if the study is the same as before. From then on the
-  /// page follows the file, to which a running search adds its trials.
+  /// Keeps the chosen trial, the filter and the table's look if the study is the same as before.
+  /// From then on the page follows the file, to which a running search adds its trials.
   void show_tuning(Tuning tuning);
   [[nodiscard]] const Tuning& tuning() const { return tuning_; }
   /// The trials that the filter leaves.
@@ -43,6 +43,7 @@ class TuningPage : public QWidget {
   void show_head();
   void show_shares();
   void filter_trials();
+  void show_trial(int64_t id);
   [[nodiscard]] QStringList existing_files() const;
   void watch_files();
   void read_again();

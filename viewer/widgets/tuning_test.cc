@@ -1,5 +1,7 @@
 // Uses the Tuning page as a user does: opens a study, looks at its trials, and opens their traces.
 #include <QAccessible>
+#include <QHeaderView>
+#include <QScrollBar>
 
 #include "viewer/models/testing_study.h"
 #include "viewer/widgets/testing_window.h"
@@ -163,6 +165,53 @@ TEST_F(TuningWindow, ASearchThatGoesOnAddsItsTrials) {
     EXPECT_TRUE(QTest::qWaitFor([&] { return page().table().rows.size() == count; }, kLoadLimitMs));
   }
   EXPECT_EQ(page().chosen_trial(), 2);
+}
+
+TEST_F(TuningWindow, ASearchThatGoesOnLeavesTheTableAsTheUserHasIt) {
+  {
+    TestStudy study(path("long.db"));
+    study.add_search();
+    for (int i = 1; i <= 30; ++i) study.trial({{"batch_size", std::to_string(i)}}, 900, "screen");
+  }
+  ASSERT_TRUE(open({path("long.db")}));
+  QCoreApplication::processEvents();
+  QHeaderView& header = *trials().horizontalHeader();
+  QScrollBar& bar = *trials().verticalScrollBar();
+  auto& details = *page().findChild<QPlainTextEdit*>();
+  const auto sorted_by = [&] {
+    return trials().model()->headerData(header.sortIndicatorSection(), Qt::Horizontal).toString();
+  };
+  header.setSortIndicator(header.count() - 1, Qt::DescendingOrder);
+  ASSERT_EQ(sorted_by(), "Ended");
+  page().choose_trial(30);
+  EXPECT_GT(bar.value(), 0);
+  bar.setValue(0);
+  const auto rows = QItemSelectionModel::Select | QItemSelectionModel::Rows;
+  trials().selectionModel()->select(trials().model()->index(0, 0), rows);
+  header.resizeSection(1, 123);
+  details.selectAll();
+  const auto is_as_before = [&] {
+    EXPECT_EQ(bar.value(), 0);
+    EXPECT_EQ(sorted_by(), "Ended");
+    const Table selected = trials().selected_rows();
+    ASSERT_EQ(selected.rows.size(), 2U);
+    EXPECT_EQ(selected.rows[0].name, "3") << "out of memory comes before ok";
+    EXPECT_EQ(selected.rows[1].name, "30");
+    EXPECT_EQ(trials().table().rows[0].name, "3");
+    EXPECT_EQ(page().chosen_trial(), 30);
+    EXPECT_TRUE(details.textCursor().hasSelection());
+  };
+  TestStudy resumed(path("long.db"));
+  const auto has_rows = [this](size_t count) {
+    return QTest::qWaitFor([&] { return page().table().rows.size() == count; }, kLoadLimitMs);
+  };
+  resumed.trial({{"num_workers", "5"}}, 900, "screen");
+  ASSERT_TRUE(has_rows(35));
+  is_as_before();
+  EXPECT_EQ(header.sectionSize(1), 123);
+  resumed.trial({{"num_workers", "6"}}, 900, "screen", {}, "another process");
+  ASSERT_TRUE(has_rows(36));
+  is_as_before();
 }
 
 TEST_F(TuningWindow, WhatIsNoStudyIsASentence) {

@@ -212,6 +212,39 @@ TEST_F(User, WithTheClocksWhatIsShownStays) {
   EXPECT_TRUE(some_label_says(QString::fromStdString(start))) << start;
 }
 
+TEST_F(User, WithTheClocksWhatIsMadeOfARankGoesAlongWithIt) {
+  show_analysed(window_, loaded({rank_of(0, 0).read(), rank_of(1, 40).read()}));
+  const SliceRef last{1, {9}};
+  const auto range = [&] { return state().session().range_of(last); };
+  const auto press = [this](Qt::Key key) { QTest::keyClick(&lanes(), key); };
+  state().select(last);
+  press(Qt::Key_M);
+  press(Qt::Key_R);
+  const TimeRange recorded = range();
+  press(Qt::Key_C);
+  ASSERT_NE(range(), recorded);
+  ASSERT_EQ(state().marks().size(), 1U);
+  EXPECT_EQ(state().marks()[0].time_ns, range().begin_ns);
+  EXPECT_EQ(state().area().range, range());
+  press(Qt::Key_M);
+  EXPECT_TRUE(state().marks().empty()) << "it is this slice's";
+  const int64_t begin_ns = state().session().traces()[1].origin_ns + range().begin_ns;
+  state().go_to_time({1, begin_ns, begin_ns});
+  EXPECT_EQ(state().moment(), range().begin_ns);
+  press(Qt::Key_C);
+  EXPECT_EQ(range(), recorded);
+  EXPECT_EQ(state().moment(), recorded.begin_ns);
+}
+
+TEST_F(User, OfFlagsThatOverlapTheOneOnTopIsMeant) {
+  open_two_ranks();
+  state().set_mark(state().axis().time_at(300), "beneath");
+  state().set_mark(state().axis().time_at(305), "on top");
+  QTest::mouseDClick(window_.findChild<RulerView*>(), Qt::LeftButton, {}, {307, 8});
+  ASSERT_EQ(state().marks().size(), 1U);
+  EXPECT_EQ(state().marks()[0].note, "beneath");
+}
+
 TEST_F(User, AFileThatGrewIsReadAgain) {
   TestTrace trace = training_trace(0);
   ASSERT_TRUE(open({trace.write(path("t.json"))}));
@@ -389,9 +422,53 @@ TEST_F(User, AMarkCoversNoHalfOfALabelOfTheRuler) {
   EXPECT_EQ(labels(), others);
 }
 
+TEST_F(User, AUnixTimeOfTheCommandLineIsThatOfTheTraceThatHasIt) {
+  constexpr int64_t kFirstUs = 1'790'857'026'000'000, kHourUs = 3'600'000'000;
+  const trace::Traces traces{training_trace(0, kFirstUs).read(),
+                             training_trace(1, kFirstUs + kHourUs).read()};
+  for (const size_t before_count : {0U, 1U}) {  // aligned at the start; two runs
+    show_analysed(window_, {std::make_shared<const Session>(traces, before_count), 0.01});
+    for (const uint32_t t : {0U, 1U}) {
+      const int64_t begin_ns = traces[t]->begin_ns() + 50'000;
+      View view;
+      view.at_ns = begin_ns;
+      view.span_ns = 30'000;
+      EXPECT_EQ(apply_view(window_, view), std::nullopt);
+      EXPECT_EQ(state().axis().range(),
+                state().session().range_of(TimeRef{t, begin_ns, begin_ns + 30'000}));
+    }
+  }
+}
+
+TEST_F(User, ATimeOutsideOfTheRecordingIsSaid) {
+  constexpr int64_t kBeginNs = 1'790'857'026'000'000'000;
+  show_analysed(window_, loaded({training_trace(0, kBeginNs / 1000).read()}));
+  const TimeRange shown = state().axis().range();
+  View view;
+  view.at_ns = 999'000'000'000;
+  EXPECT_EQ(apply_view(window_, view),
+            "--at 999000000000: outside of the recording, which is from 0 to 199000");
+  view.at_ns = kBeginNs - 1'000'000'000;
+  view.span_ns = 1'000;
+  EXPECT_EQ(apply_view(window_, view),
+            "--at 1790857025000000000: outside of the recording, which is from "
+            "1790857026000000000 to 1790857026000199000");
+  EXPECT_EQ(state().axis().range(), shown);
+}
+
+TEST_F(User, ASpanWithoutATimeIsAroundTheSelectedSlice) {
+  show_analysed(window_, loaded({training_trace(0).read()}));
+  View view;
+  view.select = "gemm";  // from 50 to 75 us
+  view.span_ns = 30'000;
+  EXPECT_EQ(apply_view(window_, view), std::nullopt);
+  EXPECT_EQ(state().axis().range(), (TimeRange{47'500, 77'500}));
+}
+
 TEST_F(User, WhatTheCommandLineAsksForIsDoneToTheFirstTraceOnly) {
-  apply_to_first(window_,
-                 {.at_ns = 10'000, .span_ns = 30'000, .select = {}, .find = {}, .tab = {}});
+  apply_to_first(
+      window_,
+      {.at_ns = 10'000, .span_ns = 30'000, .select = {}, .find = {}, .tab = {}, .saved = {}});
   QSignalSpy failed(&window_, &MainWindow::failed);
   window_.open({path("none.json")});
   ASSERT_TRUE(failed.wait(kLoadLimitMs));

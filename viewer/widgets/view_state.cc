@@ -67,24 +67,27 @@ void ViewState::open(std::shared_ptr<const Session> session) {
 void ViewState::put(std::shared_ptr<const Session> session) {
   search_task_.cancel();
   places_task_.cancel();
-  const auto move_of = [&before = *session_, &after = *session](uint32_t trace) {
-    return saturating_sub(before.traces()[trace].origin_ns, after.traces()[trace].origin_ns);
-  };
-  const int64_t by_ns = move_of(0);
-  const int64_t area_by_ns = area_.empty() ? 0 : move_of(area_.lanes.front().trace);
-  const bool has_selection_moved = selection_ && move_of(selection_.trace) != 0;
+  std::vector<int64_t> by_ns;  // each trace moves
+  for (size_t t = 0; t < session_->traces().size(); ++t) {
+    by_ns.push_back(
+        saturating_sub(session_->traces()[t].origin_ns, session->traces()[t].origin_ns));
+  }
+  const bool has_moved = std::ranges::any_of(by_ns, [](int64_t by) { return by != 0; });
+  const bool has_selection_moved = selection_ && by_ns[selection_.trace] != 0;
   session_ = std::move(session);
   rebuild_layout();
-  axis_.begin_ns = saturating_sum(axis_.begin_ns, by_ns);
-  for (Mark& mark : marks_) mark.time_ns = saturating_sum(mark.time_ns, by_ns);
-  area_.range = {saturating_sum(area_.range.begin_ns, area_by_ns),
-                 saturating_sum(area_.range.end_ns, area_by_ns)};
-  if (moment_) moment_ = saturating_sum(*moment_, by_ns);
+  axis_.begin_ns = saturating_sum(axis_.begin_ns, by_ns[0]);
+  for (Mark& mark : marks_) mark.time_ns = saturating_sum(mark.time_ns, by_ns[mark.trace]);
+  std::ranges::stable_sort(marks_, {}, &Mark::time_ns);
+  if (!area_.empty()) {
+    area_.range = {saturating_sum(area_.range.begin_ns, by_ns[area_trace_]),
+                   saturating_sum(area_.range.end_ns, by_ns[area_trace_])};
+  }
   std::erase_if(wanted_ranks_,
                 [this](uint32_t rank) { return session_->traces()[rank].is_loaded; });
   emit ranks_changed();
   emit layout_changed();
-  if (by_ns != 0) emit marks_changed();
+  if (has_moved) emit marks_changed();
   if (has_selection_moved) emit selection_changed();
   set_axis(axis_);
   set_scroll(scroll_);
@@ -226,6 +229,7 @@ void ViewState::set_colours_by_name(bool by_name) {
 
 void ViewState::select(SliceRef ref) {
   places_task_.cancel();  // a user who has chosen another slice meanwhile stays there
+  is_slice_newer_ = static_cast<bool>(ref);
   if (ref == selection_ && !moment_) return;
   moment_.reset();
   selection_ = ref;
@@ -234,21 +238,30 @@ void ViewState::select(SliceRef ref) {
 }
 
 void ViewState::select_area(QPointF from, QPointF to) {
+  is_slice_newer_ = false;
   const auto y = [&](double value) { return std::clamp(static_cast<int>(value), 0, height_ - 1); };
   area_.range = {axis_.time_at(std::min(from.x(), to.x())),
                  axis_.time_at(std::max(from.x(), to.x()))};
   area_.lanes = lanes_between(*session_, layout_, std::min(y(from.y()), y(to.y())),
                               std::max(y(from.y()), y(to.y())) + 1, scroll_);
+  area_trace_ = area_.lanes.empty() ? 0 : area_.lanes.front().trace;
   emit area_changed();
 }
 
 void ViewState::select_area_of_slice() {
-  select_time(selection_ ? session_->range_of(selection_) : axis_.range());
+  TimeRange range = selection_ ? session_->range_of(selection_) : axis_.range();
+  // Nothing lies in an area without length, nor at the bounds of one.
+  if (range.span_ns() == 0) {
+    range = {saturating_sub(range.begin_ns, 1), saturating_sum(range.end_ns, 1)};
+  }
+  select_time(range, selection_ ? selection_.trace : 0);
 }
 
-void ViewState::select_time(TimeRange range) {
+void ViewState::select_time(TimeRange range, uint32_t trace) {
+  is_slice_newer_ = false;
   area_.range = range;
   area_.lanes = all_lanes(*session_);
+  area_trace_ = trace;
   emit area_changed();
 }
 
@@ -262,19 +275,24 @@ bool ViewState::choose_gap_at(double x, int y) {
   if (!gap) return false;
   const TimeRef time{row->trace, gap->begin_ns, gap->end_ns};
   select({});
-  select_time(session_->range_of(time));
+  select_time(session_->range_of(time), time.trace);
   emit gap_chosen(time);
   return true;
 }
 
 void ViewState::show_flame() {
-  if (area_.empty() && selection_) select_area_of_slice();
+  if (selection_ && (area_.empty() || is_slice_newer_)) select_area_of_slice();
   emit flame_wanted();
 }
 
 void ViewState::drop_area() {
   area_ = {};
   emit area_changed();
+}
+
+std::optional<int64_t> ViewState::moment() const {
+  if (!moment_) return std::nullopt;
+  return session_->range_of(*moment_).begin_ns;
 }
 
 void ViewState::choose_step(const std::optional<ChosenStep>& step) {
@@ -302,11 +320,11 @@ const Mark* ViewState::mark_at(int64_t time_ns) const {
   return found == marks_.end() ? nullptr : &*found;
 }
 
-void ViewState::set_mark(int64_t time_ns, const std::string& note) {
+void ViewState::set_mark(int64_t time_ns, const std::string& note, uint32_t trace) {
   std::erase_if(marks_, [&](const Mark& mark) { return mark.time_ns == time_ns; });
   const auto after = std::ranges::find_if(
       marks_, [&](int64_t other) { return other > time_ns; }, &Mark::time_ns);
-  marks_.insert(after, {time_ns, note});
+  marks_.insert(after, {time_ns, note, trace});
   emit marks_changed();
 }
 
@@ -328,10 +346,14 @@ void ViewState::restore(const SavedView& view) {
 }
 
 void ViewState::follow_link(int direction) {
-  for (const Link& link : links_) {
-    if (direction < 0 && link.to == selection_) return go_to(link.from);
-    // An operator also leads to what the calls inside it launched.
-    if (direction > 0 && link.to != selection_) return go_to(link.to);
+  // Launches come first: a backward pass may begin before the kernels of its forward pass.
+  for (const bool is_launch : {true, false}) {
+    for (const Link& link : links_) {
+      if ((link.kind == LinkKind::kLaunch) != is_launch) continue;
+      if (direction < 0 && link.to == selection_) return go_to(link.from);
+      // An operator also leads to what the calls inside it launched.
+      if (direction > 0 && link.to != selection_) return go_to(link.to);
+    }
   }
 }
 
@@ -360,8 +382,8 @@ void ViewState::go_to_time(TimeRef time) {
   centre_on(range);
   select({});
   drop_area();
-  if (range.span_ns() > 0) return select_time(range);
-  moment_ = range.begin_ns;
+  if (range.span_ns() > 0) return select_time(range, time.trace);
+  moment_ = time;
   emit area_changed();
 }
 

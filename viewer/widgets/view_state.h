@@ -51,8 +51,8 @@ class ViewState : public QObject {
   [[nodiscard]] const std::vector<Link>& links() const { return links_; }
   [[nodiscard]] const std::vector<Mark>& marks() const { return marks_; }  ///< by time
   [[nodiscard]] const Area& area() const { return area_; }
-  /// The moment that go_to_time() went to.
-  [[nodiscard]] std::optional<int64_t> moment() const { return moment_; }
+  /// The moment that go_to_time() went to, on the session's axis.
+  [[nodiscard]] std::optional<int64_t> moment() const;
   [[nodiscard]] const std::optional<ChosenStep>& chosen_step() const { return step_; }
   /// What of the area lies in the chosen step of its rank; all of it if no step is chosen.
   [[nodiscard]] Area in_chosen_step(Area area) const;
@@ -109,22 +109,23 @@ class ViewState : public QObject {
   void select_area(QPointF from, QPointF to);
   /// Selects the time of the selected slice (or of the whole view if there is none) in all lanes.
   void select_area_of_slice();
-  /// Wants the flame graph of the area or, without one, of the selected slice's time.
+  /// Wants the flame graph of the area or of the selected slice's time: of what was selected last.
   void show_flame();
   void drop_area();
   void choose_step(const std::optional<ChosenStep>& step);  ///< nullopt: all steps again
-  /// Selects some time in all lanes.
-  void select_time(TimeRange range);
+  /// Selects some time in all lanes. It goes along with the trace's clock.
+  void select_time(TimeRange range, uint32_t trace = 0);
   /// Selects the idle time of a GPU under a point of its lane. False if there is none.
   bool choose_gap_at(double x, int y);
-  /// Sets a mark; it replaces one at exactly that time.
-  void set_mark(int64_t time_ns, const std::string& note);
+  /// Sets a mark, which goes along with the trace's clock; it replaces one at exactly that time.
+  void set_mark(int64_t time_ns, const std::string& note, uint32_t trace = 0);
   void remove_mark(int64_t time_ns);
   /// Null if there is none at exactly that time.
   [[nodiscard]] const Mark* mark_at(int64_t time_ns) const;
   [[nodiscard]] SavedView saved_view() const;
   void restore(const SavedView& view);
-  /// Goes to the slice that the selected one follows from (-1) or leads to (1).
+  /// Goes to the slice that launched the selected one (-1) or that it launched (1); without a
+  /// launch along another link.
   void follow_link(int direction);
 
   /// In a large trace, and for arguments ("args:text"), the hits are known only later; then
@@ -197,9 +198,11 @@ class ViewState : public QObject {
   std::vector<Link> links_;
   std::shared_ptr<const CollectiveLinks> collectives_;
   Area area_;
+  uint32_t area_trace_ = 0;      ///< whose clock its time goes along with
+  bool is_slice_newer_ = false;  ///< the slice was selected after the area
   std::optional<ChosenStep> step_;
   std::vector<Mark> marks_;
-  std::optional<int64_t> moment_;
+  std::optional<TimeRef> moment_;
   SliceRef hover_;
   Search search_;
   uint64_t searched_at_once_ = 2'000'000;

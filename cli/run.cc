@@ -75,7 +75,10 @@ int set_knobs(const std::string& file, std::vector<std::string>& command,
   for (const auto& [name, value] : knobs) {
     if (filled.contains(name)) continue;
     if (const auto known = tuner::check_hook_knob(name, value); !known) {
-      return fail(file + ": " + known.error() + ". Give the command that was tuned");
+      return fail(fmt::format(
+          "{}: {}. Give the command that was tuned, or set the variable that held {{{}}} in the "
+          "search",
+          file, known.error(), name));
     }
   }
   if (const auto added = environment.add_python_startup(); !added) return fail(added.error());

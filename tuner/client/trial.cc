@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 #include "base/clock.h"
 #include "base/json_values.h"
 #include "base/launched_rank.h"
+#include "base/user_switch.h"
 
 namespace redline {
 namespace {
@@ -37,16 +37,12 @@ Trial Trial::from_environment() {
   const JobRank launched = launched_rank().value_or(JobRank{});
   trial.rank_ = launched.rank;
   trial.world_size_ = launched.world_size;
-  if (const char* text = ::secure_getenv("REDLINE_KNOBS")) {
-    const Json knobs = Json::parse(text, nullptr, false);
-    if (knobs.is_object()) {
-      for (const auto& [name, value] : knobs.items()) {
-        trial.knobs_[name] = plain_text(value);
-      }
-    }
+  const Json knobs = Json::parse(user_variable("REDLINE_KNOBS"), nullptr, false);
+  if (knobs.is_object()) {
+    for (const auto& [name, value] : knobs.items()) trial.knobs_[name] = plain_text(value);
   }
-  if (const char* path = ::secure_getenv("REDLINE_TRIAL")) {
-    trial.pipe_.descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (const std::string path = user_variable("REDLINE_TRIAL"); !path.empty()) {
+    trial.pipe_.descriptor = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     (void)trial.send(Json{{"type", "begin"}, {"rank", trial.rank_}}.dump());
   }
   return trial;

@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -93,6 +96,10 @@ TEST_F(TrialClient, HasNoKnobsWithoutAVariable) {
 
 TEST_F(TrialClient, ASetUidProgramTakesNothingFromTheEnvironment) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make a program of another user's";
+  if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) GTEST_SKIP() << "no_new_privs is set here";
+  struct statvfs mount {};
+  ASSERT_EQ(statvfs(folder_.path().c_str(), &mount), 0);
+  if ((mount.f_flag & ST_NOSUID) != 0) GTEST_SKIP() << "temporary files are mounted with nosuid";
   constexpr uid_t kNobody = 65534;
   set("REDLINE_KNOBS", R"({"batch_size": 256})");
   const std::string copy = path_ + ".copy";
@@ -102,7 +109,9 @@ TEST_F(TrialClient, ASetUidProgramTakesNothingFromTheEnvironment) {
     return std::system((copy + choice + " >/dev/null 2>&1").c_str()) != 0;
   };
   std::filesystem::copy_file("/proc/self/exe", copy);
-  ASSERT_EQ(chown(copy.c_str(), kNobody, kNobody), 0);
+  const int given = chown(copy.c_str(), kNobody, kNobody);
+  if (given != 0 && errno == EINVAL) GTEST_SKIP() << "this container has no other users";
+  ASSERT_EQ(given, 0);
   EXPECT_TRUE(fails_as(0755)) << "an ordinary program takes the knob";
   EXPECT_FALSE(fails_as(04755));
   std::filesystem::remove(copy);

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "trace/read/reader.h"
 #include "trace/report/diff.h"
 #include "tuner/trial/trial.h"

@@ -57,10 +57,10 @@ struct Options : StudyTerms {
 /// nullopt, and the program must end with `exit_status` (0 or 2).
 [[nodiscard]] std::optional<Options> parse_options(int argc, char** argv, int& exit_status);
 
-/// What --dry-run prints: space, plan and first command.
+/// What --dry-run prints: space, plan and first command. `study` is what becomes of its file.
 [[nodiscard]] std::string dry_run_text(const Options& options, const Space& space,
                                        const Strategy& strategy, const Machine& machine,
-                                       const std::vector<Share>& shares);
+                                       const std::vector<Share>& shares, const std::string& study);
 
 /// autotune [OPTIONS] -- CMD: searches, and prints what it found. Returns the exit status.
 [[nodiscard]] int run_search_command(const Options& options);

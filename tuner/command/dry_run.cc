@@ -28,7 +28,8 @@ std::string first_command(const Options& options, const Space& space) {
 }  // namespace
 
 std::string dry_run_text(const Options& options, const Space& space, const Strategy& strategy,
-                         const Machine& machine, const std::vector<Share>& shares) {
+                         const Machine& machine, const std::vector<Share>& shares,
+                         const std::string& study) {
   const TrialSpec trial = options.prototype();
   std::string text = "nothing is run (--dry-run)\n\nspace\n";
   for (const Knob& knob : space.knobs) {
@@ -57,8 +58,11 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
   text +=
       row("max trials", options.budget.max_trials > 0 ? std::to_string(options.budget.max_trials)
                                                       : "as many as the budget allows");
-  text += row("a trial", fmt::format("start-up, warm-up, then {} and at least {} steps measured",
-                                     format_wait(trial.measure_for), trial.min_steps));
+  text +=
+      row("a trial", options.metric_regex.empty()
+                         ? fmt::format("start-up, warm-up, then {} and at least {} steps measured",
+                                       format_wait(trial.measure_for), trial.min_steps)
+                         : "until the command ends, at most " + format_wait(trial.timeout));
   text += row("trial timeout", format_wait(options.trial_timeout));
   text += row("memory limit", options.memory_limit_bytes
                                   ? format_bytes(*options.memory_limit_bytes) + " a process"
@@ -80,7 +84,7 @@ std::string dry_run_text(const Options& options, const Space& space, const Strat
   text += row("seed", std::to_string(options.seed));
   text +=
       row("machine", format_plural(machine.cores, "core") + (machine.gpu ? ", GPU" : ", no GPU"));
-  text += row("study", options.study + (options.resume ? " (resumed)" : ""));
+  text += row("study", study);
   text += row("output", options.output);
   return text + "\nfirst command\n  " + first_command(options, space) + "\n";
 }

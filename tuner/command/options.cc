@@ -77,6 +77,10 @@ std::string check_regex(const std::string& text) {
   }
 }
 
+std::string check_file(const std::string& path) {
+  return path.empty() ? "needs the name of a file" : "";
+}
+
 std::string knobs_help() {
   const std::string names =
       fmt::format("Knobs that the start-up hook sets in Python scripts: {}; arguments of DDP: {}.",
@@ -146,7 +150,8 @@ void add_search_options(CLI::App& app, Options& options) {
   app.add_option("--study", options.study,
                  "The file that keeps every trial; without it each command has its own, "
                  "autotune.study-2.db and so on")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(check_file);
   app.add_option("--from-trace", options.from_trace,
                  "Try first what the report on this trace or folder advises; without --knob, also "
                  "add the knobs that it names");
@@ -198,7 +203,8 @@ void add_run_options(CLI::App& app, Options& options) {
       "table or json (to stdout)")
       ->excludes("--dry-run");
   app.add_option("-o,--output", options.output, "Where the best configuration is written")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(check_file);
   app.add_option("CMD", options.command, "The training command, after --")->required();
 }
 

@@ -223,7 +223,8 @@ std::optional<Answer> read_answer() {
 }
 
 Answer ask_to_go_on(const std::string& path, const Options& options) {
-  if (options.resume || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+  if (options.resume || options.dry_run || isatty(STDIN_FILENO) != 1 ||
+      isatty(STDERR_FILENO) != 1) {
     return Answer::kNotAsked;
   }
   const Result<Study> study = Study::open_to_read(path);
@@ -272,6 +273,15 @@ Options with_own_study(Options options, const StudyIdentity& identity) {
   return options;
 }
 
+/// The study's file for --dry-run, and whether a search would go on with what it holds.
+std::string study_text(const Options& options, const StudyIdentity& identity) {
+  const Result<Study> study = Study::open_to_read(options.study);
+  if (!study) return options.study;
+  const Result<bool> goes_on = study->goes_on(identity, options.resume);
+  if (!goes_on) return options.study + ": " + goes_on.error();
+  return options.study + (*goes_on ? " (resumed)" : "");
+}
+
 /// Why the search cannot write its results where it was told to; empty if it can.
 std::string why_not_to(const Options& options) {
   if (same_file(options.output, options.study)) {
@@ -287,8 +297,8 @@ std::string why_not_to(const Options& options) {
     return fmt::format("-o {}: the page about the study gets this name. Choose another file",
                        options.output);
   }
-  const std::filesystem::path output = std::filesystem::absolute(options.output);
   std::error_code ignored;
+  const std::filesystem::path output = std::filesystem::absolute(options.output, ignored);
   if (std::filesystem::is_directory(output, ignored)) {
     return fmt::format("-o {} is a folder. Choose a file", options.output);
   }
@@ -376,7 +386,8 @@ StudyIdentity identity_of(const Options& options, const Space& space,
           .share = share_text(shares),
           .step_marker = options.step_marker,
           // The trials of Slurm run on other machines, which may differ.
-          .machine = options.slurm ? std::nullopt : std::optional(machine)};
+          .machine = options.slurm ? std::nullopt : std::optional(machine),
+          .environment = variables_with_placeholders(space)};
 }
 
 /// Opens the study and tells the user what it holds of others and of earlier runs.
@@ -407,17 +418,18 @@ int run_search_command(const Options& given) {
   auto space = space_of(options, machine);
   if (!space) return space.error();
   const auto strategy = make_strategy(options.strategy, *space, settings_of(options, machine));
-  if (options.dry_run) {
-    put(stdout, dry_run_text(options, *space, *strategy, machine, *shares));
-    return std::ferror(stdout) ? complain("stdout: the output could not be written") : kDone;
-  }
-
   const StudyIdentity identity = identity_of(options, *space, *shares, machine);
   if (const std::string why = misplaced_resume(options, identity); !why.empty()) {
     return complain(why, kUsage);
   }
+  options.environment = identity.environment;
   options = with_own_study(std::move(options), identity);
   if (const std::string why = why_not_to(options); !why.empty()) return complain(why, kUsage);
+  if (options.dry_run) {
+    put(stdout,
+        dry_run_text(options, *space, *strategy, machine, *shares, study_text(options, identity)));
+    return std::ferror(stdout) ? complain("stdout: the output could not be written") : kDone;
+  }
   catch_signals();
   Result<Study> study = open_study(options, identity);
   if (!study) return complain(study.error());

@@ -31,6 +31,7 @@ StudyTerms terms_of(const StudyContent& study, const std::optional<Best>& best) 
   // Without it the search usually ran on this machine.
   terms.machine = study.identity.machine.value_or(detect_machine());
   terms.command = study.identity.command;
+  terms.environment = study.identity.environment;
   terms.memory_limit_bytes = study.identity.memory_limit_bytes;
   terms.metric_regex = study.identity.metric_regex;
   terms.memory_metric_regex = study.identity.memory_metric_regex;
@@ -73,7 +74,8 @@ Result<std::string> applied(const StudyContent& study, const Request& request) {
   const auto written =
       write_atomically(request.output, best_json(*best, history, study.identity.command));
   if (!written) return tl::unexpected(written.error());
-  return fmt::format("redline run --config {} -- {}\n", format_command({request.output}),
+  return fmt::format("{}redline run --config {} -- {}\n",
+                     assignments_text(study.identity.environment), format_command({request.output}),
                      format_command(study.identity.command));
 }
 

@@ -34,9 +34,8 @@ std::vector<const FinishedTrial*> successful_runs(const History& history, const 
   std::vector<const FinishedTrial*> runs = history.runs_of(config);
   const bool all_ok = std::ranges::all_of(runs, [](auto* run) { return run->ok(); });
   if (!all_ok) return {};
-  const auto confirms = [](const FinishedTrial* run) { return run->why == kConfirm; };
-  if (history.ran_side_by_side() && std::ranges::any_of(runs, confirms)) {
-    std::erase_if(runs, [&](const FinishedTrial* run) { return !confirms(run); });
+  if (history.ran_side_by_side() && std::ranges::any_of(runs, &FinishedTrial::confirms)) {
+    std::erase_if(runs, [](const FinishedTrial* run) { return !run->confirms(); });
   }
   const auto disturbed = [](const auto* run) { return !run->result.disturbance.empty(); };
   if (!std::ranges::all_of(runs, disturbed)) std::erase_if(runs, disturbed);
@@ -46,6 +45,33 @@ std::vector<const FinishedTrial*> successful_runs(const History& history, const 
 /// The standard error of one run, by the noise of its own steps.
 double standard_error(const Throughput& throughput) {
   return (throughput.high - throughput.low) / (2 * kNormalQuantile);
+}
+
+/// What the last digit of a printed figure stands for: 0.1 for 10.4. At most 1, as nobody knows
+/// whether the zeros at the end of a whole number were rounded.
+double last_digit(double figure) {
+  double scale = 1;
+  const auto has_more = [&] {
+    return std::abs(std::remainder(figure * scale, 1)) > 1e-9 * figure * scale;
+  };
+  while (has_more()) scale *= 10;
+  return 1 / scale;
+}
+
+/// Half of the last digit of `run`'s figure, as a share of it. Of a printed "10.0" only 10 is known
+/// here, so other figures of that size say how many digits there are. Some formats print fewer
+/// behind the point of larger ones.
+double rounding_of(const History& history, const FinishedTrial& run) {
+  const double figure = run.result.throughput->samples_per_s;
+  double digit = 1;
+  for (const FinishedTrial& trial : history.trials()) {
+    if (!trial.ok()) continue;
+    const double other = trial.result.throughput->samples_per_s;
+    if (std::floor(std::log10(other)) == std::floor(std::log10(figure))) {
+      digit = std::min(digit, last_digit(other));
+    }
+  }
+  return digit / 2 / figure;
 }
 
 /// Computes the spread of each configuration's runs without their own mean and without what all
@@ -119,13 +145,19 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
 
   Estimate result;
   result.runs = static_cast<int>(runs.size());
+  result.has_confirming_run = std::ranges::any_of(runs, &FinishedTrial::confirms);
   const double between_quantile = student_t(spread.degrees_of_freedom);
   const bool wider_between =
       spread.degrees_of_freedom > 0 && between * between_quantile > within * kNormalQuantile;
   result.step_error = within;
   result.relative_error = wider_between ? between : within;
   result.quantile = wider_between ? between_quantile : kNormalQuantile;
-  const double half = result.quantile * result.relative_error * mean;
+  // A single run has no interval by its rounding, because its noise is not known.
+  if (spread.degrees_of_freedom > 0 && within == 0) {
+    result.rounding =
+        mean_over(runs, [&](const FinishedTrial& run) { return rounding_of(history, run); });
+  }
+  const double half = std::max(result.quantile * result.relative_error, result.rounding) * mean;
   result.score = {.samples_per_s = mean, .low = std::max(0.0, mean - half), .high = mean + half};
   result.throughput = scaled(result.score, mean_over(runs, [](const FinishedTrial& run) {
                                return run.result.throughput->samples_per_s;
@@ -150,6 +182,8 @@ Ratio ratio(const Estimate& numerator, const Estimate& denominator, const RunSpr
                           std::sqrt(2.0 / numerator.runs);
     half = std::max(steps, rounds);
   }
+  // Both may be off in opposite directions, in each of their runs.
+  half = std::max(half, numerator.rounding + denominator.rounding);
   return {.value = value, .low = value * std::exp(-half), .high = value * std::exp(half)};
 }
 

@@ -77,6 +77,34 @@ TEST_F(Estimates, DriftFromRoundToRoundIsNoDifferenceBetweenConfigurations) {
   EXPECT_LT(ratio(of(fast_), of(slow_), {}).low, 1) << "without rounds it would prove nothing";
 }
 
+TEST_F(Estimates, FewPrintedDigitsKeepEqualFiguresFromBeingCertain) {
+  // What runs at 10.5 may be printed as 10 or as 11.
+  for (const double rate : {10.0, 11.0}) add(rate > 10 ? fast_ : slow_, rate, 0);
+  EXPECT_EQ(of(fast_).score.high, 11) << "no noise is known yet";
+  for (const double rate : {10.0, 11.0}) add(rate > 10 ? fast_ : slow_, rate, 0);
+  EXPECT_NEAR(of(fast_).score.low, 10.5, 1e-9);
+  EXPECT_NEAR(of(fast_).score.high, 11.5, 1e-9);
+  const RunSpread spread = spread_between_runs(history_);
+  const Ratio speedup = ratio(of(fast_), of(slow_), spread);
+  EXPECT_LT(speedup.low, 1);
+  EXPECT_NEAR(speedup.high, 11.5 / 9.5, 0.01);
+  EXPECT_DOUBLE_EQ(ratio(of(slow_), of(fast_), spread).high, 1 / speedup.low);
+}
+
+TEST_F(Estimates, OtherFiguresTellHowManyDigitsArePrinted) {
+  for (const double rate : {10.0, 10.0}) add(slow_, rate, 0);
+  for (const double rate : {15.25, 15.25}) add(fast_, rate, 0);
+  add({{"x", "3"}}, 9.125, 0);
+  EXPECT_NEAR(of(slow_).score.low, 9.995, 1e-9);
+  EXPECT_NEAR(of(fast_).score.high, 15.255, 1e-9) << "9.125 has another size";
+  EXPECT_GT(ratio(of(fast_), of(slow_), spread_between_runs(history_)).low, 1.5);
+}
+
+TEST_F(Estimates, StepsThatGaveAnErrorWereNotPrinted) {
+  for (const double rate : {10.0, 10.0}) add(slow_, rate, 0.001);
+  EXPECT_NEAR(of(slow_).score.high, 10.001, 0.0005);
+}
+
 TEST_F(Estimates, AConfigurationMustRunEveryTime) {
   add(fast_, 200, 1);
   add(fast_, 0, 0, Outcome::kGpuOom);

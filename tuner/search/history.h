@@ -42,6 +42,7 @@ struct FinishedTrial {
     assert(ok());
     return result.samples_per_joule ? *result.samples_per_joule : *result.throughput;
   }
+  [[nodiscard]] bool confirms() const { return why == kConfirm; }
   /// Whether it ran out of something of which a smaller batch needs less.
   [[nodiscard]] bool out_of_memory() const;
 };

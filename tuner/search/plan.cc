@@ -26,8 +26,6 @@ constexpr size_t kFewestBeforeTarget = 3;  ///< trials; fewer do not show a slop
 constexpr int kTrialsOfShortStudy = 10;
 constexpr int kTrialsOfLongStudy = 30;
 
-bool is_confirming(const FinishedTrial& trial) { return trial.why == kConfirm; }
-
 bool has_success(const History& history) {
   return std::ranges::any_of(history.trials(), &FinishedTrial::ok);
 }
@@ -142,13 +140,17 @@ Standing standing_of(const History& history, const std::vector<Config>& group) {
 /// again where its memory is nearly full.
 std::optional<Proposal> next_confirmation(const History& history, int trials_left,
                                           std::optional<uint64_t> memory_limit_bytes) {
-  const auto confirmed = static_cast<int>(std::ranges::count_if(history.trials(), is_confirming));
+  const auto confirmed =
+      static_cast<int>(std::ranges::count_if(history.trials(), &FinishedTrial::confirms));
   const std::vector<Config> group = finalists(history, confirmed + trials_left);
   // The defaults alone have won against nobody.
   const Config first = history.canonical(history.trials().front().config);
   if (group.empty() || group == std::vector{first}) return std::nullopt;
+  // A run after a crash or "once more" is none of a round. It may have had others beside it, and
+  // best_config() wants a confirming run.
   const auto runs_of = [&](const Config& config) {
-    return static_cast<int>(history.runs_of(config).size());
+    const auto runs = history.runs_of(config);
+    return 1 + static_cast<int>(std::ranges::count_if(runs, &FinishedTrial::confirms));
   };
   const Config& least_run = *std::ranges::min_element(group, {}, runs_of);
   const int runs = runs_of(least_run);
@@ -245,7 +247,7 @@ std::optional<Proposal> Plan::next(const History& history) const {
 
   // When the finalists are confirmed, the search goes on with what is left of the budget. It keeps
   // one trial, because what wins then must be confirmed, too.
-  const bool confirming = std::ranges::any_of(history.trials(), is_confirming);
+  const bool confirming = std::ranges::any_of(history.trials(), &FinishedTrial::confirms);
   const int total = left + static_cast<int>(history.trials().size());
   std::optional<Proposal> confirmation = next_confirmation(history, left, memory_limit_bytes_);
   const bool exploring =
@@ -259,7 +261,9 @@ std::optional<Proposal> Plan::next(const History& history) const {
 std::optional<double> Plan::possible_gain(const History& history) const {
   History explored(space_, history.objective());
   const auto& trials = history.trials();
-  const auto confirming = std::find_if_not(trials.rbegin(), trials.rend(), is_confirming).base();
+  const auto confirming =
+      std::find_if_not(trials.rbegin(), trials.rend(), std::mem_fn(&FinishedTrial::confirms))
+          .base();
   for (auto trial = trials.begin(); trial != confirming; ++trial) explored.add(*trial);
   if (explored.trials().size() < kFewestBeforeTarget) return std::nullopt;
   return strategy_.possible_gain(explored);
@@ -335,7 +339,6 @@ std::optional<Config> best_config(const History& history) {
   std::optional<Config> fastest, fastest_confirmed;
   double rate = 0, confirmed_rate = 0;
   bool rival_confirmed = false;
-  const auto confirms = [](const FinishedTrial* run) { return is_confirming(*run); };
   for (const Config& config : history.configs()) {
     const std::optional<Estimate> entry = estimate(history, config, spread);
     if (!entry) continue;
@@ -345,7 +348,7 @@ std::optional<Config> best_config(const History& history) {
       rate = its_rate;
     }
     const auto runs = history.runs_of(config);
-    if (runs.size() < 2 || std::ranges::none_of(runs, confirms)) continue;
+    if (runs.size() < 2 || std::ranges::none_of(runs, &FinishedTrial::confirms)) continue;
     rival_confirmed |= config != first;
     if (its_rate > confirmed_rate) {
       fastest_confirmed = config;

@@ -73,12 +73,12 @@ class PlanTest : public ::testing::Test {
 
   Exhausted strategy_;
   std::optional<uint64_t> memory_limit_;
+  Space space_ = *make_space({"batch_size=1..4096"}, {"train", "{batch_size}"}, {});
+  History history_{space_};
 
  private:
   static std::string value(const Config& config) { return config.at("batch_size"); }
 
-  Space space_ = *make_space({"batch_size=1..4096"}, {"train", "{batch_size}"}, {});
-  History history_{space_};
   std::map<std::string, double> rates_;
 };
 
@@ -248,6 +248,20 @@ TEST_F(PlanTest, WhatTheFinalistsShowTogetherDecides) {
   ran("4", 180, kConfirm);
   ran("8", 150, kConfirm);
   EXPECT_EQ(best(), "4");
+}
+
+TEST_F(PlanTest, ASecondRunThatWasNotConfirmingIsConfirmedToo) {
+  for (const char* why : {"once more after a crash", kOnceMore}) {
+    history_ = History(space_);
+    ran("1", 100);
+    ran("8", 206);
+    ran("4", 200);
+    if (why != kOnceMore) add("8", kConfirm, ended_with(Outcome::kCrash));
+    ran("8", 206, why);
+    EXPECT_EQ(next(), "8") << why;
+    EXPECT_EQ(confirm_to_the_end(), 3) << why << ": one round of all three";
+    EXPECT_EQ(best(), "8") << why;
+  }
 }
 
 TEST_F(PlanTest, ABudgetForTheFirstTrialAloneIsSaid) {

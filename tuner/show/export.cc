@@ -30,6 +30,7 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   json["expected_memory_bytes"] = expected ? expected->peak_memory_bytes : std::nullopt;
   json["peak_memory_bytes"] = result.peak_memory_bytes;
   json["joules_per_sample"] = result.joules_per_sample;
+  json["samples_per_joule"] = throughput_json(result.samples_per_joule);
   json["latency_ns"] = latency_json(result.latency);
   json["host_memory_bytes"] =
       result.host_use ? OrderedJson(result.host_use->memory_bytes) : OrderedJson();

@@ -111,7 +111,7 @@ std::string trial_rows(const History& history, const Space& space,
   const bool metered = std::ranges::any_of(history.trials(), [](const FinishedTrial& trial) {
     return trial.result.joules_per_sample.has_value();
   });
-  head += fmt::format("<th class=number>{}</th>", unit_of(history.rate()));
+  head += fmt::format("<th class=number>{}</th>", unit_of(history.objective()));
   head += "<th class=number>expected</th>";
   if (metered) head += "<th class=number>J a sample</th>";
   const bool infers = std::ranges::any_of(history.trials(), [](const FinishedTrial& trial) {
@@ -137,7 +137,7 @@ std::string trial_rows(const History& history, const Space& space,
     const auto number = [&rows](const std::string& text) {
       rows += "<td class=number>" + text + "</td>";
     };
-    number(trial.ok() ? format_number(result.throughput->samples_per_s) : "–");
+    number(trial.ok() ? format_number(trial.score().samples_per_s) : "–");
     const auto& expected = result.expected;
     number(expected ? fmt::format("{} to {}", format_number(expected->score.low),
                                   format_number(expected->score.high))

@@ -225,7 +225,8 @@ std::string model_chart_svg(const History& history, const Space& space, const Be
   axes.high_y = 2 * std::max(model.here.rate, measured);
   std::string svg = frame(axes, "batch size of a rank", unit_of(history.objective()));
   for (double tick_at = at / 16; tick_at <= 4 * at; tick_at *= 2) {
-    if (tick_at >= axes.low_x) svg += tick(axes, tick_at, fmt::format("{:.0f}", tick_at));
+    if (tick_at < axes.low_x || tick_at != std::floor(tick_at)) continue;
+    svg += tick(axes, tick_at, fmt::format("{:.0f}", tick_at));
   }
   std::string legend;
   draw_roofs(model, axes, svg, legend);

@@ -56,5 +56,24 @@ TEST(PageCharts, TheModelsPictureSaysWhatLimits) {
   EXPECT_STREQ(sentence(), "compute");
 }
 
+TEST(PageCharts, TheModelsPictureMarksWholeBatchesOnly) {
+  const Space space = *make_space({"batch_size=1..512"}, {"train", "{batch_size}"}, {});
+  History history(space);
+  for (const auto& [batch, rate] : {std::pair{"8", 50.0}, std::pair{"16", 80.0},
+                                    std::pair{"24", 100.0}, std::pair{"32", 90.0}}) {
+    add_trial(history, {{"batch_size", batch}}, ran_at(rate, 1));
+  }
+  StudyTerms terms;
+  terms.machine = {.gpu = true, .gpus = 1, .cores = 8};
+  const std::string svg = model_chart_svg(history, space, *find_best(history), terms);
+  const std::regex tick("text-anchor=middle>([0-9]+)</text>");
+  std::vector<std::string> sizes;
+  for (std::sregex_iterator found(svg.begin(), svg.end(), tick); found != std::sregex_iterator();
+       ++found) {
+    sizes.push_back((*found)[1]);
+  }
+  EXPECT_EQ(sizes, (std::vector<std::string>{"3", "6", "12", "24", "48", "96"})) << "none at 1.5";
+}
+
 }  // namespace
 }  // namespace redline::tuner

@@ -22,6 +22,7 @@ constexpr const char* kStopped = "Stopped; autotune --resume … (before the --)
 /// mentions.
 struct StudyTerms {
   std::vector<std::string> command;
+  Config environment;  ///< its variables that hold a placeholder
   Objective objective = Objective::kSamplesPerSecond;
   std::string metric_regex;         ///< --metric; empty: the hook reports
   std::string memory_metric_regex;  ///< --memory-metric
@@ -73,6 +74,8 @@ void forget_another_output(StudyTerms& terms, const std::optional<Best>& best);
 
 /// The shell's command that starts the job with the best configuration, without its secrets.
 [[nodiscard]] std::string run_text(const StudyTerms& terms);
+/// "FLAGS='--lr {lr}' ", as it stands before a command in a shell.
+[[nodiscard]] std::string assignments_text(const Config& environment);
 
 /// "65,536 tokens/s: 128 a sample"; empty if samples are not sequences.
 [[nodiscard]] std::string tokens_text(const Best& best, const std::string& indent);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "tuner/space/hook_knobs.h"
@@ -14,6 +15,7 @@ namespace redline::tuner {
 namespace {
 
 constexpr size_t kNumberWidth = 2;
+constexpr size_t kKnobWidth = 8;
 constexpr size_t kRateWidth = 16;
 constexpr size_t kMemoryWidth = 10;
 constexpr size_t kLeastVerdict = 10;
@@ -23,11 +25,23 @@ std::string short_title(const std::string& name) {
   return hook ? std::string(hook->title) : name.substr(0, 8);
 }
 
-/// As wide as the widest of the title and the values, but at most 8.
-size_t column_width(const Knob& knob, const std::string& title) {
-  size_t width = std::max(title.size(), std::to_string(knob.is_range() ? knob.high : 0).size());
-  for (const std::string& value : knob.values) width = std::max(width, value.size());
-  return std::min<size_t>(width, 8);
+/// Whether some of the values are the same once they are cut to the width of a column.
+bool are_cut_alike(const std::vector<std::string>& values) {
+  std::set<std::string> cut;
+  for (const std::string& value : values) cut.insert(elide(value, kKnobWidth));
+  return cut.size() < values.size();
+}
+
+/// What all values begin with; of each at least one character is left.
+std::string common_beginning(const std::vector<std::string>& values) {
+  const std::string& first = values.front();
+  size_t size = first.size();
+  for (const std::string& value : values) {
+    const auto end = std::ranges::mismatch(first, value).in1 - first.begin();
+    size = std::min({size, static_cast<size_t>(end), value.size() - 1});
+  }
+  while (size > 0 && continues_letter(first[size])) --size;
+  return first.substr(0, size);
 }
 
 /// Joins the parts and wraps them into lines. All lines but the first begin with `indent`; the
@@ -103,15 +117,35 @@ std::string failure_of(const FinishedTrial& trial) {
 Table::Table(const Space& space, TextStyle style, Objective objective, bool whole)
     : space_(space), style_(style), objective_(objective), whole_(whole) {}
 
+std::string Table::Column::cell(const std::string& value) const {
+  const bool is_shorter = !beginning.empty() && value.starts_with(beginning);
+  return is_shorter ? "…" + value.substr(beginning.size()) : value;
+}
+
+/// As wide as the widest of the title and the values, but for a terminal at most 8. There values
+/// that would look the same lose what they begin with.
+Table::Column Table::column_of(const Knob& knob) const {
+  Column column{.knob = knob.name, .title = short_title(knob.name), .beginning = {}, .width = 0};
+  const auto values = knob.is_range()
+                          ? std::vector{std::to_string(knob.low), std::to_string(knob.high)}
+                          : knob.values;
+  if (!whole_ && are_cut_alike(values)) column.beginning = common_beginning(values);
+  column.width = column.title.size();
+  for (const std::string& value : values) {
+    column.width = std::max(column.width, columns(column.cell(value)));
+  }
+  if (!whole_) column.width = std::min(column.width, kKnobWidth);
+  return column;
+}
+
 std::vector<Table::Column> Table::shown_columns() const {
   std::vector<Column> result;
   size_t used = kNumberWidth + 2 + kRateWidth + 2 + kMemoryWidth + 2 + kLeastVerdict;
   for (const Knob& knob : space_.knobs) {
-    const std::string title = short_title(knob.name);
-    const size_t width = column_width(knob, title);
-    used += width + 1;
+    Column column = column_of(knob);
+    used += std::min(column.width, kKnobWidth) + 1;
     if (used > kTerminalColumns) break;
-    result.push_back({knob.name, title, width});
+    result.push_back(std::move(column));
   }
   return result;
 }
@@ -178,7 +212,8 @@ std::string Table::line(const History& history) const {
   std::string text = id_text(trial.id) + " ";
   for (const Column& column : shown_columns()) {
     const auto found = config.find(column.knob);
-    text += " " + style_.right(found == config.end() ? "-" : found->second, column.width);
+    const std::string value = found == config.end() ? "-" : column.cell(found->second);
+    text += " " + style_.right(value, column.width);
   }
   std::string rate = "-";
   if (trial.ok()) {
@@ -195,7 +230,7 @@ std::string Table::line(const History& history) const {
           style_.right(peak ? format_bytes(*peak) : "-", kMemoryWidth);
   text += "  ";
   std::string ended = verdict(history);
-  const size_t room = kTerminalColumns - columns(text);
+  const size_t room = kTerminalColumns - std::min(kTerminalColumns, columns(text));
   if (trial.ok() && trial.result.expected) {
     const std::string expected =
         "expected " + format_number(trial.result.expected->score.samples_per_s);
@@ -216,11 +251,20 @@ void forget_another_output(StudyTerms& terms, const std::optional<Best>& best) {
   terms.output.clear();
 }
 
+std::string assignments_text(const Config& environment) {
+  std::string text;
+  for (const auto& [name, value] : environment) text += name + "=" + format_command({value}) + " ";
+  return text;
+}
+
 std::string run_text(const StudyTerms& terms) {
   if (terms.output.empty()) {
     return fmt::format("sh -c \"$(autotune apply {})\"", format_command({terms.study}));
   }
-  return fmt::format("redline run --config {} -- {}", format_command({terms.output}),
+  Config environment = terms.environment;
+  for (auto& [name, value] : environment) value = without_secrets(value);
+  return fmt::format("{}redline run --config {} -- {}", assignments_text(environment),
+                     format_command({terms.output}),
                      format_command(without_secrets(terms.command)));
 }
 

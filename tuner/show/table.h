@@ -1,6 +1,7 @@
 // What people see while a study runs: the head, one line for each trial, the result, and on a
 // terminal a line about the trials that run now. It has 80 columns, so that it can be pasted
-// anywhere; only the reason why a trial ended is longer where it is no terminal that shows it.
+// anywhere; only long values of knobs and the reason why a trial ended are whole, and thus longer,
+// where it is no terminal that shows it.
 #pragma once
 
 #include <chrono>
@@ -22,8 +23,8 @@ void put(std::FILE* stream, const std::string& text);
 class Table {
  public:
   /// `space` must outlive the table; its knobs may change while trials run.
-  /// Lines that are `whole` end where their last column ends, for a file or a pipe; else at 80
-  /// columns, for a terminal.
+  /// Lines that are `whole` cut nothing and end where their last column ends, for a file or a pipe;
+  /// else at 80 columns, for a terminal.
   Table(const Space& space, TextStyle style, Objective objective = Objective::kSamplesPerSecond,
         bool whole = false);
 
@@ -41,8 +42,12 @@ class Table {
   struct Column {
     std::string knob;
     std::string title;
+    std::string beginning;  // of all values; cells leave it out
     size_t width;
+
+    [[nodiscard]] std::string cell(const std::string& value) const;
   };
+  [[nodiscard]] Column column_of(const Knob& knob) const;
   /// As many of the knobs as there is room for, those named first; best.json and the study have
   /// them all.
   [[nodiscard]] std::vector<Column> shown_columns() const;

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "tuner/search/testing_history.h"
 
 namespace redline::tuner {
@@ -58,6 +60,37 @@ TEST_F(TableOf, WhyATrialEndedIsCutForATerminalOnly) {
   EXPECT_THAT(whole.line(history_), EndsWith("  " + result.message + "\n"));
 }
 
+class ColumnOf : public ::testing::Test {
+ protected:
+  /// The lines' columns behind the number, and that of the rate.
+  std::string cell_of(const std::string& knob, const std::string& value, bool whole) {
+    const Space space = *make_space({knob}, {"train", "{x}"}, {.gpu = false, .cores = 2});
+    History history(space);
+    add_trial(history, {{"x", value}}, ran_at(100), "first");
+    std::istringstream words(
+        Table(space, TextStyle{}, Objective::kSamplesPerSecond, whole).line(history));
+    std::string number;
+    std::string cell;
+    words >> number >> cell;
+    return cell;
+  }
+};
+
+TEST_F(ColumnOf, IsAsWideAsBothEndsOfARange) {
+  EXPECT_EQ(cell_of("x=-32..-1", "-32", false), "-32");
+  EXPECT_EQ(cell_of("x=1..4096", "4096", false), "4096");
+}
+
+TEST_F(ColumnOf, TellsValuesApartThatBeginAlike) {
+  const std::string knob = "x=configs/small.yaml,configs/large.yaml";
+  EXPECT_EQ(cell_of(knob, "configs/small.yaml", true), "configs/small.yaml");
+  EXPECT_EQ(cell_of(knob, "configs/small.yaml", false), "…small.…");
+  EXPECT_EQ(cell_of(knob, "configs/large.yaml", false), "…large.…");
+  EXPECT_EQ(cell_of("x=small_model,large_model", "small_model", false), "small_m…");
+  EXPECT_EQ(cell_of("x=checkpoint,checkpoint_2", "checkpoint", false), "…t") << "some is left";
+  EXPECT_EQ(cell_of("x=configs_ä,configs_ö1", "configs_ä", false), "…ä") << "whole letters";
+}
+
 TEST_F(TableOf, KnobsThatJoinTheSpaceGetColumns) {
   const Table table(space_, TextStyle{});
   EXPECT_THAT(table.column_names(), Not(HasSubstr("bucket")));
@@ -95,6 +128,9 @@ TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
   terms.output = "my best.json";
   EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, best, terms),
               EndsWith("\nrun it:  redline run --config 'my best.json' -- train\n"));
+  terms.environment = {{"FLAGS", "--token=a --b {x}"}, {"X", "{x}"}};
+  EXPECT_EQ(run_text(terms),
+            "FLAGS='--token=***' X='{x}' redline run --config 'my best.json' -- train");
   EXPECT_THAT(study_csv(history_, space_), HasSubstr("ok,100,99,101,12800,"));
   EXPECT_THAT(tune_json(history_, best, {}), HasSubstr("\"tokens_per_s\": 12800.0"));
 }

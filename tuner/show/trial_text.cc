@@ -14,8 +14,8 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
   std::string text = fmt::format("trial {}  {}  {}\n  {}\n", trial.id, to_string(result.outcome),
                                  trial.why, config_text(history.effective(trial.config), ", "));
   if (trial.ok()) {
-    const Throughput& rate = *result.throughput;
-    text += fmt::format("  {} {}", format_number(rate.samples_per_s), unit_of(history.rate()));
+    const Throughput& rate = trial.score();
+    text += fmt::format("  {} {}", format_number(rate.samples_per_s), unit_of(history.objective()));
     if (rate.high > rate.low) {
       text += fmt::format(" ({} to {}, 95 %)", format_number(rate.low), format_number(rate.high));
     }
@@ -45,7 +45,12 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
     text += (result.fullest_gpu.empty() ? "" : " on " + result.fullest_gpu) + "\n";
   }
   if (result.joules_per_sample) {
-    text += fmt::format("  {} J a sample\n", format_number(*result.joules_per_sample));
+    text += fmt::format("  {} J a sample", format_number(*result.joules_per_sample));
+    if (trial.ok() && history.rate() != history.objective()) {
+      text += fmt::format(" at {} {}", format_number(result.throughput->samples_per_s),
+                          unit_of(history.rate()));
+    }
+    text += "\n";
   }
   if (result.host_use && result.host_use->memory_bytes > 0) {
     text += fmt::format("  host: {} of memory, {} of /dev/shm\n",

@@ -170,12 +170,14 @@ tl::expected<Knob, std::string> parse_knob(const std::string& text) {
     }
     if (knob.is_numeric()) note_bounds(knob);
   }
-  if (const HookKnob* hook = find_hook_knob(knob.name)) {
-    if (const std::string why = reason_not_for_hook(knob, *hook); !why.empty()) {
-      return error(text, knob.name, why);
-    }
-  }
   return knob;
+}
+
+tl::expected<void, std::string> check_for_hook(const Knob& knob) {
+  const HookKnob* hook = find_hook_knob(knob.name);
+  const std::string why = hook ? reason_not_for_hook(knob, *hook) : "";
+  if (why.empty()) return {};
+  return error(fmt::format("{}={}", knob.name, knob.text()), knob.name, why);
 }
 
 }  // namespace redline::tuner

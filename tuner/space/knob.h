@@ -38,9 +38,11 @@ struct Knob {
   [[nodiscard]] std::string text() const;
 };
 
-/// Reads NAME=LOW..HIGH or NAME=A,B,C. Knobs that the start-up hook sets are checked for values it
-/// understands. The error is a whole sentence: what, why, and an example.
+/// Reads NAME=LOW..HIGH or NAME=A,B,C. The error is a whole sentence: what, why, and an example.
 [[nodiscard]] tl::expected<Knob, std::string> parse_knob(const std::string& text);
+/// Whether the start-up hook understands the values of a knob that it is to set; the error is as
+/// that of parse_knob(). In the place of {NAME} any value goes: the script reads it.
+[[nodiscard]] tl::expected<void, std::string> check_for_hook(const Knob& knob);
 /// parse_integer() where the integer is written as `text` again, which "010" is not: such a text
 /// must stay one, because it stands for itself in the command.
 [[nodiscard]] std::optional<int64_t> plain_number(const std::string& text);

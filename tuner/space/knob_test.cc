@@ -42,15 +42,6 @@ TEST(Knob, ErrorsSayWhatIsWrongAndWhatWouldBeRight) {
         Row{"batch_size=1..x",
             "--knob batch_size=1..x: a range is LOW..HIGH, two integers. "
             "Example: --knob batch_size=8..512"},
-        Row{"batch_size=0..4",
-            "--knob batch_size=0..4: batch_size cannot be less than 1 (it begins "
-            "at 0). Example: --knob batch_size=8..512"},
-        Row{"amp=on",
-            "--knob amp=on: amp cannot be 'on' (it takes off,bf16,fp16). Example: --knob "
-            "amp=off,bf16,fp16"},
-        Row{"pin_memory=0..1",
-            "--knob pin_memory=0..1: pin_memory takes off,on, not a range. "
-            "Example: --knob pin_memory=off,on"},
         Row{"=1",
             "--knob =1: a name is letters, digits, '_' and '-'. Example: --knob "
             "batch_size=8..512"},
@@ -69,6 +60,32 @@ TEST(Knob, ErrorsSayWhatIsWrongAndWhatWouldBeRight) {
     ASSERT_FALSE(knob) << row.text;
     EXPECT_EQ(knob.error(), row.error);
   }
+}
+
+TEST(Knob, TheHookTakesTheValuesThatItKnows) {
+  struct Row {
+    const char* text;
+    const char* error;
+  };
+  for (const Row& row :
+       {Row{"batch_size=0..4",
+            "--knob batch_size=0..4: batch_size cannot be less than 1 (it begins "
+            "at 0). Example: --knob batch_size=8..512"},
+        Row{"num_workers=auto,4",
+            "--knob num_workers=auto,4: num_workers takes integers. "
+            "Example: --knob num_workers=0..16"},
+        Row{"amp=on",
+            "--knob amp=on: amp cannot be 'on' (it takes off,bf16,fp16). Example: --knob "
+            "amp=off,bf16,fp16"},
+        Row{"pin_memory=0..1",
+            "--knob pin_memory=0..1: pin_memory takes off,on, not a range. "
+            "Example: --knob pin_memory=off,on"}}) {
+    const auto known = check_for_hook(*parse_knob(row.text));
+    ASSERT_FALSE(known) << row.text;
+    EXPECT_EQ(known.error(), row.error);
+  }
+  EXPECT_TRUE(check_for_hook(*parse_knob("amp=off,bf16")));
+  EXPECT_TRUE(check_for_hook(*parse_knob("lr=a,b"))) << "none of the hook's";
 }
 
 TEST(Knob, WhatCannotBeShownIsNoValue) {

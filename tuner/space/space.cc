@@ -15,6 +15,8 @@
 namespace redline::tuner {
 namespace {
 
+constexpr int64_t kMostSamples = 1'000'000'000'000;  // of a step
+
 /// The knobs of a user who names none: those that the hook can set in most scripts. Of these
 /// batch_size and amp change how the model trains, which step_samples_text() and the docs say.
 std::vector<std::string> usual_knobs(const Machine& machine, std::optional<int> ranks) {
@@ -70,6 +72,14 @@ std::string nothing_sets(const std::string& text, const std::string& name) {
       text, name, hook_knob_names(false), hook_knob_names(true));
 }
 
+std::set<int64_t> divisors_of(int64_t number) {
+  std::set<int64_t> divisors;
+  for (int64_t small = 1; small <= number / small; ++small) {
+    if (number % small == 0) divisors.insert({small, number / small});
+  }
+  return divisors;
+}
+
 /// Whether {NAME} stands in the command or in a variable of this process's environment.
 bool has_placeholder(const std::vector<std::string>& command, const std::string& name) {
   const std::string placeholder = "{" + name + "}";
@@ -91,6 +101,10 @@ std::optional<std::string> Space::fix_global_batch() {
     return fmt::format("--global-batch {}: {} ranks cannot share it evenly. Give a multiple of {}",
                        *global_batch, ranks, ranks);
   }
+  if (*global_batch > kMostSamples) {
+    return fmt::format("--global-batch {}: no step takes so many samples. Give at most {}",
+                       *global_batch, kMostSamples);
+  }
   samples_a_step = *global_batch / ranks;
   auto batch = std::ranges::find(knobs, "batch_size", &Knob::name);
   if (batch == knobs.end()) {
@@ -98,8 +112,8 @@ std::optional<std::string> Space::fix_global_batch() {
   }
   if (!every_batch_) every_batch_ = *batch;
   Knob sizes{.name = "batch_size", .values = {}, .low = 0, .high = 0};
-  for (int64_t size = 1; size <= *samples_a_step; ++size) {
-    if (*samples_a_step % size != 0 || !every_batch_->contains(std::to_string(size))) continue;
+  for (const int64_t size : divisors_of(*samples_a_step)) {
+    if (!every_batch_->contains(std::to_string(size))) continue;
     if (sizes.values.empty()) sizes.low = size;
     sizes.high = size;
     sizes.values.push_back(std::to_string(size));
@@ -232,6 +246,20 @@ std::string Space::signature() const {
   return json_text(json);
 }
 
+Config variables_with_placeholders(const Space& space) {
+  Config variables;
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    const bool has_any = std::ranges::any_of(space.in_command, [&](const std::string& name) {
+      return contains(text, "{" + name + "}");
+    });
+    const size_t equals = text.find('=');
+    if (!has_any || equals == std::string_view::npos) continue;
+    variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
+
 tl::expected<Space, std::string> parse_signature(const std::string& text) {
   const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   const std::string unreadable = "its search space cannot be read";
@@ -288,6 +316,8 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
     }
     if (in_command) {
       space.first[knob->name] = first_value(*knob);
+    } else if (const auto known = check_for_hook(*knob); !known) {
+      return tl::unexpected(known.error());
     } else if (!keep_what_matters(*knob, machine, has_one_rank, space.left_out)) {
       continue;
     }

@@ -64,8 +64,8 @@ struct Space {
   /// `defaults` (the script's own values, as the hook saw them), and with the accumulation that
   /// follows from the batch size.
   [[nodiscard]] Config canonical(const Config& config, const Config& defaults) const;
-  /// {"knobs": {"batch_size": "1..4096"}, "first": {…}}: equal texts mean equal spaces. A study is
-  /// only resumed with the space that it began with, so this must be called before any trial
+  /// {"knobs": {"batch_size": "1..4096"}, "first": {…}}: equal objects mean equal spaces. A study
+  /// is only resumed with the space that it began with, so this must be called before any trial
   /// changes the space.
   [[nodiscard]] std::string signature() const;
   /// Keeps only the batch sizes with which `ranks` ranks make exactly `global_batch` samples a
@@ -86,6 +86,9 @@ struct Space {
 [[nodiscard]] tl::expected<Space, std::string> make_space(
     const std::vector<std::string>& knobs, const std::vector<std::string>& command,
     const Machine& machine, std::optional<int64_t> global_batch = std::nullopt);
+
+/// The variables of this process's environment that hold {NAME} of a knob, by name.
+[[nodiscard]] Config variables_with_placeholders(const Space& space);
 
 /// The space that Space::signature() was made of.
 [[nodiscard]] tl::expected<Space, std::string> parse_signature(const std::string& text);

@@ -49,6 +49,18 @@ TEST(Space, PlaceholdersNeedAFirstValue) {
   EXPECT_TRUE(space.left_out.empty()) << "the command needs its value";
 }
 
+TEST(Space, OnlyWhereTheHookSetsAKnobItKnowsTheValues) {
+  const std::vector<std::string> knobs = {"optimizer=sgd,adam", "num_workers=auto,4"};
+  const auto space = make_space(knobs, {"train", "{optimizer}", "{num_workers}"}, kCpuMachine);
+  ASSERT_TRUE(space) << space.error();
+  EXPECT_EQ(space->first, (Config{{"optimizer", "sgd"}, {"num_workers", "auto"}}));
+  const auto known = parse_signature(space->signature());
+  ASSERT_TRUE(known) << known.error();
+  EXPECT_EQ(known->signature(), space->signature());
+  EXPECT_THAT(make_space(knobs, {"train", "{num_workers}"}, kCpuMachine).error(),
+              HasSubstr("--knob optimizer=sgd,adam: optimizer cannot be 'sgd'"));
+}
+
 TEST(Space, Errors) {
   const auto error = [](const std::vector<std::string>& knobs) {
     return make_space(knobs, {"train"}, kCpuMachine).error();
@@ -103,6 +115,10 @@ TEST(Space, AGlobalBatchIsKeptExactlyByAccumulation) {
                 ->find("batch_size")
                 ->text(),
             "1,2,3,6");
+  const auto large = make_space({"batch_size=1..16"}, command, kCpuMachine, 1'000'000'000'000);
+  EXPECT_EQ(large->find("batch_size")->text(), "1,2,4,5,8,10,16") << "found at once";
+  EXPECT_THAT(make_space({}, command, kCpuMachine, 1'000'000'000'002).error(),
+              HasSubstr("no step takes so many samples"));
   EXPECT_THAT(make_space({}, command, kCpuMachine, 9).error(), HasSubstr("Give a multiple of 2"));
   EXPECT_THAT(make_space({"batch_size=7..8"}, command, kCpuMachine, 20).error(),
               HasSubstr("no batch size of 7..8 divides the 10 samples of a rank"));

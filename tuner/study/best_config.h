@@ -57,11 +57,12 @@ struct Best {
     return has_own_default ? "the default" : "the first trial";
   }
   /// False if a single run gave a single figure by --metric.
-  [[nodiscard]] bool has_interval() const {
-    return estimate.runs > 1 || estimate.relative_error > 0;
-  }
+  [[nodiscard]] bool has_interval() const { return estimate.score.high > estimate.score.low; }
   /// The winner of many trials is partly lucky; only a second run shows what it does without luck.
-  [[nodiscard]] bool is_confirmed() const { return is_default || estimate.runs > 1; }
+  /// Of trials that ran side by side only the confirming run counts.
+  [[nodiscard]] bool is_confirmed() const {
+    return is_default || estimate.runs > 1 || estimate.has_confirming_run;
+  }
   /// What is said behind its speed-up, or that the defaults do not run; empty if it is confirmed.
   [[nodiscard]] const char* doubt() const {
     if (is_confirmed()) return "";

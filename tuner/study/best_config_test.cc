@@ -167,6 +167,16 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
   EXPECT_STREQ(best().default_name(), "the first trial");
 }
 
+TEST_F(BestConfig, OfTrialsSideBySideTheConfirmingRunIsEnough) {
+  add({}, 100, "default");
+  add(kWinner, 190).neighbours = 1;
+  EXPECT_THAT(speedup_text(best()), ::testing::EndsWith(", not confirmed: it ran once"));
+  add(kWinner, 200, kConfirm);
+  EXPECT_EQ(best().estimate.runs, 1);
+  EXPECT_EQ(speedup_text(best()), "2.00 x the default (1.98 to 2.02)");
+  EXPECT_EQ(nlohmann::json::parse(best_json(best(), history(), {}))["confirmed"], true);
+}
+
 TEST_F(BestConfig, CompilationPaysAgainstTheSameWithoutIt) {
   add({}, 100, "default");
   TrialResult& compiled = add(kWinner, 200);

@@ -103,13 +103,10 @@ class StudyRun {
     // Waits until a trial ends here or, while other processes run some, for a while.
     ask_at_ = Clock::time_point::max();
     while (const std::optional<size_t> share = free_share()) {
-      Result<Study::Claim> claim = parts_.study.claim(
-          parts_.history.trials().size(), [this](FinishedTrial trial) { add(std::move(trial)); },
-          [this](const std::vector<Proposal>& running) {
-            return parts_.plan.next(parts_.history, running);
-          });
+      const auto claim = claim_what([this](const std::vector<Proposal>& running) {
+        return parts_.plan.next(parts_.history, running);
+      });
       if (!claim) return tl::unexpected(claim.error());
-      note_neighbours(*claim);
       others_run_ = claim->running.size() > own_.size() + (claim->mine ? 1 : 0);
       if (others_run_) ask_at_ = Clock::now() + kAskAgain;
       if (!claim->mine) break;
@@ -118,9 +115,28 @@ class StudyRun {
     return {};
   }
 
-  void note_neighbours(const Study::Claim& claim) {
-    const int now = static_cast<int>(claim.running.size()) - 1;
-    for (auto& [id, own] : own_) own.neighbours = std::max(own.neighbours, now);
+  template <typename Ask>
+  Result<Study::Claim> claim_what(const Ask& ask) {
+    auto claim = parts_.study.claim(
+        parts_.history.trials().size(), [this](FinishedTrial trial) { add(std::move(trial)); },
+        ask);
+    if (claim) note_neighbours(static_cast<int>(claim->running.size()) - 1, INT64_MAX);
+    return claim;
+  }
+
+  /// Another process may have started trials since this one has asked for its own.
+  Result<void> note_others() {
+    const auto claim =
+        claim_what([](const std::vector<Proposal>&) -> std::optional<Proposal> { return {}; });
+    if (!claim) return tl::unexpected(claim.error());
+    return {};
+  }
+
+  /// Of the own trials that started before trial `later`.
+  void note_neighbours(int count, int64_t later) {
+    for (auto& [id, own] : own_) {
+      if (id < later) own.neighbours = std::max(own.neighbours, count);
+    }
   }
 
   void start(size_t share, const RunningTrial& trial, int neighbours) {
@@ -145,6 +161,7 @@ class StudyRun {
       return {};
     }
     TrialResult& result = std::get<TrialResult>(event.what);
+    if (auto noted = note_others(); !noted) return noted;
     result.neighbours = own_.at(event.id).neighbours;
     result.expected = own_.at(event.id).expected;
     own_.erase(event.id);
@@ -165,6 +182,7 @@ class StudyRun {
   }
 
   void add(FinishedTrial trial) {
+    note_neighbours(1, trial.id);
     learn_from(trial, parts_.space);
     parts_.history.add(std::move(trial));
     parts_.observer.trial_finished(parts_.history);

@@ -105,7 +105,7 @@ class StudyRuns : public ::testing::Test {
 /// Waits for what comes at once unless something is wrong.
 template <typename Condition>
 void wait_until(Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
 }
 
@@ -470,6 +470,41 @@ TEST_F(StudyRuns, TrialsSideBySideKnowOfEachOtherAndHaveTheirOwnShares) {
       EXPECT_EQ(trial.result.neighbours, 1) << "of trial " << trial.id;
     }
   }
+}
+
+TEST_F(StudyRuns, WhatAnotherProcessBeginsBesideATrialIsItsNeighbour) {
+  // Kept open, because closing any descriptor of a file drops the process's locks on it.
+  std::optional<Study> other;
+  int64_t begun = 0, longer = 0, shorter = 0;
+  int runs = 0;
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    const auto begin = [&](const char* x) { return *other->start({{{"x", x}}, "test"}); };
+    const auto end = [&] { ASSERT_TRUE(other->finish(begun, ran_at(10, 1))); };
+    switch (++runs) {
+      case 2:
+        other.emplace(*Study::open(path(), identity(), true));
+        begun = begin("7");
+        longer = spec.id;
+        break;
+      case 3:
+        end();
+        break;
+      case 4:
+        begun = begin("9");
+        end();
+        shorter = spec.id;
+    }
+    return answer(spec);
+  };
+  std::vector<FinishedTrial> trials;
+  ASSERT_EQ(*run(runner, &trials, "random"), StudyEnd::kFinished);
+  int found = 0;
+  for (const FinishedTrial& trial : trials) {
+    if (trial.id != longer && trial.id != shorter) continue;
+    EXPECT_EQ(trial.result.neighbours, 1) << "of trial " << trial.id;
+    ++found;
+  }
+  EXPECT_EQ(found, 2);
 }
 
 TEST_F(StudyRuns, ProcessesThatShareAStudyRunExactlyItsTrials) {

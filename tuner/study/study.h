@@ -37,8 +37,9 @@ class Study {
                                           bool resume);
 
   /// The file of a search that names none: the first of `path`, PATH-2.db, PATH-3.db, … that does
-  /// not exist, has no successful trial, or (unless the search starts `anew`) has the same
-  /// `identity`. It may also be a file that is no study; open() then says so.
+  /// not exist, has no successful trial and no other command that uses it, or (unless the search
+  /// starts `anew`) has the same `identity`. It may also be a file that is no study; open() then
+  /// says so.
   [[nodiscard]] static std::string own_path(const std::string& path, const StudyIdentity& identity,
                                             bool anew);
 
@@ -46,6 +47,9 @@ class Study {
   /// an error if the file is no study.
   [[nodiscard]] static Result<Study> open_to_read(const std::string& path);
   [[nodiscard]] Result<StudyIdentity> identity() const;
+  /// Whether open() would go on with the trials that the file holds. The error is why it would not
+  /// open it.
+  [[nodiscard]] Result<bool> goes_on(const StudyIdentity& identity, bool resume) const;
 
   /// How many trials open() dropped. If not one trial succeeded it drops all, because a search has
   /// nothing to build on then.

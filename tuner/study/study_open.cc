@@ -39,6 +39,12 @@ CREATE TABLE trials (
 );
 )";
 
+/// Whether an autotune has the file open.
+bool is_in_use(const std::filesystem::path& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  return file.get() >= 0 && flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 }  // namespace
 
 Result<FileDescriptor> Study::lock(const std::string& path, bool resume, bool& alone) {
@@ -113,8 +119,9 @@ std::string Study::own_path(const std::string& path, const StudyIdentity& identi
     const Result<Study> study = open_to_read(file.string());
     if (!study) return file.string();
     const Result<int64_t> successes = study->count("outcome='ok'");
-    if (!successes || *successes == 0) return file.string();
-    if (!anew && study->check_identity(identity)) return file.string();
+    if (!successes) return file.string();
+    const bool is_ours = study->check_identity(identity).has_value();
+    if (*successes == 0 ? is_ours || !is_in_use(file) : is_ours && !anew) return file.string();
   }
 }
 
@@ -162,25 +169,28 @@ Result<void> Study::prepare(const StudyIdentity& identity, bool resume) {
   if (auto made = database_.execute(kClaimsSchema); !made) return made;
   if (auto freed = database_.execute("DELETE FROM claims"); !freed) return freed;
 
-  const Result<int64_t> trials = count("1");
-  const Result<int64_t> successes = count("outcome='ok'");
-  if (!trials || !successes) return tl::unexpected(trials ? successes.error() : trials.error());
-  if (*trials > 0 && !resume && *successes == 0) {
-    if (auto dropped = database_.execute("DELETE FROM trials"); !dropped) return dropped;
-    dropped_failures_ = *trials;
-  } else if (*trials > 0) {
-    if (!resume) {
-      return count("state='finished'").and_then([](int64_t finished) -> Result<void> {
-        return tl::unexpected(
-            fmt::format("has {} already. --resume goes on with them; "
-                        "--study takes another file",
-                        format_plural(finished, "trial")));
-      });
-    }
-    if (auto same = check_identity(identity); !same) return same;
+  const Result<bool> has_begun = goes_on(identity, resume);
+  if (!has_begun) return tl::unexpected(has_begun.error());
+  if (*has_begun) {
     return database_.execute("UPDATE trials SET state='interrupted' WHERE state='started'");
   }
+  const Result<int64_t> failures = count("1");
+  if (!failures) return tl::unexpected(failures.error());
+  dropped_failures_ = *failures;
+  if (auto dropped = database_.execute("DELETE FROM trials"); !dropped) return dropped;
   return write_identity(identity);
+}
+
+Result<bool> Study::goes_on(const StudyIdentity& identity, bool resume) const {
+  const Result<int64_t> known = count(resume ? "1" : "outcome='ok'");
+  if (!known || *known == 0) return known.map([](int64_t) { return false; });
+  if (resume) return check_identity(identity).map([] { return true; });
+  return count("state='finished'").and_then([](int64_t finished) -> Result<bool> {
+    return tl::unexpected(
+        fmt::format("has {} already. --resume goes on with them; "
+                    "--study takes another file",
+                    format_plural(finished, "trial")));
+  });
 }
 
 Result<void> Study::write_identity(const StudyIdentity& identity) {

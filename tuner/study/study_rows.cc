@@ -169,8 +169,18 @@ std::optional<Machine> machine_from(const std::string& text) {
 
 /// The stored value of a part, as messages show it.
 std::string shown_value(const IdentityPart& part, const std::string& stored) {
+  if (std::string_view(part.key) == "environment") return without_secrets(stored);
   if (std::string_view(part.key) != "command") return stored;
   return format_command(without_secrets(words_of(Json::parse(stored, nullptr, false))));
+}
+
+/// The order of a space's knobs is no part of it.
+bool is_same(const IdentityPart& part, const std::string& stored) {
+  if (stored == part.value) return true;
+  if (std::string_view(part.key) != "space") return false;
+  // nlohmann::json sorts the members.
+  const auto earlier = nlohmann::json::parse(stored, nullptr, false);
+  return !earlier.is_discarded() && earlier == nlohmann::json::parse(part.value, nullptr, false);
 }
 
 }  // namespace
@@ -190,7 +200,9 @@ std::vector<IdentityPart> parts_of(const StudyIdentity& identity) {
       {"memory_metric", "--memory-metric", identity.memory_metric_regex},
       {"share", "--parallel", identity.share},
       {"objective", "--objective", identity.objective},
-      {"step_marker", "--step-marker", identity.step_marker}};
+      {"step_marker", "--step-marker", identity.step_marker},
+      {"environment", "environment",
+       identity.environment.empty() ? "" : config_column(identity.environment)}};
   // Before the space, which may depend on it.
   if (identity.machine) {
     parts.insert(parts.begin() + 1, {"machine", "machine", machine_column(*identity.machine)});
@@ -209,7 +221,7 @@ std::string conflict(const IdentityPart& part, const std::optional<std::string>&
           "another file",
           earlier->text(), now->text());
     }
-  } else if (stored.value_or("") != part.value) {
+  } else if (!is_same(part, stored.value_or(""))) {
     const std::string earlier = stored ? shown_value(part, *stored) : "";
     problem = fmt::format(
         "its trials had another {} ({}), so they say nothing about this one. Give the same again, "
@@ -223,15 +235,17 @@ Result<StudyIdentity> identity_from(std::map<std::string, std::string>& values) 
   const Json command = Json::parse(values["command"], nullptr, false);
   const Json limit = Json::parse(values["memory_limit_bytes"], nullptr, false);
   if (!command.is_array()) return tl::unexpected(std::string("its command cannot be read"));
-  StudyIdentity identity{.command = words_of(command),
-                         .space = values["space"],
-                         .memory_limit_bytes = {},
-                         .metric_regex = values["metric"],
-                         .memory_metric_regex = values["memory_metric"],
-                         .objective = values["objective"],
-                         .share = values["share"],
-                         .step_marker = values["step_marker"],
-                         .machine = machine_from(values["machine"])};
+  StudyIdentity identity{
+      .command = words_of(command),
+      .space = values["space"],
+      .memory_limit_bytes = {},
+      .metric_regex = values["metric"],
+      .memory_metric_regex = values["memory_metric"],
+      .objective = values["objective"],
+      .share = values["share"],
+      .step_marker = values["step_marker"],
+      .machine = machine_from(values["machine"]),
+      .environment = read_config_column(values["environment"]).value_or(Config())};
   if (limit.is_number_unsigned()) identity.memory_limit_bytes = limit.get<uint64_t>();
   return identity;
 }

@@ -24,6 +24,7 @@ struct StudyIdentity {
   std::string share = {};      ///< the part of the machine that a trial gets; empty: all of it
   std::string step_marker = {};
   std::optional<Machine> machine = {};  ///< as a trial sees it; nullopt: unknown
+  Config environment = {};              ///< variables that hold a placeholder
 
   [[nodiscard]] Objective searched_for() const;
 };

@@ -90,7 +90,8 @@ class StudyRows : public ::testing::Test {
                           .memory_metric_regex = "peak ([0-9]+)",
                           .objective = "energy",
                           .share = "GPU 0",
-                          .machine = Machine{.gpu = true, .gpus = 2, .cores = 3, .gpu_model = "A"}};
+                          .machine = Machine{.gpu = true, .gpus = 2, .cores = 3, .gpu_model = "A"},
+                          .environment = {{"FLAGS", "--x {x} --token=a"}}};
 };
 
 TEST_F(StudyRows, KeepAllThatATrialTold) {
@@ -220,6 +221,7 @@ TEST_F(StudyRows, TheIdentityIsReadAsItWasWritten) {
   EXPECT_EQ(read.memory_metric_regex, identity_.memory_metric_regex);
   EXPECT_EQ(read.objective, "energy");
   EXPECT_EQ(read.share, "GPU 0");
+  EXPECT_EQ(read.environment, identity_.environment);
   ASSERT_TRUE(read.machine);
   EXPECT_TRUE(read.machine->gpu);
   EXPECT_EQ(read.machine->text(), "2 GPUs (A) and 3 cores");
@@ -279,6 +281,8 @@ TEST_F(StudyRows, AnotherIdentityIsNamedWithWhatItWas) {
   EXPECT_THAT(error_with(&StudyIdentity::share, ""), HasSubstr("another --parallel (GPU 0)"));
   EXPECT_THAT(error_with(&StudyIdentity::objective, ""), HasSubstr("another --objective (energy)"));
   EXPECT_THAT(error_with(&StudyIdentity::space, "{}"), HasSubstr("another search space"));
+  EXPECT_THAT(error_with(&StudyIdentity::environment, Config()),
+              HasSubstr(R"(another environment ({"FLAGS":"--x {x} --token=***)"));
 }
 
 TEST_F(StudyRows, TrialsOfAnotherMachineAreNotGoneOnWith) {
@@ -341,6 +345,46 @@ TEST_F(StudyRows, ASearchWithoutAFileTakesTheFirstThatIsItsOwn) {
   EXPECT_EQ(Study::own_path(path(), other, false), path("a-2.db"));
   make(path("a-2.db"), {whole_result()});
   EXPECT_EQ(Study::own_path(path(), other, false), path("a-3.db"));
+}
+
+TEST_F(StudyRows, KnobsInAnotherOrderAreTheSameSpace) {
+  const auto with_knobs = [&](const std::vector<std::string>& knobs) {
+    StudyIdentity identity = identity_;
+    identity.space = make_space(knobs, {"train", "{x}{y}"}, {})->signature();
+    return identity;
+  };
+  ASSERT_TRUE(Study::open(path(), with_knobs({"x=1,2", "y=3..4"}), true));
+  const auto again = Study::open(path(), with_knobs({"y=3..4", "x=1,2"}), true);
+  EXPECT_TRUE(again) << again.error();
+}
+
+TEST_F(StudyRows, AFileThatAnotherCommandUsesIsNotTaken) {
+  StudyIdentity other = identity_;
+  other.command = {"infer"};
+  {
+    const auto in_use = Study::open(path(), identity_, false);
+    ASSERT_TRUE(in_use) << in_use.error();
+    EXPECT_EQ(Study::own_path(path(), other, false), path("a-2.db"));
+    EXPECT_EQ(Study::own_path(path(), identity_, false), path()) << "--resume shares the search";
+  }
+  EXPECT_EQ(Study::own_path(path(), other, false), path()) << "nothing in it is worth keeping";
+}
+
+TEST_F(StudyRows, WhetherASearchWouldGoOnIsKnownBefore) {
+  StudyIdentity other = identity_;
+  other.command = {"infer"};
+  const auto answer = [&](const StudyIdentity& identity, bool resume) -> std::string {
+    const auto goes_on = Study::open_to_read(path())->goes_on(identity, resume);
+    return !goes_on ? goes_on.error() : *goes_on ? "yes" : "no";
+  };
+  make(path(), {TrialResult()});
+  EXPECT_EQ(answer(identity_, true), "yes");
+  EXPECT_EQ(answer(other, false), "no") << "failures alone are dropped";
+  EXPECT_THAT(answer(other, true), HasSubstr("its trials had another command"));
+  std::filesystem::remove(path());
+  make(path(), {whole_result()});
+  EXPECT_EQ(answer(identity_, true), "yes");
+  EXPECT_THAT(answer(identity_, false), HasSubstr("has 1 trial already. --resume goes on"));
 }
 
 TEST_F(StudyRows, FailuresAloneAreDroppedUnlessTheSearchIsResumed) {

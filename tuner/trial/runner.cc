@@ -11,6 +11,7 @@
 #include "machine/launch/tracked_command.h"
 #include "machine/oom_kills.h"
 #include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "tuner/trial/trial_end.h"
 #include "tuner/trial/trial_files.h"
 

@@ -36,7 +36,12 @@ TEST_F(RunTrial, MeasuresAndStopsWithoutWaitingForTheWholeTraining) {
 TEST_F(RunTrial, ASurelySlowerTrainingIsEndedEarlyAndStillCounts) {
   spec_.rate_to_beat = 1e9;
   spec_.measure_for = std::chrono::seconds(2);
-  const TrialResult result = python("train(1000000)");
+  // A tenth of that time is enough to be ended early, and a quarter to be measured.
+  const TrialResult result = python(R"(
+begin = time.monotonic_ns()
+for step in range(1, 49):
+    say(type="step", rank=0, world=1, t=begin + step * 10**7, steps=step, samples=step)
+time.sleep(1000))");
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
   ASSERT_TRUE(result.throughput);
   EXPECT_EQ(result.message, "stopped early: slower than the best");
@@ -118,10 +123,13 @@ os._exit(3))");
 
 TEST_F(RunTrial, NothingStaysOfAnOrphanThatEndedUnseen) {
   const TrialResult result = python(R"(
+ends = os.pipe()
 if os.fork() == 0:
     if os.fork() == 0:
         open(folder + "/orphan", "w").write(str(os.getpid()))
     os._exit(0)
+os.close(ends[1])
+os.read(ends[0], 1)  # returns when both have ended
 os.wait()
 train(20))");
   EXPECT_EQ(result.outcome, Outcome::kOk) << result.message;
@@ -295,6 +303,7 @@ say(type="unused", rank=0, knobs=["num_workers"], why="a stream", above=1)
 say(type="compile", rank=0, running=False, total=77)
 say(type="note", rank=1, text="a note")
 with open(os.environ["REDLINE_TRIAL"], "w") as channel: channel.write("no report\n")
+time.sleep(0.02)  # its first step is 10 ms after its begin
 )";
   const TrialResult result = python(body);
   ASSERT_EQ(result.outcome, Outcome::kOk) << result.message;

@@ -83,7 +83,8 @@ TEST_F(TorchTrial, TwoTrialsSideBySideAreMeasuredAndLeaveNothing) {
     EXPECT_EQ(result->ranks, 2);
     EXPECT_GT(result->throughput->samples_per_s, 0);
     EXPECT_GT(result->peak_memory_bytes.value_or(0), uint64_t{100} << 20);
-    EXPECT_THAT(result->notes, ::testing::IsEmpty());
+    // What runs beside it may change its rate.
+    EXPECT_THAT(result->notes, ::testing::Each(::testing::StartsWith("its rate became ")));
   }
   EXPECT_EQ(left.observed.at("num_workers"), "1");
   EXPECT_EQ(left.observed.at("batch_size"), "32");

@@ -24,7 +24,8 @@ bool is_by_metric(const EndedTrial& trial) { return !trial.spec.metric_regex.emp
 /// The error says what is wrong with stdout; it is empty without --metric.
 tl::expected<Throughput, std::string> throughput_of(const EndedTrial& trial) {
   if (is_by_metric(trial)) {
-    return last_match(launch::tail_of(trial.paths.output(), SIZE_MAX), trial.spec.metric_regex)
+    return last_match(launch::tail_of(trial.paths.output(), SIZE_MAX), trial.spec.metric_regex,
+                      launch::tail_of(trial.paths.errors(), kTailBytes))
         .map([](double value) {
           return Throughput{value, value, value};
         });

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "tuner/trial/rank_reports.h"
 #include "tuner/trial/report_channel.h"
 #include "tuner/trial/trial.h"

@@ -234,6 +234,10 @@ TEST_F(EndOfTrial, WithoutAMetricTheMessageOrANoteTellsWhy) {
   EXPECT_EQ(verdict(TrialEnd::kExited, 3), "crash: exit status 3");
   EXPECT_THAT(result(TrialEnd::kExited, 3).notes, IsEmpty());
   EXPECT_THAT(result(TrialEnd::kExited, 3).unused, IsEmpty());
+  print_error("\rrate 6\rrate 7");
+  EXPECT_EQ(verdict(TrialEnd::kExited, 0),
+            "invalid: the command ended and no line on stdout matches --metric, but one on stderr "
+            "does. Let the command write to stdout, as sh -c 'COMMAND 2>&1' does");
   print("rate 7\n");
   EXPECT_THAT(verdict(TrialEnd::kHang), StartsWith("hang: no step for 31 s. "));
   EXPECT_THAT(result(TrialEnd::kHang).notes, IsEmpty());

@@ -4,7 +4,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
@@ -26,7 +28,6 @@ constexpr size_t kErrorBytes = 64 * 1024;
 
 // std::regex needs stack for every character that it matches. Of a longer line the end is read.
 constexpr size_t kLongestMetricLine = 4096;
-constexpr std::string_view kUnitLetters = "KMGTiB";
 
 namespace fs = std::filesystem;
 
@@ -91,10 +92,25 @@ struct Found {
   [[nodiscard]] std::string text() const { return line.substr(begin, end - begin); }
 };
 
+bool is_letter(char c) { return std::isalpha(static_cast<uint8_t>(c)) != 0; }
+
+/// `text` without the sequences that colour it or move the cursor: "\x1b[1;32m" has digits, too.
+std::string without_escapes(const std::string& text) {
+  std::string plain;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t escape = std::min(text.find("\x1b[", begin), text.size());
+    plain.append(text, begin, escape - begin);
+    begin = std::min(text.find_first_not_of("0123456789:;<=>?", escape + 2), text.size());
+    if (begin < text.size() && is_letter(text[begin])) ++begin;
+  }
+  return plain;
+}
+
 /// Calls `use(Found)` for each match.
 template <typename Use>
-void for_each_match(const std::string& text, const std::string& pattern, const Use& use) {
+void for_each_match(const std::string& raw, const std::string& pattern, const Use& use) {
   const std::regex expression(pattern);
+  const std::string text = without_escapes(raw);
   // A progress bar ends its lines by '\r'.
   for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
     end = std::min(text.find_first_of("\r\n", begin), text.size());
@@ -126,11 +142,17 @@ std::optional<double> number_in(const Found& found) {
 std::optional<uint64_t> size_in(const Found& found) {
   const std::string size = ungrouped(found.text());
   const std::string& line = found.line;
-  const size_t begin = std::min(line.find_first_not_of(' ', found.end), line.size());
-  const size_t end = std::min(line.find_first_not_of(kUnitLetters, begin), line.size());
+  const size_t behind = std::min(line.find_first_not_of(' ', found.end), line.size());
+  const auto begin = line.begin() + static_cast<ptrdiff_t>(behind);
   // "peak ([0-9.]+)" on "peak 3.2 GiB": the unit stands behind the group.
-  auto value = parse_size(size + line.substr(begin, end - begin));
-  if (!value) value = parse_size(size);
+  const std::string word(begin, std::find_if_not(begin, line.end(), is_letter));
+  auto value = parse_size(size + word);
+  if (!value) {
+    // Whole bytes, or a unit within the group, may have any word behind them.
+    const auto number = number_in(found);
+    if (number && (*number != std::floor(*number) || parse_size("1" + word))) return std::nullopt;
+    value = parse_size(size);
+  }
   return value ? std::optional(*value) : std::nullopt;
 }
 
@@ -159,6 +181,22 @@ tl::expected<Found, std::string> whole_number(Found found, const std::string& pa
   return found;
 }
 
+/// The letter of thousands right behind a number, if `pattern` takes the number with another letter
+/// or none, too: tqdm writes "980it/s", and then "1.95kit/s".
+std::string open_scale(const Found& number, const std::string& pattern) {
+  const std::string& line = number.line;
+  const std::string scale = line.substr(number.end, 1);
+  if (scale.empty() || !contains("kKMGT", scale)) return "";
+  for (const char* other : {"", "k", "M", "G", "T"}) {
+    if (scale == other) continue;
+    bool fits = false;
+    for_each_match(line.substr(0, number.end) + other + line.substr(number.end + 1), pattern,
+                   [&](const Found& found) { fits = fits || found.begin == number.begin; });
+    if (fits) return scale;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
@@ -174,18 +212,33 @@ std::vector<std::string> elastic_errors(const std::filesystem::path& folder) {
   return errors;
 }
 
-tl::expected<double, std::string> last_match(const std::string& text, const std::string& pattern) {
+tl::expected<double, std::string> last_match(const std::string& output, const std::string& pattern,
+                                             const std::string& errors) {
   std::optional<Found> number, other;
-  for_each_match(text, pattern,
+  for_each_match(output, pattern,
                  [&](Found found) { (number_in(found) ? number : other) = std::move(found); });
   if (number) {
     const auto whole = whole_number(*std::move(number), pattern);
     if (!whole) return tl::unexpected("--metric " + whole.error());
+    if (const std::string scale = open_scale(*whole, pattern); !scale.empty()) {
+      return tl::unexpected(fmt::format(
+          "--metric takes '{0}' of '{1}' and fits without the {2}, too. If each line has it, write "
+          "the {2} behind the group, else let the command print plain numbers",
+          whole->text(), whole->text() + scale, scale));
+    }
     return *number_in(*whole);
   }
-  if (!other) return tl::unexpected(std::string("no line on stdout matches --metric"));
+  if (other) {
+    return tl::unexpected(
+        fmt::format("--metric takes '{}', which is no number", printable(other->text())));
+  }
+  bool is_on_stderr = false;
+  for_each_match(errors, pattern,
+                 [&](const Found& found) { is_on_stderr = is_on_stderr || number_in(found); });
+  if (!is_on_stderr) return tl::unexpected(std::string("no line on stdout matches --metric"));
   return tl::unexpected(
-      fmt::format("--metric takes '{}', which is no number", printable(other->text())));
+      std::string("no line on stdout matches --metric, but one on stderr does. Let the command "
+                  "write to stdout, as sh -c 'COMMAND 2>&1' does"));
 }
 
 tl::expected<uint64_t, std::string> last_size(const std::string& text, const std::string& pattern) {

@@ -17,10 +17,12 @@ namespace redline::tuner {
 [[nodiscard]] std::vector<std::string> elastic_errors(const std::filesystem::path& folder);
 
 /// For --metric: the last number that the first group of `pattern` (ECMAScript) finds, searching
-/// line by line. Commas may stand between its thousands ("1,350.0"). The error says that no line
-/// matches, or what of a line the group took that is no number or only a part of one.
-[[nodiscard]] tl::expected<double, std::string> last_match(const std::string& text,
-                                                           const std::string& pattern);
+/// `output` line by line, without its colours. Commas may stand between its thousands ("1,350.0").
+/// The error says that no line matches, or what of a line the group took that is no number, only a
+/// part of one, or one in thousands ("1.95k"). It points out a match in `errors`, the stderr.
+[[nodiscard]] tl::expected<double, std::string> last_match(const std::string& output,
+                                                           const std::string& pattern,
+                                                           const std::string& errors = "");
 /// For --memory-metric: the same as bytes, by the unit within the group or behind it ("3.2 GiB").
 [[nodiscard]] tl::expected<uint64_t, std::string> last_size(const std::string& text,
                                                             const std::string& pattern);

@@ -63,6 +63,21 @@ TEST(Metric, APartOfANumberIsNone) {
   EXPECT_EQ(last_match("450,1234", "^([0-9]+)"), 450.0) << "no thousands";
 }
 
+TEST(Metric, ANumberInThousandsIsNoPlainOne) {
+  EXPECT_EQ(last_match("speed 1.95kit/s", "speed ([0-9.]+)").error(),
+            "--metric takes '1.95' of '1.95k' and fits without the k, too. If each line has it, "
+            "write the k behind the group, else let the command print plain numbers");
+  for (const char* pattern : {"([0-9]+)", "([0-9.]+).*it/s", "([0-9.]+)[kM]?it/s", "([0-9.]+)k?it",
+                              "([0-9.]+)[kM]it/s"}) {
+    EXPECT_FALSE(last_match("speed 1.95kit/s", pattern)) << pattern;
+  }
+  EXPECT_FALSE(last_match("2M images/s", "([0-9.]+)"));
+  EXPECT_EQ(last_match("speed 1.95kit/s", "([0-9.]+)kit/s"), 1.95);
+  EXPECT_EQ(last_match("35.5TFLOPS", R"(([0-9.]+)\s*TFLOPS)"), 35.5);
+  EXPECT_EQ(last_match("980it/s", "([0-9.]+)[kM]?it/s"), 980.0);
+  EXPECT_EQ(last_match("980 kittens", "([0-9.]+)"), 980.0) << "a word of its own";
+}
+
 TEST(Metric, AProgressBarIsManyLines) {
   std::string bar;
   for (int step = 0; step < 2000; ++step) {
@@ -83,6 +98,13 @@ TEST(Metric, OfALongLineTheEndIsRead) {
       << "it is the line that may be long, not the text";
 }
 
+TEST(Metric, ColoursAreNoPartOfALine) {
+  EXPECT_EQ(last_match("rate=\x1b[32m11.5\x1b[0m\n", "rate=.*?([0-9.]+)"), 11.5);
+  EXPECT_EQ(last_match("\x1b[2K\x1b[1;38;5;33mrate\x1b[0m 7", "^rate ([0-9]+)$"), 7.0);
+  EXPECT_EQ(last_match("rate 7\x1b[\nrate 8\x1b[3", "rate ([0-9]+)$"), 8.0) << "cut off";
+  EXPECT_EQ(last_size("peak \x1b[1m3\x1b[0m GiB", "peak ([0-9]+)"), 3ULL << 30);
+}
+
 TEST(Metric, AMemoryIsReadWithItsUnit) {
   EXPECT_EQ(last_size("peak 77\n", "peak ([0-9]+)"), 77U);
   EXPECT_EQ(last_size("peak 1.5 GiB, free 2 GiB", "peak ([0-9.]+)"), 3U << 29);
@@ -93,6 +115,16 @@ TEST(Metric, AMemoryIsReadWithItsUnit) {
   EXPECT_THAT(last_size("peak 1,536 MiB", "peak ([0-9]+)").error(),
               HasSubstr("--memory-metric takes '1' of '1,536'"));
   EXPECT_FALSE(last_size("peak ?", "peak (.)"));
+  EXPECT_EQ(last_size("peak 3.2 gb", "peak ([0-9.]+)"), 3'200'000'000U);
+  EXPECT_EQ(last_size("peak 3.5 Gi", "peak ([0-9.]+)"), 7ULL << 29);
+  EXPECT_EQ(last_size("VmHWM:\t 3355443 kB", R"(VmHWM:\s*([0-9]+))"), 3'355'443'000U);
+  EXPECT_EQ(last_size("peak 77.0 bytes", "peak ([0-9.]+)"), 77U);
+  EXPECT_EQ(last_size("peak 3.5 GiB so far", "peak ([0-9.]+ GiB)"), 7ULL << 29);
+  for (const char* line : {"peak 3.2 gigs", "peak 3.2 so far", "peak 9999999 TiB"}) {
+    EXPECT_EQ(last_size(line, "peak ([0-9.]+)").error(),
+              "no line on stdout has what --memory-metric takes")
+        << line;
+  }
 }
 
 TEST(HangStacks, OnlyWhoCatchesTheSignalIsAsked) {

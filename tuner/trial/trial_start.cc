@@ -6,9 +6,14 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <atomic>
+#include <cstdlib>
 #include <functional>
+#include <random>
 
+#include "base/file.h"
 #include "machine/launch/process_tree.h"
+#include "profiler/request/record_request.h"
 #include "profiler/request/step_log_request.h"
 #include "profiler/request/trigger.h"
 #include "tuner/space/config.h"
@@ -17,18 +22,32 @@
 namespace redline::tuner {
 namespace {
 
-/// A port that was free a moment ago, so that no two trials share a rendezvous.
-int free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+/// `port` if it is free, or any free one if it is 0; otherwise none.
+std::optional<int> bindable_port(int port) {
+  const FileDescriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
   socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  const bool bound =
-      probe >= 0 && bind(probe, generic, size) == 0 && getsockname(probe, generic, &size) == 0;
-  if (probe >= 0) close(probe);
-  return bound ? ntohs(address.sin_port) : 29500;
+  if (bind(probe.get(), generic, size) != 0) return std::nullopt;
+  if (getsockname(probe.get(), generic, &size) != 0) return std::nullopt;
+  return ntohs(address.sin_port);
+}
+
+/// A port that no other trial of this process gets. It is to stay free until the trial has imported
+/// torch, so it is below those that the kernel gives to whoever asks for any.
+int free_port() {
+  constexpr int kFirst = 10'000;
+  const std::string of_kernel = read_file("/proc/sys/net/ipv4/ip_local_port_range");
+  const int count = std::atoi(of_kernel.c_str()) - kFirst;
+  static std::atomic<unsigned> next = std::random_device()();
+  for (int tries = 0; tries < 100 && count > 0; ++tries) {
+    const int port = kFirst + static_cast<int>(next++ % static_cast<unsigned>(count));
+    if (bindable_port(port)) return port;
+  }
+  return bindable_port(0).value_or(29500);
 }
 
 namespace fs = std::filesystem;

@@ -12,7 +12,7 @@
 
 #include "machine/launch/environment.h"
 #include "machine/launch/tracked_command.h"
-#include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "tuner/trial/slurm.h"
 #include "tuner/trial/trial.h"
 

@@ -8,12 +8,6 @@
 namespace redline::trace {
 namespace {
 
-/// A step that saw nothing of a quantity adds nothing to those that did.
-int64_t sum_of_seen(int64_t a, int64_t b) {
-  if (a < 0) return b;
-  return b < 0 ? a : a + b;
-}
-
 /// The sum of the squares of the single steps' lengths.
 double square_sum(const LoggedStep& step) {
   const double mean = step.mean_ns();
@@ -37,6 +31,11 @@ void append(LoggedStep& minute, const LoggedStep& step) {
 }
 
 }  // namespace
+
+int64_t sum_of_seen(int64_t a, int64_t b) {
+  if (a < 0) return b;
+  return b < 0 ? a : a + b;
+}
 
 ReadBatches read_batches_in(std::string_view text) {
   constexpr std::string_view kDataParallel = " data parallel";

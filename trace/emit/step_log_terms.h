@@ -70,6 +70,8 @@ struct ReadBatches {
 
 /// Stands for a quantity that no hook saw, which is not the same as 0.
 inline constexpr int64_t kUnseen = -1;
+/// A step that saw nothing of a quantity adds nothing to those that did.
+[[nodiscard]] int64_t sum_of_seen(int64_t a, int64_t b);
 
 /// One step, or a minute of steps that were joined to save space. Steps follow each other without a
 /// gap: what the script does between two optimizer steps belongs to the second.

@@ -107,8 +107,11 @@ std::string more_runs_words(const GateVerdict& gate) {
              : fmt::format("more than {} runs a side would be needed", kMostMoreRuns);
 }
 
-std::string gate_words(GateOutcome outcome, const std::string& what, bool is_assumed) {
-  if (outcome == GateOutcome::kCannotTell) return "cannot tell yet if " + what;
+std::string gate_words(const GateVerdict& gate, GateOutcome outcome, const std::string& what,
+                       bool is_assumed) {
+  if (outcome == GateOutcome::kCannotTell) {
+    return "cannot tell yet if " + what + ": " + more_runs_words(gate);
+  }
   const std::string sure = is_assumed ? "as far as so few runs tell, " : "surely ";
   return sure + (outcome == GateOutcome::kNoWorse ? "not " : "") + what;
 }
@@ -116,13 +119,13 @@ std::string gate_words(GateOutcome outcome, const std::string& what, bool is_ass
 }  // namespace
 
 std::string time_gate_words(const GateVerdict& gate, double limit, bool is_assumed) {
-  const std::string words =
-      gate_words(*gate.time, fmt::format("more than {:g} % slower", 100 * limit), is_assumed);
-  return *gate.time == GateOutcome::kCannotTell ? words + ": " + more_runs_words(gate) : words;
+  return gate_words(gate, *gate.time, fmt::format("more than {:g} % slower", 100 * limit),
+                    is_assumed);
 }
 
-std::string memory_gate_words(GateOutcome outcome, double limit, bool is_assumed) {
-  return gate_words(outcome, fmt::format("more than {:g} % more memory", 100 * limit), is_assumed);
+std::string memory_gate_words(const GateVerdict& gate, double limit, bool is_assumed) {
+  return gate_words(gate, *gate.memory, fmt::format("more than {:g} % more memory", 100 * limit),
+                    is_assumed);
 }
 
 }  // namespace redline::trace

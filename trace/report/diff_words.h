@@ -53,6 +53,6 @@ struct DiffWords {
 /// "surely more than 5 % slower", "cannot tell yet whether it is more than 5 % slower: …"
 /// `is_assumed`: nothing but an assumption says how much equal runs differ.
 [[nodiscard]] std::string time_gate_words(const GateVerdict& gate, double limit, bool is_assumed);
-[[nodiscard]] std::string memory_gate_words(GateOutcome outcome, double limit, bool is_assumed);
+[[nodiscard]] std::string memory_gate_words(const GateVerdict& gate, double limit, bool is_assumed);
 
 }  // namespace redline::trace

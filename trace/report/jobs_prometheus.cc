@@ -67,8 +67,12 @@ const std::vector<Metric<RecentRank>>& rank_metrics() {
          if (!rank.memory_bytes) return std::nullopt;
          return static_cast<double>(*rank.memory_bytes);
        }},
-      {"redline_rank_last_step_timestamp_seconds", "gauge", "When its last step ended, unix time.",
-       [](const RecentRank& rank) { return seconds_of(static_cast<double>(rank.last_step_ns)); }},
+      // A rank that has ended must not pass for one that hangs.
+      {"redline_rank_last_step_timestamp_seconds", "gauge",
+       "When the last step of a rank that has not ended was over, unix time.",
+       [](const RecentRank& rank) {
+         return rank.ended ? std::nullopt : seconds_of(static_cast<double>(rank.last_step_ns));
+       }},
   };
   return metrics;
 }

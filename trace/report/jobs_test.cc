@@ -8,6 +8,7 @@
 namespace redline::trace {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -156,6 +157,15 @@ TEST(JobsPrometheus, WritesEachFigureOnceWithItsComments) {
   EXPECT_THAT(text, HasSubstr("job_read_timestamp_seconds{run=\"17.1\",log=\"/home/me/logs\"} "
                               "1700000100\n"));
   EXPECT_THAT(text, Not(HasSubstr("tokens")));
+}
+
+TEST(JobsPrometheus, ARankThatHasEndedIsNoneThatHangs) {
+  RunningJob job = two_ranks();
+  job.recent->ranks[1].ended = true;
+  const std::string text = jobs_prometheus({kJobsNow, {job}});
+  EXPECT_THAT(text, ContainsRegex("last_step_timestamp_seconds.*rank=\"0\""));
+  EXPECT_THAT(text, Not(ContainsRegex("last_step_timestamp_seconds.*rank=\"3\"")));
+  EXPECT_THAT(text, ContainsRegex("rank_memory_bytes.*rank=\"3\""));
 }
 
 TEST(JobsPrometheus, AJobWithoutAStepHasNoFigures) {

@@ -12,6 +12,7 @@
 #include "trace/emit/name_kinds.h"
 #include "trace/report/diff_words.h"
 #include "trace/report/kernel_name.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/run_words.h"
 
 namespace redline::trace {
@@ -49,7 +50,7 @@ std::string basis_sentence(const RunDiff& diff) {
   if (step.is_spread_assumed) {
     return fmt::format(
         "Too few runs to know how much equal runs differ: taken to be {:.1f} %. With other work on "
-        "the machine they differ by more. redline compare makes several runs in turns.",
+        "the machine they differ by more. redline compare -n 5 makes five of each, in turns.",
         100 * step.spread);
   }
   return fmt::format("Equal runs differ by {:.1f} %{}.", 100 * step.spread,
@@ -223,7 +224,7 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff, ShownSteps show
     const auto unknown = unknown_memory(diff);
     const auto& memory = gated_memory(diff.runs);
     sentences.push_back(unknown ? *unknown + "."
-                                : capital(memory_gate_words(*diff.gate.memory, *diff.limits.memory,
+                                : capital(memory_gate_words(diff.gate, *diff.limits.memory,
                                                             memory->is_spread_assumed)));
   }
   for (const std::string& text :

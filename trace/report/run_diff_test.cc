@@ -133,6 +133,27 @@ TEST(RunDiffText, SaysWhereTheJobHasAnotherNumberOfRanks) {
                             HasSubstr("2 ranks after: nobody knows whether")));
 }
 
+TEST(RunDiffText, SaysHowManyRunsWouldTellTheMemory) {
+  auto before = side_of({20, 20.1, 19.9}, 1, 1e9), after = side_of({20, 20.1, 19.9}, 1, 1.04e9);
+  for (size_t i = 0; i < 3; ++i) {
+    *before[i].host_bytes *= 1 + 0.01 * static_cast<double>(i);
+    *after[i].host_bytes *= 1 + 0.02 * static_cast<double>(i);
+  }
+  for (RunFigures& run : after) run.begin_ns += 100;
+  const RunDiff diff = make_run_diff("a", "b", change_between(before, after),
+                                     {.slower = std::nullopt, .memory = 0.02});
+  EXPECT_THAT(run_diff_sentences(diff).front(),
+              AllOf(HasSubstr("Cannot tell yet if more than 2 % more memory: about "),
+                    HasSubstr("more run"), HasSubstr(" a side would tell.")));
+}
+
+TEST(RunDiffText, OneRunASideSaysWhatMakesMore) {
+  const RunDiff diff =
+      make_run_diff("a", "b", change_between(side_of({20}, 1, 1e9), side_of({20}, 1, 1e9)), {});
+  EXPECT_THAT(run_diff_sentences(diff).back(),
+              HasSubstr("redline compare -n 5 makes five of each, in turns."));
+}
+
 TEST(RunDiffText, SaysOfWhichSideTheMemoryIsNotKnown) {
   auto before = side_of({20}, 1, 1e9), after = side_of({20}, 1, 1e9);
   const auto diff = [&](const GateLimits& limits) {

@@ -67,7 +67,7 @@ TEST(RunReport, TextHasEightyColumnsAndNamesWhatWasFound) {
         << text.substr(begin, end - begin);
     begin = end + 1;
   }
-  EXPECT_NE(text.find("Rank 0 died after step 9,000"), std::string::npos) << text;
+  EXPECT_NE(text.find("Rank 0 died after 9,000 steps"), std::string::npos) << text;
   EXPECT_NE(text.find("From step 5,000 on 20 % slower: waiting for data"), std::string::npos);
   EXPECT_NE(text.find("4.8 min of each hour"), std::string::npos);
   EXPECT_EQ(text.find("backward"), std::string::npos) << "nothing of a part that nobody saw";
@@ -137,6 +137,64 @@ TEST(RunReport, SlowStepsMayBeInSeveralParts) {
   EXPECT_EQ(json["findings"][0]["part"], "several");
 }
 
+TEST(RunReport, SeveralRanksWorkAndOneWorks) {
+  RunFinding uneven;
+  uneven.cause = RunCause::kUnevenRank;
+  uneven.change = 0.24;
+  uneven.typical_ns = 15e6;
+  uneven.by_others = true;
+  uneven.ranks = {3};
+  EXPECT_EQ(headline_of(uneven), "Rank 3 works 24 % longer than the others");
+  EXPECT_EQ(detail_of(uneven),
+            "It takes 15.0 ms a step longer, and the others wait for it. Its threads waited for a "
+            "core longer than those of the others.");
+  uneven.ranks = {3, 5};
+  EXPECT_EQ(headline_of(uneven), "Ranks 3, 5 work 24 % longer than the others");
+  EXPECT_EQ(detail_of(uneven),
+            "They take 15.0 ms a step longer, and the others wait for them. Their threads waited "
+            "for a core longer than those of the others.");
+  uneven.by_others = false;
+  uneven.part = LogPart::kDataWait;
+  EXPECT_THAT(detail_of(uneven), HasSubstr("wait for them. More workers"));
+}
+
+TEST(RunReport, OneCoreIsTheOnlyOne) {
+  RunFinding lack;
+  lack.cause = RunCause::kOtherProcesses;
+  lack.taken_cores = 0.6;
+  lack.cores = 1;
+  EXPECT_EQ(headline_of(lack), "Other processes take 0.6 of the only core");
+  lack.cause = RunCause::kCrowdedCores;
+  lack.taken_cores = 1.9;
+  EXPECT_EQ(headline_of(lack), "1.9 threads of the job at a time share 1 core");
+  lack.cores = 2;
+  lack.host = "node1";
+  EXPECT_EQ(headline_of(lack), "1.9 threads of the job at a time share 2 cores of node1");
+  lack.ranks = {3};
+  EXPECT_EQ(headline_of(lack), "1.9 threads of the job at a time share 2 cores of rank 3 (node1)");
+}
+
+TEST(RunReport, LongTimesAreInMinutesAndHours) {
+  RunFinding warm_up;
+  warm_up.cause = RunCause::kWarmUp;
+  warm_up.count = 56;
+  warm_up.lost_share = 0.5;
+  warm_up.typical_ns = 59.9e9;
+  EXPECT_EQ(headline_of(warm_up), "The first 56 steps took 59.9 s longer than later ones");
+  warm_up.typical_ns = 2399.7e9;
+  EXPECT_THAT(headline_of(warm_up), HasSubstr("took 40 min longer"));
+  EXPECT_EQ(cost_of(warm_up)->time, "40 min");
+}
+
+TEST(RunReport, UsualRatesAreNotCut) {
+  RunVerdict verdict = some_verdict();
+  verdict.warm_up_steps = 1234;
+  verdict.low_steps_per_s = 0.00828;
+  verdict.high_steps_per_s = 0.00831;
+  const std::string text = run_text(verdict, {.colour = false, .utf8 = true});
+  EXPECT_THAT(text, HasSubstr("0.00831"));
+}
+
 TEST(RunReport, ASlowBeginIsSlowerThanWhatCameLater) {
   RunFinding begin;
   begin.cause = RunCause::kSlower;
@@ -192,7 +250,7 @@ TEST(RunReport, SummaryHasTheRateAndThreeFindings) {
   verdict.findings.resize(5, verdict.findings.back());
   const std::string text = run_summary(verdict, {.colour = false, .utf8 = true});
   EXPECT_TRUE(text.starts_with("RUN  2 ranks · 9,000 steps")) << text;
-  EXPECT_NE(text.find("Rank 0 died after step 9,000"), std::string::npos);
+  EXPECT_NE(text.find("Rank 0 died after 9,000 steps"), std::string::npos);
   EXPECT_NE(text.find("\n  3  "), std::string::npos);
   EXPECT_EQ(text.find("\n  4  "), std::string::npos);
   EXPECT_EQ(text.find("WHERE AN HOUR"), std::string::npos);

@@ -51,8 +51,8 @@ class RunPage {
   void write_head() {
     canvas_.left("RUN  ", 0, Hue::kBold).left(run_subtitle(verdict_), 0, Hue::kBold).end_line();
     line(run_rate_text(verdict_));
-    if (const std::string rates = usual_rates_text(verdict_); !rates.empty()) {
-      line(rates, Hue::kDim);
+    for (const std::string& text : wrapped(usual_rates_text(verdict_), kTerminalColumns - 2)) {
+      line(text, Hue::kDim);
     }
     if (style_.utf8) write_curve();
     for (const std::string& lost : lost_lines(verdict_)) line(lost, Hue::kYellow);

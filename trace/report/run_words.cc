@@ -72,6 +72,12 @@ std::string ranks_text(const RunFinding& finding) {
   return text.empty() || finding.host.empty() ? text : text + " (" + finding.host + ")";
 }
 
+// Times lost may be hours.
+std::string lost_time(double ns) {
+  constexpr double kMinuteNs = 6e10;
+  return ns < kMinuteNs ? format_ns(ns) : format_wait(std::chrono::nanoseconds(std::llround(ns)));
+}
+
 std::string part_text(const RunFinding& finding) {
   return finding.part ? std::string(log_part_name(*finding.part)) : std::string();
 }
@@ -107,7 +113,7 @@ std::string stalls_text(const RunFinding& finding) {
   const std::string steps = format_plural(finding.count, "step");
   return fmt::format(
       "{} took {} longer{}{}", finding.part ? "In " + steps + " " + part_text(finding) : steps,
-      format_ns(finding.typical_ns), finding.count > 1 ? " on average" : "", regular);
+      lost_time(finding.typical_ns), finding.count > 1 ? " on average" : "", regular);
 }
 
 std::string sentences(const std::string& first, std::string_view second) {
@@ -158,6 +164,25 @@ std::string slower_detail(const RunFinding& finding) {
 std::string cores_text(double cores) {
   const bool is_whole = cores >= 9.95 || std::abs(cores - std::round(cores)) < 0.05;
   return fmt::format("{:.{}f}", cores, is_whole ? 0 : 1);
+}
+
+/// " of node1", " of rank 3"
+std::string of_owners(const RunFinding& finding) {
+  const std::string owners = finding.ranks.empty() ? finding.host : ranks_text(finding);
+  return owners.empty() ? "" : " of " + owners;
+}
+
+std::string uneven_detail(const RunFinding& finding) {
+  const bool are_many = finding.ranks.size() > 1;
+  std::string text = fmt::format("{} {} a step longer, and the others wait for {}.",
+                                 are_many ? "They take" : "It takes", format_ns(finding.typical_ns),
+                                 are_many ? "them" : "it");
+  if (finding.by_others.value_or(false)) {
+    text += fmt::format(" {} threads waited for a core longer than those of the others.",
+                        are_many ? "Their" : "Its");
+  }
+  if (finding.part == LogPart::kDataWait) text += " " + std::string(advice_on(finding));
+  return text;
 }
 
 std::string unsteady_detail(const RunFinding& finding) {
@@ -211,20 +236,21 @@ std::string_view run_cause_key(RunCause cause) { return kCauseKeys[static_cast<s
 std::string headline_of(const RunFinding& finding) {
   switch (finding.cause) {
     case RunCause::kDied:
-      return fmt::format("{} died after step {}{}", capitalized(ranks_text(finding)),
-                         format_count(finding.from_step),
+      return fmt::format("{} died after {}{}", capitalized(ranks_text(finding)),
+                         format_plural(finding.from_step, "step"),
                          finding.part ? ", in " + part_text(finding) : "");
     case RunCause::kFailed:
-      return fmt::format("{} ended with status {} after step {}", capitalized(ranks_text(finding)),
-                         finding.exit_status.value_or(1), format_count(finding.from_step));
+      return fmt::format("{} ended with status {} after {}", capitalized(ranks_text(finding)),
+                         finding.exit_status.value_or(1), format_plural(finding.from_step, "step"));
     case RunCause::kPart:
       return fmt::format("{} takes {} of the time{}", capitalized(part_text(finding)),
                          percent(finding.share), on_ranks(finding));
     case RunCause::kSlower:
       return slower_headline(finding);
     case RunCause::kUnevenRank:
-      return fmt::format("{} works {} longer than the others{}", capitalized(ranks_text(finding)),
-                         percent(finding.change), finding.part ? ", in " + part_text(finding) : "");
+      return fmt::format("{} {} {} longer than the others{}", capitalized(ranks_text(finding)),
+                         finding.ranks.size() > 1 ? "work" : "works", percent(finding.change),
+                         finding.part ? ", in " + part_text(finding) : "");
     case RunCause::kSlowSteps:
       return fmt::format("{} {} slow{}{}", format_plural(finding.count, "step"),
                          finding.count == 1 ? "is" : "are",
@@ -243,18 +269,18 @@ std::string headline_of(const RunFinding& finding) {
                          format_bytes(std::llround(finding.bytes_per_hour)), on_ranks(finding));
     case RunCause::kWarmUp:
       return fmt::format("The first {} took {} longer than later ones",
-                         format_plural(finding.count, "step"), format_ns(finding.typical_ns));
+                         format_plural(finding.count, "step"), lost_time(finding.typical_ns));
     case RunCause::kOutOfMemory:
       return fmt::format("Out of memory {}{}{}", format_plural(finding.count, "time"),
                          on_ranks(finding), finding.has_ended ? "" : "; the program went on");
     case RunCause::kOtherProcesses:
-      return fmt::format("Other processes take {} of the {} cores{}",
-                         cores_text(finding.taken_cores), cores_text(finding.cores),
-                         finding.host.empty() ? "" : " of " + finding.host);
+      return fmt::format("Other processes take {} of the {}{}", cores_text(finding.taken_cores),
+                         finding.cores == 1 ? "only core" : cores_text(finding.cores) + " cores",
+                         of_owners(finding));
     case RunCause::kCrowdedCores:
-      return fmt::format("{} threads of the job at a time share {} cores{}",
+      return fmt::format("{} threads of the job at a time share {} {}{}",
                          cores_text(finding.taken_cores), cores_text(finding.cores),
-                         finding.host.empty() ? "" : " of " + finding.host);
+                         finding.cores == 1 ? "core" : "cores", of_owners(finding));
     case RunCause::kSameSamples:
       return capitalized(ranks_text(finding)) + " train on the same samples";
   }
@@ -278,11 +304,7 @@ std::string detail_of(const RunFinding& finding) {
     case RunCause::kSlower:
       return slower_detail(finding);
     case RunCause::kUnevenRank:
-      return fmt::format("It takes {} a step longer, and the others wait for it.{}",
-                         format_ns(finding.typical_ns),
-                         finding.by_others.value_or(false)
-                             ? " Its threads waited for a core longer than those of the others."
-                             : "");
+      return uneven_detail(finding);
     case RunCause::kSlowSteps:
       return slow_steps_detail(finding);
     case RunCause::kVaryingLengths:
@@ -322,7 +344,7 @@ std::optional<RunCost> cost_of(const RunFinding& finding) {
   // One slow step of a short run says nothing of an hour.
   const bool is_single = finding.cause == RunCause::kSlowSteps && finding.count == 1;
   if (finding.cause == RunCause::kWarmUp || is_single) {
-    return RunCost{format_ns(finding.typical_ns), "once"};
+    return RunCost{lost_time(finding.typical_ns), "once"};
   }
   return RunCost{fmt::format("{:.1f} min", 60 * finding.lost_share), "of each hour"};
 }

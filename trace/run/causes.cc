@@ -42,16 +42,87 @@ double later_share(const RankRuns& ranks, size_t part) {
   return all_ns > 0 ? part_ns / all_ns : 0;
 }
 
-// How long the ranks together wait while one of them evaluates or saves.
-double waits_for_pauses_ns(const RankRuns& ranks) {
-  double sum = 0;
-  for (const LogPart pause : {LogPart::kEvaluation, LogPart::kCheckpoint}) {
-    const auto part = static_cast<size_t>(pause);
-    double longest = 0;
-    for (const RankRun& rank : ranks) longest = std::max(longest, seen_sum(rank, part));
-    for (const RankRun& rank : ranks) sum += longest - seen_sum(rank, part);
-  }
+constexpr auto kWaitPart = static_cast<size_t>(LogPart::kCommunicationWait);
+
+// How long the ranks together wait while one of them evaluates or saves. They may meet it steps
+// later.
+double waits_for_pause_ns(const RankRuns& ranks, size_t part) {
+  double sum = 0, longest = 0;
+  for (const RankRun& rank : ranks) longest = std::max(longest, seen_sum(rank, part));
+  for (const RankRun& rank : ranks) sum += longest - seen_sum(rank, part);
   return sum;
+}
+
+// By LogPart, then for what is no part: how long the ranks together wait for one that is late in
+// it, now this one and now that one.
+using Waits = std::array<double, kLogParts + 1>;
+
+size_t place_of(const SlowStep& step) {
+  return step.part ? static_cast<size_t>(*step.part) : kLogParts;
+}
+
+void add_waits_in_slow_steps(Waits& waits, const RankRuns& ranks,
+                             const std::vector<SlowStep>& slow) {
+  for (const SlowStep& cause : slow) {
+    if (cause.part == LogPart::kCommunicationWait) continue;
+    const auto late_ns =
+        static_cast<double>(cause.part ? cause.part_excess_ns : cause.own_excess_ns);
+    for (const RankRun& rank : ranks) {
+      const auto same = std::ranges::lower_bound(rank.slow, cause.step, {}, &SlowStep::step);
+      if (rank.rank == cause.rank || same == rank.slow.end() || same->step != cause.step) continue;
+      waits[place_of(cause)] += std::min<double>(same->longer_ns[kWaitPart], late_ns);
+    }
+  }
+}
+
+// Of the usual steps of one block. The rank that waits least is the one that the others wait for.
+// All wait for a slow network, so that is not counted, nor are further ranks that are late in the
+// same block.
+void add_waits_in_block(Waits& waits, const RankRuns& ranks, size_t block) {
+  std::vector<StepSums> sums;
+  for (const RankRun& rank : ranks) {
+    if (block >= rank.blocks.size()) return;
+    sums.push_back(rank.blocks[block].usual);
+    if (sums.back().steps != sums.front().steps) return;
+  }
+  const StepSums& late = *std::ranges::min_element(
+      sums, {}, [](const StepSums& each) { return each.part_ns[kWaitPart]; });
+  for (const StepSums& each : sums) {
+    double longer_wait_ns = each.part_ns[kWaitPart] - late.part_ns[kWaitPart];
+    for (const LogPart part : {LogPart::kDataWait, LogPart::kGarbageCollection}) {
+      const auto place = static_cast<size_t>(part);
+      const double late_ns = std::max(0.0, late.part_ns[place] - each.part_ns[place]);
+      waits[place] += std::min(longer_wait_ns, late_ns);
+      longer_wait_ns -= std::min(longer_wait_ns, late_ns);
+    }
+  }
+}
+
+Waits waits_of(const RankRuns& ranks, const std::vector<SlowStep>& slow) {
+  Waits waits{};
+  if (!all_see(ranks, LogPart::kCommunicationWait)) return waits;
+  add_waits_in_slow_steps(waits, ranks, slow);
+  for (size_t block = 0; block < ranks.front().blocks.size(); ++block) {
+    add_waits_in_block(waits, ranks, block);
+  }
+  return waits;
+}
+
+// The mean share of waiting for other ranks, with and without what their own work explains.
+struct CommunicationShares {
+  double all = 0;
+  double unexplained = 0;
+};
+
+CommunicationShares communication_of(const RankRuns& ranks, Waits waits) {
+  for (const LogPart pause : {LogPart::kEvaluation, LogPart::kCheckpoint}) {
+    double& own = waits[static_cast<size_t>(pause)];
+    own = std::max(own, waits_for_pause_ns(ranks, static_cast<size_t>(pause)));
+  }
+  double sum_ns = 0;
+  for (const RankRun& rank : ranks) sum_ns += seen_sum(rank, kWaitPart);
+  const double explained_ns = std::accumulate(waits.begin(), waits.end(), 0.0);
+  return {sum_ns / total_ns(ranks), std::max(0.0, sum_ns - explained_ns) / total_ns(ranks)};
 }
 
 struct Stalls {
@@ -197,38 +268,58 @@ std::pair<const RankRun*, double> longest_in(const RankRuns& ranks, size_t part)
   return longest;
 }
 
+/// The ranks that wait for data for much longer than others do; empty if they are most.
+std::vector<int> ranks_short_of_data(const RankRuns& ranks, double most) {
+  constexpr auto kPart = static_cast<size_t>(LogPart::kDataWait);
+  std::vector<int> numbers;
+  for (const RankRun& rank : ranks) {
+    if (seen_sum(rank, kPart) > most / 2 * rank.all.length_ns) numbers.push_back(rank.rank);
+  }
+  if (2 * numbers.size() > ranks.size()) numbers.clear();
+  return numbers;
+}
+
 /// The time that one part of the log takes, or what its slow steps lose.
-std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, const Stalls& stalls) {
+std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, const Stalls& stalls,
+                                         const Waits& waits) {
   RunFinding finding;
   finding.part = static_cast<LogPart>(part);
   const auto [longest, most] = longest_in(ranks, part);
+  double stalled = stalled_share(ranks, stalls);
   // If one rank saves or evaluates, the others wait, so the run loses the time of the rank that
-  // takes longest.
+  // takes longest. If ranks take turns, it loses the time of all.
   double share = most;
   if (finding.part == LogPart::kCommunicationWait) {
-    const double all_ns = total_ns(ranks);
-    share = 0;
-    for (const RankRun& rank : ranks) share += seen_sum(rank, part) / all_ns;
-    share = std::max(0.0, share - waits_for_pauses_ns(ranks) / all_ns);
+    const CommunicationShares mean = communication_of(ranks, waits);
+    share = mean.unexplained;
+    stalled *= mean.all > 0 ? mean.unexplained / mean.all : 1;
+  } else {
+    double with_waits_ns = waits[part];
+    for (const RankRun& rank : ranks) with_waits_ns += seen_sum(rank, part);
+    share = std::max(share, with_waits_ns / total_ns(ranks));
   }
-  const double stalled = stalled_share(ranks, stalls);
+  constexpr double kTurns = 1.25;
+  const bool takes_turns = share > kTurns * most;
   const bool is_work = kWorthy[part] > 1;
   // One long collection in a short run says nothing of an hour, nor does that of what the imports
   // made, in the warm-up.
-  const bool is_single = finding.part == LogPart::kGarbageCollection &&
-                         ((stalls.steps.size() == 1 && stalled >= 0.5 * share) ||
-                          (stalls.steps.empty() && later_share(ranks, part) < kWorthy[part]));
+  const bool is_single =
+      finding.part == LogPart::kGarbageCollection &&
+      ((stalls.steps.size() == 1 && stalled >= 0.5 * share) ||
+       (stalls.steps.empty() &&
+        later_share(ranks, part) + waits[part] / total_ns(ranks) < kWorthy[part]));
   const bool is_worthy = share >= kWorthy[part] && !is_single;
   const double least = is_work ? kLeastStalled : kWorthy[part];
   if (!is_worthy && (stalled < least || is_single)) return std::nullopt;
   finding.cause = is_work ? RunCause::kSlowSteps : RunCause::kPart;
-  finding.share = is_work ? 0 : share;
+  finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
+  finding.share = is_work ? 0 : finding.lost_share;
   if (finding.part == LogPart::kDataWait) {
     finding.at_epochs = longest->waits_at_epochs;
-    if (longest->wait_ns < kHandOverNs) finding.short_wait_ns = longest->wait_ns;
+    if (longest->wait_ns < kHandOverNs && !takes_turns) finding.short_wait_ns = longest->wait_ns;
+    if (is_worthy && !takes_turns) finding.ranks = ranks_short_of_data(ranks, most);
   }
-  finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
-  if (const Pauses& pauses = longest->pauses[part]; is_worthy && pauses.count > 0) {
+  if (const Pauses& pauses = longest->pauses[part]; is_worthy && !takes_turns && pauses.count > 0) {
     finding.period = pauses.period;
     finding.typical_ns = pauses.sum_ns / static_cast<double>(pauses.count);
     finding.count = std::llround(seen_sum(*longest, part) / finding.typical_ns);
@@ -250,7 +341,7 @@ std::string host_of(const RankRuns& ranks, const std::vector<int>& numbers) {
     const bool is_one = std::ranges::find(numbers, rank.rank) != numbers.end();
     (is_one ? theirs : others).insert(rank.host);
   }
-  if (theirs.size() != 1 || (others.size() == 1 && others == theirs)) return "";
+  if (theirs.size() != 1 || others.empty() || others == theirs) return "";
   return *theirs.begin();
 }
 
@@ -263,16 +354,19 @@ double total_ns(const RankRuns& ranks) {
 std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vector<SlowStep>& slow) {
   std::array<Stalls, kLogParts + 1> stalls;
   for (const SlowStep& step : slow) {
-    Stalls& own = stalls[step.part ? static_cast<size_t>(*step.part) : kLogParts];
+    Stalls& own = stalls[place_of(step)];
     own.steps.push_back(step.step);
     own.lost_ns += static_cast<double>(step.part_excess_ns);
     own.ranks.insert(step.rank);
     for (size_t part = 0; part < kLogParts; ++part) own.longer_ns[part] += step.longer_ns[part];
   }
+  const Waits waits = waits_of(ranks, slow);
   std::vector<RunFinding> findings;
   for (size_t part = 0; part < kLogParts; ++part) {
     if (static_cast<LogPart>(part) == LogPart::kCompile) continue;  // find_warm_up() looks at it
-    if (auto finding = find_part_loss(ranks, part, stalls[part])) findings.push_back(*finding);
+    if (auto finding = find_part_loss(ranks, part, stalls[part], waits)) {
+      findings.push_back(*finding);
+    }
   }
   if (auto finding = find_unexplained_stalls(ranks, stalls[kLogParts])) {
     findings.push_back(*finding);
@@ -337,7 +431,6 @@ std::vector<RunFinding> find_uneven_ranks(const RankRuns& ranks,
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (own[i] - median > excess / 2) finding.ranks.push_back(ranks[i].rank);
   }
-  finding.host = host_of(ranks, finding.ranks);
   finding.change = own[slowest] / median - 1;
   finding.typical_ns = excess;
   finding.lost_share =

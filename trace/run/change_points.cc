@@ -18,6 +18,10 @@ constexpr std::array<size_t, 5> kWindows = {1, 2, 4, 8, 16};
 constexpr double kMostGrowth = 2;
 constexpr size_t kFewestValues = 64;  // with fewer, the noise over longer times is not known
 constexpr size_t kFewestWindows = 6;  // windows side by side, for a median of their differences
+// Three levels must leave more squares than a creep does, by this times the same product. It was
+// chosen by experiment, too: fewer than one in a thousand series of noise with jumps is a creep.
+constexpr double kCreepPenalty = 3;
+constexpr size_t kBends = 32;  // so many places are tried for each end of a creep
 
 // Sums of all values before an index, so that any segment's mean and squares are two differences.
 class Sums {
@@ -60,6 +64,44 @@ std::vector<size_t> cheapest_segments(const Sums& sums, size_t count, size_t lea
   for (size_t end = count; end > 0; end = begin_of[end]) begins.push_back(begin_of[end]);
   std::ranges::reverse(begins);
   return begins;
+}
+
+// The least squares about three levels.
+double squares_of_levels(const Sums& sums, size_t count) {
+  double least = sums.squares(0, count);
+  for (size_t first = 1; first < count; ++first) {
+    for (size_t second = first + 1; second < count; ++second) {
+      least = std::min(least, sums.squares(0, first) + sums.squares(first, second) +
+                                  sums.squares(second, count));
+    }
+  }
+  return least;
+}
+
+// How far a value has come of the way up that begins and ends at these indexes.
+double way_up(const Creep& creep, size_t index) {
+  const double begin = static_cast<double>(creep.begin), end = static_cast<double>(creep.end);
+  return std::clamp((static_cast<double>(index) + 0.5 - begin) / (end - begin), 0.0, 1.0);
+}
+
+struct FittedCreep {
+  Creep creep;
+  double squares = 0;
+};
+
+// The least squares about a level that goes straight up to a second one between the two indexes.
+FittedCreep fit_creep(std::span<const double> values, const Sums& sums, Creep creep) {
+  const double count = static_cast<double>(values.size());
+  const double mean = values.front() + sums.mean(0, values.size());
+  double way = 0, ways = 0, both = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double own = way_up(creep, i);
+    way += own;
+    ways += own * own;
+    both += own * (values[i] - mean);
+  }
+  creep.rise = both / (ways - way * way / count);
+  return {creep, sums.squares(0, values.size()) - creep.rise * both};
 }
 
 }  // namespace
@@ -123,6 +165,30 @@ std::vector<size_t> segments_of(std::span<const double> values, size_t least_len
     begins.erase(begins.begin() + static_cast<ptrdiff_t>(weakest));
   }
   return begins;
+}
+
+std::optional<Creep> creep_of(std::span<const double> values, size_t least_length,
+                              double least_rise) {
+  if (values.size() < kFewestValues) return std::nullopt;
+  const Sums sums(values);
+  const size_t stride = std::max<size_t>(1, values.size() / kBends);
+  std::optional<FittedCreep> best;
+  for (size_t begin = 0; begin + least_length <= values.size(); begin += stride) {
+    // Counted from the end, so that a creep may last until there.
+    for (size_t left = 0; begin + least_length + left <= values.size(); left += stride) {
+      const auto fitted = fit_creep(values, sums, {begin, values.size() - left, 0});
+      if (!best || fitted.squares < best->squares) best = fitted;
+    }
+  }
+  if (!best || best->creep.rise < least_rise) return std::nullopt;
+  std::vector<double> rest;
+  for (size_t i = 0; i < values.size(); ++i) {
+    rest.push_back(values[i] - best->creep.rise * way_up(best->creep, i));
+  }
+  const double noise = long_term_noise(rest);
+  const double sure = kCreepPenalty * noise * noise * std::log(static_cast<double>(values.size()));
+  if (squares_of_levels(sums, values.size()) - best->squares < sure) return std::nullopt;
+  return best->creep;
 }
 
 }  // namespace redline::trace

@@ -9,9 +9,13 @@
 // The segments are those with the smallest sum of squares about their means plus a penalty for each
 // change (optimal partitioning, Jackson 2005). The series has at most some hundred values, so
 // nothing needs to be pruned.
+//
+// A series that rises steadily would be cut in its middle, where nothing happened, so such a rise
+// is looked for by itself.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,5 +31,17 @@ namespace redline::trace {
 /// more than the noise of these two explains.
 [[nodiscard]] std::vector<size_t> segments_of(std::span<const double> values, size_t least_length,
                                               double least_change);
+
+/// Values that go up evenly from one level to a second one.
+struct Creep {
+  size_t begin = 0;
+  size_t end = 0;  ///< the first value that lies on the second level
+  double rise = 0;
+};
+
+/// nullopt if these values do not rise by `least_rise`, or if up to three levels describe them
+/// about as well. A creep has at least `least_length` values. Fewer than 64 values have none.
+[[nodiscard]] std::optional<Creep> creep_of(std::span<const double> values, size_t least_length,
+                                            double least_rise);
 
 }  // namespace redline::trace

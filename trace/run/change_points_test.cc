@@ -77,6 +77,36 @@ TEST(ChangePoints, WhatNeverDiffersHasNoNoiseAndAnyChangeOfItCounts) {
   EXPECT_EQ(segments_of(values, 5, 0.03).size(), 1U) << "smaller than what counts";
 }
 
+TEST(ChangePoints, ASteadyRiseIsACreep) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    std::vector<double> values = noise(256, 0.01, 0.3, seed);
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] += 0.3 * std::clamp((static_cast<double>(i) - 64) / 128, 0.0, 1.0);
+    }
+    const auto creep = creep_of(values, 64, 0.05);
+    ASSERT_TRUE(creep) << seed;
+    EXPECT_NEAR(static_cast<double>(creep->begin), 64, 16) << seed;
+    EXPECT_NEAR(static_cast<double>(creep->end), 192, 16) << seed;
+    EXPECT_NEAR(creep->rise, 0.3, 0.02) << seed;
+    EXPECT_FALSE(creep_of(values, 64, 0.4)) << "smaller than what counts";
+    std::ranges::reverse(values);
+    EXPECT_FALSE(creep_of(values, 64, 0.05)) << "a fall";
+  }
+}
+
+TEST(ChangePoints, NoiseAndJumpsAreNoCreeps) {
+  for (const double memory : {0.0, 0.3, 0.6, 0.8}) {
+    for (uint32_t seed = 0; seed < 50; ++seed) {
+      std::vector<double> values = noise(128, 0.1, memory, seed);
+      EXPECT_FALSE(creep_of(values, 32, 0.05)) << memory << " " << seed;
+      for (const size_t jump : {40 + seed, 70 + seed}) {
+        for (size_t i = jump; i < values.size(); ++i) values[i] += 0.3;
+        EXPECT_FALSE(creep_of(values, 32, 0.05)) << memory << " " << seed;
+      }
+    }
+  }
+}
+
 TEST(ChangePoints, TooFewValuesHaveNone) {
   EXPECT_EQ(segments_of(std::vector<double>{1, 1, 1, 5, 5, 5}, 5, 0.03).size(), 1U);
   EXPECT_EQ(long_term_noise(std::vector<double>{1, 2}), 0);

@@ -42,7 +42,7 @@ std::optional<MemoryChange> memory_change(const RunComparison& runs, Bytes bytes
   const SideDifference difference =
       difference_of(before, after, {runs.is_paired, kAssumedSpread, tail});
   return MemoryChange{std::exp(mean_of(before.values)), std::exp(mean_of(after.values)),
-                      exponential(difference.interval), difference.is_assumed};
+                      exponential(difference.interval), difference.spread, difference.is_assumed};
 }
 
 // Samples in a step, if all runs know theirs.
@@ -172,7 +172,8 @@ RunComparison change_between(std::vector<RunFigures> before, std::vector<RunFigu
   result.before = std::move(before);
   result.after = std::move(after);
   const double tail_of_each = has_two ? tail / 2 : tail;
-  result.tail_of_more = will_have_two ? tail_of_more / 2 : tail_of_more;
+  result.tail_of_more = tail_of_more;
+  result.step_tail_of_more = will_have_two ? tail_of_more / 2 : tail_of_more;
   const auto all = [](const RunFigures& run) -> const StepFigures& { return run.all_steps; };
   result.all_steps = StepComparison(result, all, tail_of_each).compare();
   if (has_two) {

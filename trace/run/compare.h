@@ -48,6 +48,7 @@ struct MemoryChange {
   double before_bytes = 0;
   double after_bytes = 0;
   ValueInterval ratio;
+  double spread = 0;  ///< as that of StepChange
   bool is_spread_assumed = false;
 };
 
@@ -58,8 +59,10 @@ struct RunComparison {
   /// its samples.
   std::optional<double> basis_samples;
   bool is_paired = false;
-  /// The share of cases in which each interval of the step would miss the truth with more runs.
+  /// The share of cases in which an interval would miss the truth with more runs: that of the
+  /// memory, and each of the step.
   double tail_of_more = 0.05;
+  double step_tail_of_more = 0.05;
   StepChange all_steps;
   std::optional<StepChange>
       undisturbed;  ///< nullopt if a run does not know them, or if these are few

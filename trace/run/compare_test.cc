@@ -192,6 +192,30 @@ TEST(RunFigures, OfWhatOneRankSavesTheOthersWait) {
   EXPECT_DOUBLE_EQ(*run.samples, 64);
 }
 
+// The second rank waits two steps later than the first one saves, so one step seems longer and the
+// other shorter.
+TEST(RunFigures, NoStepIsShortBecauseOthersWaitInALaterOne) {
+  for (const int64_t steps : {200, 4000}) {
+    StepLog first = work_log({.noise = 0, .steps = steps, .stall_ms = 50});
+    StepLog second = work_log({.noise = 0, .steps = steps}, 1);
+    for (size_t i = 0; i < first.steps.size(); ++i) {
+      second.steps[i].part_ns[static_cast<size_t>(LogPart::kCheckpoint)] = kUnseen;
+      if (i > 0) second.steps[i].begin_ns = second.steps[i - 1].end_ns();
+      if (i % 10 == 1 && i > 10) second.steps[i].length_ns += 50'000'000;
+    }
+    const RunFigures run = *run_figures({summarise(first), summarise(second)});
+    ASSERT_TRUE(run.undisturbed) << steps;
+    EXPECT_NEAR(run.undisturbed->step.ns, 20e6, 1) << steps;
+  }
+}
+
+TEST(RunFigures, RanksMayEvaluateAndSaveAtTheSameTime) {
+  StepLog first = work_log({.noise = 0, .stall_ms = 50});
+  StepLog second = work_log({.noise = 0, .stall_ms = 50, .stall_part = LogPart::kEvaluation}, 1);
+  const RunFigures run = *run_figures({summarise(first), summarise(second)});
+  EXPECT_NEAR(run.undisturbed->step.ns, 20e6, 1);
+}
+
 TEST(RunFigures, FewStepsAreNoRun) {
   EXPECT_FALSE(run_figures({summarise(work_log({.steps = 6}))}));
   EXPECT_TRUE(run_figures({summarise(work_log({.steps = 12}))}));
@@ -427,6 +451,22 @@ TEST(Gate, SaysHowManyRunsAreMissing) {
     for (RunFigures& run : *side) run.undisturbed = run.all_steps;
   }
   EXPECT_EQ(more_in_turns(), 7);
+}
+
+TEST(Gate, SaysHowManyRunsAreMissingForTheMemory) {
+  std::vector<RunFigures> before = runs_of({99, 100, 101}), after = runs_of({102, 104, 106}, 100);
+  // In logarithms as far apart as the times, so that as many runs tell.
+  for (auto* side : {&before, &after}) {
+    for (RunFigures& run : *side) run.host_bytes = run.all_steps.step.ns;
+  }
+  const auto more = [&](std::optional<double> slower, std::optional<double> memory) {
+    return judge_change(change_between(before, after), {.slower = slower, .memory = memory})
+        .more_runs;
+  };
+  EXPECT_EQ(more(std::nullopt, 0.02), 4);
+  EXPECT_EQ(more(0.05, 0.02), more(0.02, 0.05)) << "that of whichever needs more";
+  EXPECT_GT(more(0.02, 0.05), 4);
+  EXPECT_EQ(more(0.04, 0.02), std::nullopt) << "too many for one of them";
 }
 
 TEST(Gate, TheWorstOfTimeAndMemoryCounts) {

@@ -13,9 +13,11 @@ constexpr double kLeastLostToOthers = 0.1;  // of the run's time
 constexpr double kBusyCores = 0.8;  // the share of busy cores from which on threads wait for one
 constexpr double kFullCores = 0.9;  // the job's threads for each, from which on one more gets none
 constexpr double kCrowded = 1.5;    // threads of the job for each core
+constexpr double kMostOwn = 1.05;   // cores that ranks had for each, or they do not share them
 constexpr double kExplained = 0.5;  // of what is to be explained
 constexpr double kLeastOthers = 0.25;  // cores
 constexpr int64_t kLeastTime = 1'000'000'000;
+constexpr int64_t kReadingSlack = 100'000'000;  // a core, by which readings of one counter differ
 
 struct Counters {
   double busy_ns = 0;
@@ -40,7 +42,7 @@ Counters counters_at(const std::vector<LoggedCores>& all, int64_t time_ns) {
           between(from.waited_ns, to.waited_ns)};
 }
 
-/// The cores and threads of a host, as means over a while.
+/// The cores and threads of ranks that share cores, as means over a while.
 struct HostCores {
   double cores = 0;
   double own = 0;      // cores that the job had
@@ -51,10 +53,30 @@ struct HostCores {
 
 using Members = std::vector<const RankRun*>;
 
-std::map<std::string, Members> hosts_of(const RankRuns& ranks) {
-  std::map<std::string, Members> hosts;
-  for (const RankRun& rank : ranks) hosts[rank.host].push_back(&rank);
-  return hosts;
+/// The counter of busy cores at `time_ns`: it only grows from one reading to the next.
+struct BusyRange {
+  int64_t least_ns = 0;
+  int64_t most_ns = 0;
+};
+
+BusyRange busy_around(const std::vector<LoggedCores>& all, int64_t time_ns) {
+  const auto after = std::ranges::lower_bound(all, time_ns, {}, &LoggedCores::time_ns);
+  const auto before = after->time_ns == time_ns ? after : std::prev(after);
+  return {before->busy_ns, after->busy_ns};
+}
+
+// Whether two ranks of a host may use the same cores, as far as the logs know. Launchers give ranks
+// cores of their own (srun --cpu-bind, mpirun --bind-to). Then each reads the counters of other
+// cores.
+bool share_cores(const RankRun& left, const RankRun& right) {
+  if (left.cores.size() < 2 || right.cores.size() < 2) return true;
+  const int64_t cores = left.cores.back().cores;
+  if (right.cores.back().cores != cores) return false;
+  const int64_t time_ns = std::min(left.cores.back().time_ns, right.cores.back().time_ns);
+  if (time_ns <= std::max(left.cores.front().time_ns, right.cores.front().time_ns)) return true;
+  const BusyRange one = busy_around(left.cores, time_ns), other = busy_around(right.cores, time_ns);
+  const int64_t slack = cores * kReadingSlack;
+  return one.least_ns <= other.most_ns + slack && other.least_ns <= one.most_ns + slack;
 }
 
 bool holds_rank(const Members& members, int number) {
@@ -83,6 +105,34 @@ std::optional<HostCores> cores_between(const Members& members, int64_t from_ns, 
   }
   host.others = std::max(0.0, host.others - host.own);
   return host;
+}
+
+// The ranks of each host that share cores.
+std::vector<Members> sharing_cores(const RankRuns& ranks) {
+  std::map<std::string, std::vector<Members>> hosts;
+  for (const RankRun& rank : ranks) {
+    std::vector<Members>& sets = hosts[rank.host];
+    const auto same = std::ranges::find_if(
+        sets, [&](const Members& members) { return share_cores(*members.front(), rank); });
+    if (same == sets.end()) {
+      sets.push_back({&rank});
+    } else {
+      same->push_back(&rank);
+    }
+  }
+  std::vector<Members> all;
+  for (const auto& [host, sets] : hosts) {
+    for (const Members& members : sets) {
+      const RankRun& clock = *members.front();
+      const auto use = cores_between(members, clock.begin_ns, clock.end_ns);
+      if (use && use->own > kMostOwn * use->cores) {
+        for (const RankRun* rank : members) all.push_back({rank});
+      } else {
+        all.push_back(members);
+      }
+    }
+  }
+  return all;
 }
 
 // The share of the time that the job can have lost to other processes: it waited no longer, and
@@ -122,7 +172,7 @@ std::optional<bool> was_slowed_by_others(const RankRuns& ranks, const RunFinding
                          time_of_step(clock, segment.end_step));
   };
   std::optional<bool> explained;
-  for (const auto& [host, members] : hosts_of(ranks)) {
+  for (const Members& members : sharing_cores(ranks)) {
     const auto was = shares_of(members, fast), is = shares_of(members, slow);
     if (!is || (!was && !finding.is_slow_begin())) continue;
     const double kept = (1 - lost_to_others(*is)) / (1 - (was ? lost_to_others(*was) : 0));
@@ -137,7 +187,7 @@ std::optional<bool> was_slowed_by_others(const RankRuns& ranks, const RunFinding
 std::optional<bool> were_stalled_by_others(const RankRuns& ranks, const RunFinding& finding,
                                            const std::vector<SlowStep>& slow) {
   double waited_ns = 0, excess_ns = 0, others_ns = 0, time_ns = 0;
-  for (const auto& [host, members] : hosts_of(ranks)) {
+  for (const Members& members : sharing_cores(ranks)) {
     const RankRun& clock = *members.front();
     const auto usual = cores_between(members, clock.begin_ns, clock.end_ns);
     if (!usual) continue;
@@ -184,7 +234,7 @@ std::optional<bool> is_behind_for_cores(const RankRuns& ranks, const RunFinding&
 // Whether the first steps took longer because others had the cores.
 std::optional<bool> was_begun_among_others(const RankRuns& ranks, const RunFinding& finding) {
   std::optional<bool> explained;
-  for (const auto& [host, members] : hosts_of(ranks)) {
+  for (const Members& members : sharing_cores(ranks)) {
     const RankRun& clock = *members.front();
     const int64_t begin_ns = time_of_step(clock, clock.first_step);
     const int64_t end_ns = time_of_step(clock, finding.count);
@@ -200,8 +250,8 @@ std::optional<bool> was_begun_among_others(const RankRuns& ranks, const RunFindi
 // the steps that it is about. What other processes have is not counted: a new worker of the job
 // would get its share of that.
 bool has_no_free_core(const RankRuns& ranks, const RunFinding& finding) {
-  for (const auto& [host, members] : hosts_of(ranks)) {
-    const auto is_there = [&members = members](int rank) { return holds_rank(members, rank); };
+  for (const Members& members : sharing_cores(ranks)) {
+    const auto is_there = [&](int rank) { return holds_rank(members, rank); };
     if (!finding.ranks.empty() && std::ranges::none_of(finding.ranks, is_there)) continue;
     const RankRun& clock = *members.front();
     const int64_t begin_ns = time_of_step(clock, std::max(clock.warm_up_steps, finding.risen_step));
@@ -212,6 +262,15 @@ bool has_no_free_core(const RankRuns& ranks, const RunFinding& finding) {
   return true;
 }
 
+// Names the ranks that have these cores, unless all ranks of their host have them.
+void name_owners(RunFinding& finding, const Members& members, const RankRuns& ranks) {
+  std::vector<int> numbers;
+  for (const RankRun* rank : members) numbers.push_back(rank->rank);
+  finding.host = host_of(ranks, numbers);
+  const auto on_host = std::ranges::count(ranks, members.front()->host, &RankRun::host);
+  finding.ranks = std::ssize(members) < on_host ? std::move(numbers) : std::vector<int>();
+}
+
 }  // namespace
 
 std::vector<RunFinding> find_lack_of_cores(const RankRuns& ranks) {
@@ -220,25 +279,23 @@ std::vector<RunFinding> find_lack_of_cores(const RankRuns& ranks) {
   RunFinding others, crowded;
   others.cause = RunCause::kOtherProcesses;
   crowded.cause = RunCause::kCrowdedCores;
-  const auto hosts = hosts_of(ranks);
   double most_crowded = kCrowded;
-  for (const auto& [name, members] : hosts) {
+  for (const Members& members : sharing_cores(ranks)) {
     const RankRun& clock = *members.front();
     const auto host =
         cores_between(members, time_of_step(clock, clock.warm_up_steps), clock.end_ns);
     if (!host) continue;
-    const std::string shown = hosts.size() > 1 ? name : "";
     if (const double lost = lost_to_others(*host); lost > others.lost_share) {
       others.lost_share = lost;
       others.taken_cores = host->others;
       others.cores = host->cores;
-      others.host = shown;
+      name_owners(others, members, ranks);
     }
     if (host->own >= kBusyCores * host->cores && host->threads > most_crowded * host->cores) {
       most_crowded = host->threads / host->cores;
       crowded.taken_cores = host->threads;
       crowded.cores = host->cores;
-      crowded.host = shown;
+      name_owners(crowded, members, ranks);
     }
   }
   std::vector<RunFinding> findings;

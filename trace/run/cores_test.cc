@@ -20,9 +20,10 @@ struct Cores {
 };
 
 /// Readings every two seconds, of a host with two cores.
-void log_cores(StepLog& log, const std::function<Cores(double share_of_run)>& cores_at) {
+void log_cores(StepLog& log, const std::function<Cores(double share_of_run)>& cores_at,
+               int64_t busy_before_ns = 7'000'000'000) {
   const int64_t begin_ns = log.steps.front().begin_ns, end_ns = log.steps.back().end_ns();
-  LoggedCores last{begin_ns, 2, 7'000'000'000, 1'000'000'000, 5};
+  LoggedCores last{begin_ns, 2, busy_before_ns, 1'000'000'000, 5};
   log.cores.push_back(last);
   while (last.time_ns < end_ns) {
     const int64_t next_ns = std::min(end_ns, last.time_ns + 2'000'000'000);
@@ -131,6 +132,41 @@ TEST(RunVerdict, MoreThreadsThanCores) {
   EXPECT_EQ(finding.cause, RunCause::kCrowdedCores);
   EXPECT_NEAR(finding.taken_cores, 13, 0.1);
   EXPECT_EQ(finding.lost_share, 0);
+}
+
+TEST(RunVerdict, RanksWithCoresOfTheirOwnDoNotCrowdEachOther) {
+  for (const bool have_cores_of_their_own : {true, false}) {
+    std::vector<StepLog> logs = logs_of({.ranks = 4});
+    for (StepLog& log : logs) {
+      const int64_t busy_before_ns = have_cores_of_their_own ? (9 + log.rank) * 7'000'000'000 : 7;
+      log_cores(
+          log, [](double) { return Cores{.own = 0.49, .waiting = 0.4, .busy = 1.99}; },
+          busy_before_ns);
+    }
+    // Alone, each rank has 0.5 of its two cores, and others have the rest.
+    const RunFinding finding = only(judge(logs));
+    EXPECT_EQ(finding.cause,
+              have_cores_of_their_own ? RunCause::kOtherProcesses : RunCause::kCrowdedCores);
+    EXPECT_EQ(finding.ranks, have_cores_of_their_own ? std::vector<int>{0} : std::vector<int>{});
+    EXPECT_NEAR(finding.taken_cores, have_cores_of_their_own ? 1.5 : 3.56, 0.05);
+  }
+}
+
+TEST(RunVerdict, RanksThatHadMoreCoresThanTheirsTogetherDoNotShareThem) {
+  for (const double data_wait : {1, 20}) {
+    std::vector<StepLog> logs = logs_of(
+        {.ranks = 4, .change = [=](Own& each, std::mt19937&) { each.data_wait = data_wait; }});
+    for (StepLog& log : logs) {
+      log_cores(log, [](double) { return Cores{.own = 1, .busy = 1.1}; });
+    }
+    const RunVerdict verdict = judge(logs);
+    if (data_wait == 1) {
+      EXPECT_TRUE(verdict.findings.empty());
+    } else {
+      EXPECT_EQ(only(verdict).part, LogPart::kDataWait);
+      EXPECT_FALSE(only(verdict).no_free_core) << "one of its two cores is free";
+    }
+  }
 }
 
 TEST(RunVerdict, WhoHadTheCoresExplainsSlowerSteps) {

@@ -115,7 +115,6 @@ std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
     std::ranges::sort(died.ranks);
     died.from_step = first->rank->end_step;
     died.part = first->rank->last_part;
-    died.host = host_of(ranks, died.ranks);
     findings.push_back(died);
   }
   const auto failed = failures_of(endings);

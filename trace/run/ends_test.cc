@@ -82,6 +82,20 @@ TEST(RunVerdict, ARankThatWasToldToEndIsNotTheOneThatFailed) {
   EXPECT_EQ(only(judge(logs)).ranks, (std::vector{0, 1})) << "somebody ended the job";
 }
 
+TEST(RunVerdict, TheNodeOfARankThatEndedBeforeItsTimeIsNamed) {
+  for (const bool has_failed : {true, false}) {
+    std::vector<StepLog> logs = logs_of({.ranks = 16, .steps = 200});
+    logs[11].ended = has_failed;
+    if (has_failed) logs[11].exit_status = 1;
+    const RunFinding finding = only(judge(logs));
+    EXPECT_EQ(finding.cause, has_failed ? RunCause::kFailed : RunCause::kDied);
+    EXPECT_EQ(finding.ranks, std::vector<int>{11});
+    EXPECT_EQ(finding.host, "node1");
+    for (StepLog& log : logs) log.host = "node1";
+    EXPECT_EQ(only(judge(logs)).host, "") << "all are there";
+  }
+}
+
 TEST(RunVerdict, WhoStopsAJobHimselfIsNotToldThatItFailed) {
   std::vector<StepLog> logs = logs_of({.ranks = 2});
   EXPECT_FALSE(judge(logs).is_interrupted);

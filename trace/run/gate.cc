@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/statistics.h"
 
@@ -11,25 +12,29 @@ namespace {
 constexpr int64_t kFirstLook = 3;  // pairs
 constexpr double kTail = 0.05;
 
+using MoreRuns = std::optional<int64_t>;  // nullopt: too many
+
 // How far the ratio is from the limit decides how narrow the interval must become.
-std::optional<int64_t> more_runs_for(const RunComparison& runs, const StepChange& step,
-                                     double limit) {
+MoreRuns more_runs_for(const RunComparison& runs, double ratio, double spread, double tail,
+                       double limit) {
   const auto now = static_cast<int64_t>(std::min(runs.before.size(), runs.after.size()));
-  const double distance = std::abs(std::log(step.ratio.value) - std::log1p(limit));
+  const double distance = std::abs(std::log(ratio) - std::log1p(limit));
   for (int64_t more = 1; more <= kMostMoreRuns; ++more) {
     const auto count = static_cast<double>(now + more);
     const double degrees = runs.is_paired ? count - 1 : 2 * count - 2;
-    if (student_t(degrees, runs.tail_of_more) * step.spread * std::sqrt(2 / count) < distance)
-      return more;
+    if (student_t(degrees, tail) * spread * std::sqrt(2 / count) < distance) return more;
   }
   return std::nullopt;
 }
 
 // Undisturbed steps can show that a program is slower, but not that it is as fast.
-std::optional<int64_t> more_runs_for(const RunComparison& runs, double limit) {
-  const auto by_all = more_runs_for(runs, runs.all_steps, limit);
+MoreRuns more_runs_for_time(const RunComparison& runs, double limit) {
+  const auto more_by = [&](const StepChange& step) {
+    return more_runs_for(runs, step.ratio.value, step.spread, runs.step_tail_of_more, limit);
+  };
+  const MoreRuns by_all = more_by(runs.all_steps);
   if (!runs.undisturbed || runs.undisturbed->ratio.value <= 1 + limit) return by_all;
-  const auto by_some = more_runs_for(runs, *runs.undisturbed, limit);
+  const MoreRuns by_some = more_by(*runs.undisturbed);
   return by_all && (!by_some || *by_all < *by_some) ? by_all : by_some;
 }
 
@@ -75,8 +80,18 @@ GateVerdict outcomes_of(const RunComparison& runs, const GateLimits& limits) {
 
 GateVerdict judge_change(const RunComparison& runs, const GateLimits& limits) {
   GateVerdict verdict = outcomes_of(runs, limits);
+  std::vector<MoreRuns> missing;
   if (verdict.time == GateOutcome::kCannotTell) {
-    verdict.more_runs = more_runs_for(runs, *limits.slower);
+    missing.push_back(more_runs_for_time(runs, *limits.slower));
+  }
+  const std::optional<MemoryChange>& memory = gated_memory(runs);
+  if (verdict.memory == GateOutcome::kCannotTell && memory) {
+    missing.push_back(more_runs_for(runs, memory->ratio.value, memory->spread, runs.tail_of_more,
+                                    *limits.memory));
+  }
+  const auto is_known = [](const MoreRuns& each) { return each.has_value(); };
+  if (!missing.empty() && std::ranges::all_of(missing, is_known)) {
+    verdict.more_runs = *std::ranges::max_element(missing);
   }
   return verdict;
 }

@@ -25,8 +25,8 @@ struct GateVerdict {
   /// Each is nullopt without a limit.
   std::optional<GateOutcome> time;
   std::optional<GateOutcome> memory;  ///< kCannotTell if the runs do not know their memory
-  /// How many runs a side are missing until the time can be told, if they spread as those so far;
-  /// nullopt if more than kMostMoreRuns.
+  /// How many runs a side are missing until all that cannot be told can be, if they spread as those
+  /// so far; nullopt if more than kMostMoreRuns.
   std::optional<int64_t> more_runs;
 
   /// The worst of both; kNoWorse without limits.

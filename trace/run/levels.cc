@@ -3,7 +3,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <span>
 
 #include "trace/run/change_points.h"
 #include "trace/run/parts.h"
@@ -11,7 +13,9 @@
 namespace redline::trace {
 namespace {
 
-constexpr size_t kLeastBlocks = 5;    // in a segment
+constexpr size_t kLeastBlocks = 5;  // in a segment
+constexpr size_t kMostStairs = 10;  // of a creep
+constexpr size_t kLeastCreep = 4;   // it takes at least a fourth of the run: teeth of a saw do not
 constexpr double kLeastLevel = 0.03;  // by which two segments must differ, as a share
 constexpr double kLeastBegun = 0.02;  // of the run's time, lost until it became fast
 constexpr double kSudden = 2.0 / 3;   // of the rises that follow each other, made by one of them
@@ -109,7 +113,6 @@ void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment
       if (each.own_ns > most.own_ns / 2) finding.ranks.push_back(each.rank);
     }
     std::ranges::sort(finding.ranks);
-    finding.host = host_of(ranks, finding.ranks);
   }
   finding.is_whole_step = most.is_whole;
   if (!most.is_whole && most.most.part < kLogParts &&
@@ -126,12 +129,22 @@ struct Rise {
 
 // Levels that rise one after the other are one slow-down that came bit by bit. They are not if one
 // rise makes most of it, or if there are two that are each worth a finding.
-std::vector<Rise> rises_of(const std::vector<double>& levels) {
+std::vector<Rise> rises_of(const std::vector<double>& levels,
+                           const std::vector<RunSegment>& segments) {
   const auto change = [&](size_t from, size_t to) { return levels[to] / levels[from] - 1; };
   std::vector<Rise> rises;
-  for (size_t from = 0, to = 0; from < levels.size(); from = to + 1) {
+  const auto add = [&](size_t from, size_t to) {
+    if (change(from, to) >= kLeastChange) rises.push_back({from, to});
+  };
+  for (size_t from = 0, to = 0; from + 1 < levels.size(); from = std::max(to, from + 1)) {
+    to = from;
+    while (to + 1 < levels.size() && segments[to + 1].creeps) ++to;
+    if (to > from) {
+      add(from, to);
+      continue;
+    }
     double least = std::numeric_limits<double>::infinity(), most = 0;
-    for (to = from; to + 1 < levels.size(); ++to) {
+    for (; to + 1 < levels.size() && !segments[to + 1].creeps; ++to) {
       const double next = change(to, to + 1);
       if (next < kLeastChange / 2) break;
       least = std::min(least, next);
@@ -140,9 +153,7 @@ std::vector<Rise> rises_of(const std::vector<double>& levels) {
     const size_t fewest = least < kLeastChange ? 2 : 3;
     const bool is_one = to - from >= fewest && most < kSudden * change(from, to);
     const size_t stride = is_one ? to - from : 1;
-    for (size_t i = from; i < to; i += stride) {
-      if (change(i, i + stride) >= kLeastChange) rises.push_back({i, i + stride});
-    }
+    for (size_t i = from; i < to; i += stride) add(i, i + stride);
   }
   return rises;
 }
@@ -227,6 +238,54 @@ std::optional<RunFinding> find_slow_begin(const RankRuns& ranks,
   return finding;
 }
 
+struct Piece {
+  size_t begin = 0;  // in the blocks that have a level
+  bool creeps = false;
+};
+
+// A creep becomes stairs, so that all that compares levels finds some.
+void add_stairs(std::vector<Piece>& pieces, const Creep& creep, size_t begin, size_t end) {
+  const size_t foot = creep.begin < kLeastBlocks ? 0 : creep.begin;
+  const size_t top = begin + creep.end + kLeastBlocks > end ? end : begin + creep.end;
+  if (foot > 0) pieces.push_back({begin, false});
+  begin += foot;
+  const size_t stairs = std::min(kMostStairs, (top - begin) / kLeastBlocks);
+  for (size_t i = 0; i < stairs; ++i) {
+    pieces.push_back({begin + (top - begin) * i / stairs, foot > 0 || i > 0});
+  }
+  if (top < end) pieces.push_back({top, true});
+}
+
+std::vector<Piece> pieces_of(std::span<const double> logs) {
+  const std::vector<size_t> begins = segments_of(logs, kLeastBlocks, kLeastLevel);
+  const auto values_of = [&](size_t first, size_t last) {
+    const size_t end = last + 1 < begins.size() ? begins[last + 1] : logs.size();
+    return logs.subspan(begins[first], end - begins[first]);
+  };
+  const auto level_of = [&](size_t segment) {
+    const auto values = values_of(segment, segment);
+    return std::reduce(values.begin(), values.end()) / static_cast<double>(values.size());
+  };
+  std::vector<Piece> pieces;
+  for (size_t first = 0, last = 0; first < begins.size(); first = last + 1) {
+    last = first;
+    while (last + 1 < begins.size() && level_of(last + 1) > level_of(last)) ++last;
+    // Those that rise one after the other may be one creep, or a creep and a jump.
+    std::optional<Creep> creep;
+    for (;; --last) {
+      creep =
+          creep_of(values_of(first, last), logs.size() / kLeastCreep, std::log(1 + kLeastChange));
+      if (creep || last == first) break;
+    }
+    if (creep) {
+      add_stairs(pieces, *creep, begins[first], begins[first] + values_of(first, last).size());
+    } else {
+      pieces.push_back({begins[first], false});
+    }
+  }
+  return pieces;
+}
+
 }  // namespace
 
 StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step) {
@@ -267,18 +326,20 @@ std::vector<RunSegment> level_segments(const RankRuns& ranks) {
   }
   std::vector<RunSegment> segments;
   if (logs.empty()) return segments;
-  const std::vector<size_t> begins = segments_of(logs, kLeastBlocks, kLeastLevel);
+  const std::vector<Piece> pieces = pieces_of(logs);
   const int64_t block_steps = ranks.front().block_steps;
   const int64_t end_step = std::ranges::max_element(ranks, {}, &RankRun::end_step)->end_step;
-  for (size_t i = 0; i < begins.size(); ++i) {
-    const size_t end = i + 1 < begins.size() ? begins[i + 1] : blocks.size();
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const size_t begin = pieces[i].begin;
+    const size_t end = i + 1 < pieces.size() ? pieces[i + 1].begin : blocks.size();
     double sum = 0;
-    for (size_t at = begins[i]; at < end; ++at) sum += levels[blocks[at]];
+    for (size_t at = begin; at < end; ++at) sum += levels[blocks[at]];
     RunSegment segment;
-    segment.first_step = static_cast<int64_t>(blocks[begins[i]]) * block_steps;
+    segment.first_step = static_cast<int64_t>(blocks[begin]) * block_steps;
     segment.end_step =
         std::min((static_cast<int64_t>(blocks[end - 1]) + 1) * block_steps, end_step);
-    segment.step_ns = sum / static_cast<double>(end - begins[i]);
+    segment.step_ns = sum / static_cast<double>(end - begin);
+    segment.creeps = pieces[i].creeps;
     segments.push_back(segment);
   }
   return segments;
@@ -289,7 +350,7 @@ std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,
   std::vector<RunFinding> findings;
   const double all_ns = total_ns(ranks) / static_cast<double>(ranks.size());
   const std::vector<double> levels = comparable_levels(ranks, segments);
-  for (const auto& [from, to] : rises_of(levels)) {
+  for (const auto& [from, to] : rises_of(levels, segments)) {
     RunFinding finding;
     finding.cause = RunCause::kSlower;
     finding.change = levels[to] / levels[from] - 1;
@@ -299,7 +360,7 @@ std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,
     double lost_ns = 0;
     for (size_t later = from + 1; later < segments.size(); ++later) {
       const RunSegment& segment = segments[later];
-      if (levels[later] < levels[from] * (1 + kLeastChange / 2)) {
+      if (later > to && levels[later] < levels[from] * (1 + kLeastChange / 2)) {
         finding.to_step = segment.first_step;
         break;
       }

@@ -1,6 +1,10 @@
 // How a run's levels become findings.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+
 #include "trace/run/parts.h"
 #include "trace/run/testing_job.h"
 
@@ -65,6 +69,98 @@ TEST(Levels, ASuddenSlowDownIsToldByItself) {
   ASSERT_EQ(two.size(), 2U);
   EXPECT_EQ(two[0].from_step, 1000);
   EXPECT_EQ(two[1].from_step, 2000);
+}
+
+/// A job of 4,000 steps whose steps take so many times as long as usual.
+RunVerdict judge_course(const std::function<double(int64_t)>& factor) {
+  Job job;
+  job.change = [factor](Own& own, std::mt19937&) {
+    for (double* part : {&own.data_wait, &own.forward, &own.backward, &own.optimizer, &own.other}) {
+      *part *= factor(own.step);
+    }
+  };
+  return judge(job);
+}
+
+/// The share of the way from one step to another.
+double way(int64_t step, int64_t from, int64_t to) {
+  return std::clamp(static_cast<double>(step - from) / static_cast<double>(to - from), 0.0, 1.0);
+}
+
+void expect_about(int64_t step, int64_t wanted, int64_t most_off) {
+  EXPECT_LE(std::abs(step - wanted), most_off) << step;
+}
+
+TEST(Levels, ARunThatSlowsDownSteadilyHasNoStepAtWhichItDid) {
+  for (const double rise : {0.15, 0.5, 1.0}) {
+    const RunFinding finding =
+        only(judge_course([rise](int64_t step) { return 1 + rise * way(step, 0, 4000); }));
+    EXPECT_EQ(finding.cause, RunCause::kSlower);
+    EXPECT_TRUE(finding.is_whole_step);
+    expect_about(finding.from_step, 400, 50);  // the second of ten stairs
+    expect_about(finding.risen_step, 3600, 200);
+    EXPECT_FALSE(finding.to_step);
+    EXPECT_NEAR(finding.change, 0.9 * rise / (1 + 0.05 * rise), 0.03);
+    EXPECT_NEAR(finding.lost_share, 0.45 * rise / (1 + 0.5 * rise), 0.02);
+  }
+}
+
+TEST(Levels, AfterASteadySlowDownARunMayStaySlowOrRecover) {
+  for (const bool recovers : {false, true}) {
+    const RunFinding finding = only(judge_course([recovers](int64_t step) {
+      return recovers && step >= 3700 ? 1 : 1 + 0.6 * way(step, 1000, 2500);
+    }));
+    expect_about(finding.from_step, 1000, 150);
+    expect_about(finding.risen_step, 2500, 150);
+    EXPECT_NEAR(finding.change, 0.6, 0.03);
+    ASSERT_EQ(finding.to_step.has_value(), recovers);
+    expect_about(finding.to_step.value_or(3700), 3700, 50);
+  }
+}
+
+TEST(Levels, AJumpBeforeASteadySlowDownIsToldByItself) {
+  const RunVerdict verdict = judge_course(
+      [](int64_t step) { return step < 1200 ? 1 : 1.5 + 0.6 * way(step, 1200, 4000); });
+  ASSERT_EQ(verdict.findings.size(), 2U);
+  for (const RunFinding& finding : verdict.findings) {
+    const bool is_jump = finding.risen_step == finding.from_step;
+    expect_about(finding.from_step, is_jump ? 1200 : 1480, 100);
+    EXPECT_NEAR(finding.change, is_jump ? 0.53 : 0.35, 0.04);
+  }
+  EXPECT_NE(verdict.findings[0].risen_step == verdict.findings[0].from_step,
+            verdict.findings[1].risen_step == verdict.findings[1].from_step);
+}
+
+TEST(Levels, JumpsTeethAndASlowBeginAreNoSteadySlowDown) {
+  const std::vector<std::function<double(int64_t)>> courses = {
+      [](int64_t step) { return step < 1700 ? 1 : 1.3; },
+      [](int64_t step) { return step < 1200   ? 1
+                                : step < 2600 ? 1.3
+                                              : 1.7; },
+      [](int64_t step) { return 1 + 0.3 * way(step % 500, 0, 500); },
+      [](int64_t step) { return 1.5 - 0.5 * way(step, 0, 1500); },
+      [](int64_t step) { return 2 - way(step, 0, 4000); },
+  };
+  for (const auto& course : courses) {
+    const RunVerdict verdict = judge_course(course);
+    EXPECT_TRUE(std::ranges::none_of(verdict.segments, &RunSegment::creeps));
+    for (const RunFinding& finding : verdict.findings) {
+      EXPECT_EQ(finding.risen_step, finding.is_slow_begin() ? 0 : finding.from_step);
+    }
+  }
+}
+
+TEST(Levels, ARankWhoseLoaderSlowsDownSteadilyIsNamed) {
+  Job job{.ranks = 4};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.rank == 2) own.data_wait += 20 * way(own.step, 0, 4000);
+  };
+  const RunVerdict verdict = judge(job);
+  const auto slower = std::ranges::find(verdict.findings, RunCause::kSlower, &RunFinding::cause);
+  ASSERT_NE(slower, verdict.findings.end());
+  EXPECT_GT(slower->risen_step, slower->from_step);
+  EXPECT_EQ(slower->ranks, std::vector<int>{2});
+  EXPECT_EQ(slower->part, LogPart::kDataWait);
 }
 
 TEST(Levels, WhereMinutesEndARunDoesNotBecomeFaster) {

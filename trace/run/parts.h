@@ -38,8 +38,8 @@ void explain_by_cores(std::vector<RunFinding>& findings, const RankRuns& ranks,
 /// Sums of a rank's usual steps in the blocks from `from_step` up to `to_step`.
 [[nodiscard]] StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step);
 [[nodiscard]] bool all_see(const RankRuns& ranks, LogPart part);
-/// The host of the ranks `numbers`, if all have the same one and not all other ranks have it, too;
-/// else empty.
+/// The host of the ranks `numbers`, if all have the same one and other ranks have another; else
+/// empty.
 [[nodiscard]] std::string host_of(const RankRuns& ranks, const std::vector<int>& numbers);
 /// For each rank the share of its samples that count: samples that ranks share count once.
 [[nodiscard]] std::vector<double> counted_shares(const RankRuns& ranks);

@@ -15,23 +15,20 @@ namespace {
 constexpr int64_t kMinute_ns = 60'000'000'000;
 constexpr double kLeastAboveMedian = 0.05;
 
-// Sums over the steps of the last minute. A quantity that one of them did not see is kUnseen.
+// Sums over the steps of the last minute. A quantity that none of them saw is kUnseen.
 LoggedStep last_minute(const StepLog& log) {
   LoggedStep sum;
   sum.steps = 0;
-  sum.samples = sum.tokens = 0;
-  sum.part_ns.fill(0);
-  const auto add = [](int64_t& to, int64_t value) {
-    to = to == kUnseen || value == kUnseen ? kUnseen : to + value;
-  };
   const int64_t end_ns = log.steps.back().end_ns();
   for (auto step = log.steps.rbegin(); step != log.steps.rend(); ++step) {
     if (sum.steps > 0 && step->begin_ns < end_ns - kMinute_ns) break;
     sum.steps += step->steps;
     sum.length_ns += step->length_ns;
-    add(sum.samples, step->samples);
-    add(sum.tokens, step->tokens);
-    for (size_t part = 0; part < kLogParts; ++part) add(sum.part_ns[part], step->part_ns[part]);
+    sum.samples = sum_of_seen(sum.samples, step->samples);
+    sum.tokens = sum_of_seen(sum.tokens, step->tokens);
+    for (size_t part = 0; part < kLogParts; ++part) {
+      sum.part_ns[part] = sum_of_seen(sum.part_ns[part], step->part_ns[part]);
+    }
   }
   return sum;
 }
@@ -58,6 +55,28 @@ RecentRank rank_of(const StepLog& log, const LoggedStep& sum) {
 void add_rate(std::optional<double>& rate, int64_t amount, double seconds) {
   if (amount == kUnseen || seconds <= 0) rate.reset();
   if (rate) *rate += static_cast<double>(amount) / seconds;
+}
+
+// The rates of the ranks that still make steps: one may end long before the others.
+void write_rates(RecentRun& run, std::vector<const StepLog*> logs) {
+  int64_t newest_ns = 0;
+  for (const StepLog* log : logs) newest_ns = std::max(newest_ns, log->steps.back().end_ns());
+  std::erase_if(logs, [&](const StepLog* log) {
+    return log->ended && log->steps.back().end_ns() < newest_ns - kMinute_ns;
+  });
+  std::vector<std::string> digests;
+  for (const StepLog* log : logs) digests.push_back(log->batches.counted_digest());
+  const std::vector<double> shares = sample_shares(digests);
+  run.samples_per_s = run.tokens_per_s = run.data_wait_share = 0;
+  for (size_t i = 0; i < logs.size(); ++i) {
+    const LoggedStep sum = last_minute(*logs[i]);
+    const double seconds = static_cast<double>(sum.length_ns) * 1e-9;
+    if (i == 0 && seconds > 0) run.steps_per_s = static_cast<double>(sum.steps) / seconds;
+    add_rate(run.samples_per_s, sum.samples, seconds / shares[i]);
+    add_rate(run.tokens_per_s, sum.tokens, seconds / shares[i]);
+    add_rate(run.data_wait_share, sum.part(LogPart::kDataWait),
+             static_cast<double>(sum.length_ns * std::ssize(logs)));
+  }
 }
 
 void find_slowest(RecentRun& run) {
@@ -112,25 +131,14 @@ std::optional<RecentRun> recent_run(const std::vector<StepLog>& logs) {
     return is_of_another_start(*each.second, newest, has_restarted);
   });
   RecentRun run;
-  run.samples_per_s = run.tokens_per_s = run.data_wait_share = 0;
-  std::vector<std::string> digests;
-  for (const auto& [number, log] : latest) digests.push_back(log->batches.counted_digest());
-  const std::vector<double> shares = sample_shares(digests);
+  std::vector<const StepLog*> all;
   for (const auto& [number, log] : latest) {
-    const double share = shares[run.ranks.size()];
-    const LoggedStep sum = last_minute(*log);
-    const double seconds = static_cast<double>(sum.length_ns) * 1e-9;
-    run.ranks.push_back(rank_of(*log, sum));
+    all.push_back(log);
+    run.ranks.push_back(rank_of(*log, last_minute(*log)));
     run.world_size = std::max(run.world_size, log->world_size);
     run.steps = std::max(run.steps, log->steps.back().step + log->steps.back().steps);
-    if (number == latest.begin()->first && seconds > 0) {
-      run.steps_per_s = static_cast<double>(sum.steps) / seconds;
-    }
-    add_rate(run.samples_per_s, sum.samples, seconds / share);
-    add_rate(run.tokens_per_s, sum.tokens, seconds / share);
-    add_rate(run.data_wait_share, sum.part(LogPart::kDataWait),
-             static_cast<double>(sum.length_ns * std::ssize(latest)));
   }
+  write_rates(run, std::move(all));
   find_slowest(run);
   find_most_silent(run);
   return run;

@@ -28,9 +28,10 @@ struct RecentRun {
   std::vector<RecentRank> ranks;  ///< by number, at least one
   int64_t steps = 0;              ///< that the rank with the most has done since the start
   double steps_per_s = 0;
-  std::optional<double> samples_per_s;  ///< of all `ranks`, as are tokens
+  /// Of all `ranks`, as are tokens, but those that ended a minute before the others' last step.
+  std::optional<double> samples_per_s;
   std::optional<double> tokens_per_s;
-  std::optional<double> data_wait_share;  ///< mean of the ranks
+  std::optional<double> data_wait_share;  ///< mean of the same ranks
   /// An index of `ranks`: the rank with the most own work, if that is at least 5 % above the
   /// median.
   std::optional<size_t> slowest;

@@ -79,6 +79,34 @@ TEST(RecentRun, TheMostSilentRankIsAmongThoseThatStillRun) {
   EXPECT_EQ(run->steps, 1000);
 }
 
+TEST(RecentRun, ARankThatEndedLongBeforeTheOthersHasNoRateAnyMore) {
+  std::vector<StepLog> logs = {log_of({.rank = 0, .steps = 400, .wait_ms = 50}),
+                               log_of({.rank = 1, .step_ms = 200, .wait_ms = 20})};
+  for (StepLog& log : logs) log.batches.digest = "the same samples";
+  EXPECT_NEAR(recent_run(logs)->samples_per_s.value_or(0), 60, 1e-9) << "it may only be silent";
+  logs[0].ended = true;
+  const auto run = recent_run(logs);
+  EXPECT_NEAR(run->steps_per_s, 5, 1e-9);
+  EXPECT_NEAR(run->samples_per_s.value_or(0), 40, 1e-9);
+  EXPECT_NEAR(run->data_wait_share.value_or(0), 0.1, 1e-9);
+  EXPECT_EQ(run->ranks.size(), 2U);
+  logs[0] = log_of({.rank = 0, .steps = 1400, .wait_ms = 50});  // a minute before the other
+  logs[0].ended = true;
+  EXPECT_NEAR(recent_run(logs)->samples_per_s.value_or(0), 120, 1e-9);
+}
+
+TEST(RecentRun, StepsWithoutABatchOfTheirOwnAddNothing) {
+  StepLog log = log_of({.wait_ms = 10});
+  for (LoggedStep& step : log.steps) {
+    if (step.step % 5 == 4) continue;
+    step.samples = kUnseen;
+    step.part_ns[static_cast<size_t>(LogPart::kDataWait)] = kUnseen;
+  }
+  const auto run = recent_run({log});
+  EXPECT_NEAR(run->samples_per_s.value_or(0), 16, 1e-9);
+  EXPECT_NEAR(run->data_wait_share.value_or(0), 0.02, 1e-9);
+}
+
 TEST(RecentRun, OfARankThatWasStartedAgainTheLastLogCounts) {
   const auto run = recent_run({log_of({.steps = 7, .begin_ms = 500'000}), log_of({.steps = 900})});
   EXPECT_EQ(run->ranks.size(), 1U);

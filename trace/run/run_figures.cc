@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "trace/run/parts.h"
@@ -26,6 +27,7 @@ struct StepGroup {
   double training_ns = 0;  // without what is done seldom
   double samples = 0;
   PartTimes part_ns{};
+  bool is_torn = false;  // of a block: the others wait in a later one for what a rank did in it
 
   void add(const StepGroup& other) {
     steps += other.steps;
@@ -34,6 +36,17 @@ struct StepGroup {
     for (size_t part = 0; part < kLogParts; ++part) part_ns[part] += other.part_ns[part];
   }
 };
+
+// Ranks that wait for each other in a block need the same time for it.
+bool is_torn(const std::vector<RankRun>& ranks, size_t block, double pause_ns) {
+  constexpr double kLeast = 0.02;  // of the block: less moves no figure
+  double shortest = std::numeric_limits<double>::infinity(), longest = 0;
+  for (const RankRun& rank : ranks) {
+    shortest = std::min(shortest, rank.blocks[block].all.length_ns);
+    longest = std::max(longest, rank.blocks[block].all.length_ns);
+  }
+  return pause_ns > kLeast * longest && longest - shortest > kLeast * longest;
+}
 
 // Times are means over the ranks. Of what is done seldom the rank that takes longest counts, since
 // the others wait for it.
@@ -49,14 +62,17 @@ StepGroup group_of(const std::vector<RankRun>& ranks, size_t block) {
       group.part_ns[part] += share * sums.part_ns[part];
     }
   }
+  double pause_ns = 0;
   for (const LogPart part : kSeldomParts) {
     double longest = 0;
     for (const RankRun& rank : ranks) {
       longest = std::max(longest, rank.blocks[block].all.part_ns[static_cast<size_t>(part)]);
     }
     group.part_ns[static_cast<size_t>(part)] = longest;
-    group.training_ns -= longest;
+    pause_ns += longest;
   }
+  group.training_ns -= pause_ns;
+  group.is_torn = group.training_ns <= 0 || is_torn(ranks, block, pause_ns);
   return group;
 }
 
@@ -219,7 +235,8 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
   for (size_t r = 0; r < ranks.size(); ++r) {
     for (RunBlock& block : ranks[r].blocks) block.all.samples *= shares[r];
   }
-  const std::vector<StepGroup> blocks = blocks_of(ranks), groups = joined(blocks);
+  std::vector<StepGroup> blocks = blocks_of(ranks);
+  const std::vector<StepGroup> groups = joined(blocks);
   const StepGroup all = sum_of(groups);
   RunFigures run;
   run.steps = std::llround(all.steps);
@@ -240,6 +257,7 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
   if (basis.per_sample) run.samples = basis.unit = all.samples / all.steps;
   const size_t cut = groups.size() / 4;
   run.all_steps = figures_of(CountedGroups(groups, basis, cut, groups.size() - cut), ranks);
+  std::erase_if(blocks, [](const StepGroup& block) { return block.is_torn; });
   if (blocks.size() >= kFewestBlocks &&
       (!basis.per_sample || std::ranges::all_of(blocks, has_samples))) {
     const auto place = [&](double share) {

@@ -214,35 +214,53 @@ bool names_same_ranks(const RunFinding& left, const RunFinding& right) {
   return !left.ranks.empty() && left.ranks == right.ranks;
 }
 
-// Drops findings that another one tells already: a rank that became slow has been behind since
-// then, a loader that became slow has taken a large share since then, and a run that was slow at
-// first had a slow warm-up.
-void drop_doubles(std::vector<RunFinding>& findings) {
-  std::vector<RunFinding> kept;
-  const auto is_told = [&](const RunFinding& finding) {
-    return std::ranges::any_of(findings, [&](const RunFinding& other) {
-      if (other.cause != RunCause::kSlower) return false;
-      if (finding.cause == RunCause::kUnevenRank) {
-        return names_same_ranks(finding, other) && other.lost_share >= finding.lost_share / 2;
-      }
-      if (finding.cause == RunCause::kWarmUp) {
-        return other.from_step == 0 && other.lost_share >= finding.lost_share / 2;
-      }
-      const bool is_same_part = finding.cause == RunCause::kPart && finding.part == other.part;
-      return is_same_part && finding.count == 0 && other.lost_share >= finding.lost_share / 2;
-    });
-  };
-  // If a rank is behind, waiting for collectives is waiting for that rank.
-  const bool is_uneven = std::ranges::any_of(findings, [](const RunFinding& finding) {
-    return finding.cause == RunCause::kUnevenRank ||
-           (finding.cause == RunCause::kSlower && !finding.ranks.empty());
-  });
-  for (const RunFinding& finding : findings) {
-    const bool waits = finding.cause == RunCause::kPart &&
-                       finding.part == LogPart::kCommunicationWait && is_uneven;
-    if (!is_told(finding) && !waits) kept.push_back(finding);
+// Whether the run's becoming slow tells `finding`, too: a rank that became slow has been behind
+// since then, a loader that became slow has taken a large share since then, and a run that was slow
+// at first had a slow warm-up.
+bool is_told_by_slower(const RunFinding& finding, const RunFinding& slower) {
+  if (slower.cause != RunCause::kSlower || slower.lost_share < finding.lost_share / 2) return false;
+  if (finding.cause == RunCause::kUnevenRank) return names_same_ranks(finding, slower);
+  if (finding.cause == RunCause::kWarmUp) return slower.from_step == 0;
+  return finding.cause == RunCause::kPart && finding.part == slower.part && finding.count == 0;
+}
+
+// If a rank is behind, waiting for collectives is waiting for that rank, and the largest share of
+// the part in which it is behind is its own.
+bool is_told_by_uneven(const RunFinding& finding, const RunFinding& uneven) {
+  if (finding.cause != RunCause::kPart) return false;
+  const bool is_behind = uneven.cause == RunCause::kUnevenRank;
+  if (finding.part == LogPart::kCommunicationWait) {
+    return is_behind || (uneven.cause == RunCause::kSlower && !uneven.ranks.empty());
   }
-  findings = std::move(kept);
+  return is_behind && finding.part == uneven.part && finding.lost_share <= 1.5 * uneven.lost_share;
+}
+
+void drop_doubles(std::vector<RunFinding>& findings) {
+  for (const auto is_told : {is_told_by_slower, is_told_by_uneven}) {
+    const std::vector<RunFinding> all = findings;
+    std::erase_if(findings, [&](const RunFinding& finding) {
+      return std::ranges::any_of(all,
+                                 [&](const RunFinding& other) { return is_told(finding, other); });
+    });
+  }
+}
+
+// The clocks of two hosts may differ. Ranks that make the same steps together need no longer than
+// the longest of them.
+void take_one_clock(RunVerdict& verdict, const RankRuns& ranks) {
+  const RankRun& first = ranks.front();
+  int64_t longest_ns = 0;
+  bool has_two_hosts = false;
+  for (const RankRun& rank : ranks) {
+    const int64_t apart = std::abs(rank.end_step - first.end_step);
+    if (rank.first_step != first.first_step || apart * 10 > first.end_step) return;
+    longest_ns = std::max(longest_ns, rank.end_ns - rank.begin_ns);
+    has_two_hosts = has_two_hosts || rank.host != first.host;
+  }
+  if (!has_two_hosts || verdict.end_ns - verdict.begin_ns <= longest_ns + longest_ns / 10) return;
+  verdict.begin_ns = first.begin_ns;
+  verdict.end_ns = first.begin_ns + longest_ns;
+  if (first.thinned_before_ns > 0) verdict.thinned_before_ns = first.thinned_before_ns;
 }
 
 void write_facts(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
@@ -270,6 +288,7 @@ void write_facts(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
       verdict.after_steps_ns = std::max(verdict.after_steps_ns, rank.last_sign_ns - rank.end_ns);
     }
   }
+  take_one_clock(verdict, ranks);
 }
 
 // The most costly first; but what ended the run, or makes its figures wrong, comes before all.
@@ -286,6 +305,9 @@ void find_all(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
   explain_by_cores(findings, ranks, verdict.segments, verdict.slow);
   append(findings, find_same_samples(ranks));
   append(findings, find_ends(ranks, now_ns));
+  for (RunFinding& finding : findings) {
+    if (finding.host.empty()) finding.host = host_of(ranks, finding.ranks);
+  }
   const auto comes_first = [](const RunFinding& finding) {
     return finding.cause == RunCause::kDied || finding.cause == RunCause::kFailed ||
            finding.cause == RunCause::kSameSamples;

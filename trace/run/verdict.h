@@ -39,7 +39,7 @@ struct RunFinding {
   std::optional<LogPart> part;  ///< the part in which the time was lost
   double lost_share = 0;        ///< of the run's time; 0: unknown
   std::vector<int> ranks;       ///< empty: all ranks, or none in particular
-  std::string host;             ///< the host of these ranks, if they are on one
+  std::string host;             ///< of these ranks, if they share one and others have another
   int64_t from_step = 0;
   std::optional<int64_t> to_step;  ///< nullopt: to the end
   double change = 0;               ///< of the step's time, or of a rank's own work, as a share
@@ -85,7 +85,8 @@ struct RunPoint {
 struct RunSegment {
   int64_t first_step = 0;
   int64_t end_step = 0;
-  double step_ns = 0;  ///< usual steps, without evaluating, saving and compiling
+  double step_ns = 0;   ///< usual steps, without evaluating, saving and compiling
+  bool creeps = false;  ///< it and the segment before are stairs of a rise without a jump
 };
 
 struct RankRow {

@@ -55,6 +55,21 @@ TEST(RunVerdict, TheRunBeginsWithItsFirstStep) {
   EXPECT_EQ(judge(logs).begin_ns, logs[0].steps[0].begin_ns);
 }
 
+TEST(RunVerdict, ARunIsNoLongerThanItsRanksIfTheClocksOfTwoNodesDiffer) {
+  constexpr int64_t kHour = 3'600'000'000'000;
+  std::vector<StepLog> logs = logs_of({.ranks = 9, .steps = 300});
+  const RunVerdict even = judge(logs);
+  logs[8] = begun_later(logs[8], kHour);
+  const RunVerdict later = judge(logs);
+  EXPECT_EQ(later.begin_ns, even.begin_ns);
+  EXPECT_EQ(later.end_ns, even.end_ns);
+  logs[8].host = logs[0].host;
+  EXPECT_EQ(judge(logs).end_ns, even.end_ns + kHour) << "one machine has one clock";
+  logs[8].host = "node1";
+  logs[8].steps.resize(200);
+  EXPECT_GT(judge(logs).end_ns, even.end_ns + kHour / 2) << "nobody knows if they ran together";
+}
+
 TEST(RunVerdict, SamplesThatRanksShareCountOnce) {
   Job job;
   job.ranks = 4;
@@ -216,6 +231,75 @@ TEST(RunVerdict, AnEvaluationOfOneRankIsNoTroubleOfTheNetwork) {
   EXPECT_NEAR(finding.typical_ns, 2.5e9, 1e7);
 }
 
+// As where ranks average their parameters every few steps only.
+TEST(RunVerdict, RanksThatMeetAnEvaluationStepsLaterWaitForIt) {
+  constexpr int64_t kLong = 10'000'000'000;
+  std::vector<StepLog> logs = logs_of({.ranks = 2, .steps = 1600});
+  for (StepLog& log : logs) {
+    const auto part = log.rank == 0 ? LogPart::kEvaluation : LogPart::kCommunicationWait;
+    for (LoggedStep& step : log.steps) {
+      if (step.step == 0 || step.step % 16 != (log.rank == 0 ? 0 : 8)) continue;
+      step.part_ns[static_cast<size_t>(part)] += kLong;
+      step.length_ns += kLong;
+    }
+  }
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.part, LogPart::kEvaluation);
+  EXPECT_GT(finding.share, 0.9);
+}
+
+TEST(RunVerdict, LoadersThatStallInTurnsCostWhatAllOfThemTake) {
+  // Every sixth step is too often for slow steps to be told from usual ones.
+  for (const int64_t each : {12, 6}) {
+    Job job{.ranks = 16, .steps = 1000};
+    job.change = [each](Own& own, std::mt19937&) {
+      if (own.step % each == 4 && own.step / each * 7 % 16 == own.rank) own.data_wait += 300;
+    };
+    const RunVerdict verdict = judge(job);
+    const RunFinding finding = only(verdict);
+    EXPECT_EQ(verdict.slow.empty(), each == 6);
+    EXPECT_EQ(finding.cause, RunCause::kPart);
+    EXPECT_EQ(finding.part, LogPart::kDataWait);
+    EXPECT_TRUE(finding.ranks.empty());
+    const auto stalls = 300 / static_cast<double>(each);
+    EXPECT_NEAR(finding.lost_share, stalls / (37 + stalls), 0.06) << each;
+    EXPECT_EQ(finding.share, finding.lost_share);
+  }
+}
+
+TEST(RunVerdict, RanksThatCollectGarbageInTurns) {
+  Job job{.ranks = 16, .steps = 1000};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step % 12 == 4 && own.step / 12 % 16 == own.rank) own.collection = 300;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.part, LogPart::kGarbageCollection);
+  EXPECT_NEAR(finding.share, 25 / 62.0, 0.06);
+  EXPECT_EQ(finding.share, finding.lost_share);
+  EXPECT_EQ(finding.period, 12);
+}
+
+TEST(RunVerdict, ASlowNetworkIsNamedBesideLoadersThatStallInTurns) {
+  Job job{.ranks = 4, .steps = 1000};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step % 12 == 4 && own.step / 12 % 4 == own.rank) own.data_wait += 120;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  for (StepLog& log : logs) {
+    for (LoggedStep& step : log.steps) {
+      step.begin_ns += step.step * ns(40);
+      step.length_ns += ns(40);
+      step.part_ns[static_cast<size_t>(LogPart::kCommunicationWait)] += ns(40);
+    }
+  }
+  const std::vector<RunFinding> findings = judge(logs).findings;
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].part, LogPart::kCommunicationWait);
+  EXPECT_NEAR(findings[0].share, 40 / 87.0, 0.03);
+  EXPECT_EQ(findings[1].part, LogPart::kDataWait);
+  EXPECT_NEAR(findings[1].share, 11 / 87.0, 0.02);
+}
+
 TEST(RunVerdict, ACheckpointOfOneRankThatAllWaitFor) {
   Job job{.ranks = 4};
   job.change = [](Own& own, std::mt19937&) {
@@ -313,6 +397,31 @@ TEST(RunVerdict, ARankWithMoreWorkThanTheOthers) {
   EXPECT_EQ(finding.ranks, std::vector<int>{5});
   EXPECT_EQ(finding.part, LogPart::kForward);
   EXPECT_NEAR(finding.lost_share, 4.0 / 41, 0.02);
+}
+
+TEST(RunVerdict, ALoaderOfOneRankThatIsSlowAllAlongIsToldOnce) {
+  Job job{.ranks = 8};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.rank == 3) own.data_wait += 15;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kUnevenRank);
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_EQ(finding.ranks, std::vector<int>{3});
+}
+
+TEST(RunVerdict, ASlowLoaderIsNamedWhereNoRankSeesItsWait) {
+  for (const int of_one : {1, 0}) {
+    Job job{.ranks = 16, .sees_waits = false};
+    job.change = [of_one](Own& own, std::mt19937&) {
+      if (own.rank == 11 || of_one == 0) own.data_wait += 15;
+    };
+    const RunFinding finding = only(judge(job));
+    EXPECT_EQ(finding.cause, RunCause::kPart);
+    EXPECT_EQ(finding.part, LogPart::kDataWait);
+    EXPECT_EQ(finding.ranks, of_one == 1 ? std::vector{11} : std::vector<int>());
+    EXPECT_EQ(finding.host, of_one == 1 ? "node1" : "");
+  }
 }
 
 TEST(RunVerdict, AnEvaluationThatComesTooOftenToBeASlowStepHasItsPeriod) {

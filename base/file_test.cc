@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -131,7 +132,9 @@ TEST_F(WriteFile, SaysWhoElseMayHaveChangedAFile) {
   ASSERT_EQ(chmod(path.c_str(), 0664), 0);
   EXPECT_EQ(foreign_writer(path), std::nullopt) << "a group is a choice";
   if (geteuid() != 0) return;  // only root can give a file away
-  ASSERT_EQ(chown(path.c_str(), 12345, 0), 0);
+  const int given = chown(path.c_str(), 12345, 0);
+  if (given != 0 && errno == EINVAL) GTEST_SKIP() << "this container has no other users";
+  ASSERT_EQ(given, 0);
   EXPECT_EQ(foreign_writer(path),
             path + " belongs to another user, who may change it: copy it, and look at the copy");
 }

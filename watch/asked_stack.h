@@ -20,7 +20,7 @@ struct AskedFrame {
 };
 
 /// Asks the process of `table`, which must be on this machine, for the frames of its training
-/// thread, innermost first. Empty if it gives none within a second.
+/// thread, innermost first. Empty if it gives none within about a second.
 [[nodiscard]] std::vector<AskedFrame> ask_stack(const trace::HangTable& table);
 
 /// The frames of the thread `ident` in what faulthandler has written.

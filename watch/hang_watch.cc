@@ -8,14 +8,13 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/json_values.h"
 #include "base/printable.h"
 #include "machine/launch/process_tree.h"
 #include "machine/resources.h"
 #include "profiler/request/logged_jobs.h"
-#include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "profiler/request/trigger.h"
 #include "trace/report/hang_words.h"
 #include "trace/run/folder.h"

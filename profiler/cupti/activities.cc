@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "profiler/cupti/activity_text.h"
 #include "profiler/log/text_table.h"
 #include "profiler/source/source.h"
 #include "trace/emit/name_kinds.h"

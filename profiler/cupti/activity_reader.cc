@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/quiet_thread.h"
-#include "profiler/cupti/record_spool.h"
 
 namespace redline::cupti {
 namespace {

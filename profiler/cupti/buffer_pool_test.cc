@@ -155,7 +155,7 @@ TEST(BufferPool, AChildThatWasForkedMeanwhileGetsBuffers) {
   for (int i = 0; i < kForks; ++i) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(20);  // if the mutex is locked, the next line waits for ever
+      alarm(200);  // if the mutex is locked, the next line waits for ever
       pool.complete(pool.take(false), 0);
       _exit(0);
     }

@@ -31,7 +31,7 @@ class FreshSource : public GpuWindow {
   [[nodiscard]] std::unique_ptr<CuptiSource> window_of_version(uint32_t version) {
     stub::reset_cupti();
     stub::set_cupti_version(version);
-    auto fresh = std::make_unique<CuptiSource>();
+    auto fresh = std::make_unique<CuptiSource>(kShortWait);
     begin(false);
     fresh->enable({});
     return fresh;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/statistics.h"
 #include "tests/recording.h"
 #include "tests/variables.h"
 
@@ -67,7 +68,9 @@ TEST_F(GpuSampling, OfEachGpuThatTheProcessUses) {
   EXPECT_EQ(tracks["GPU 0: busy %"][0], 97);
   EXPECT_EQ(tracks["GPU 1: busy %"][0], 87);
   EXPECT_EQ(tracks["GPU 1 power: W"][0], 512.3);
-  EXPECT_NEAR(tracks["GPU 0 PCIe received: MB/s"][0], 12'000, 6'000);
+  const auto& rates = tracks["GPU 0 PCIe received: MB/s"];
+  ASSERT_GE(rates.size(), 3U);
+  EXPECT_NEAR(upper_median(rates), 12'000, 6'000) << "whatever a pause does to one of them";
   EXPECT_EQ(tracks["GPU 0 throttled: heat"][0], 1);
   EXPECT_FALSE(tracks.contains("GPU 2: busy %"));
   EXPECT_EQ(trace["redline"]["nvml"],

@@ -6,6 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "machine/launch/command.h"
 
 namespace redline::launch {
@@ -19,6 +23,10 @@ TEST(LoggedJobs, AreThoseOfRunningProcesses) {
                                       "XREDLINE_LOG=/no", "REDLINE_LOG=/logs of mine"},
                                      [] { return true; });
   ASSERT_TRUE(process) << process.error();
+  // Right after exec() /proc tells no environment yet.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto runs = [&] { return std::ranges::count(running_logged_jobs(), job) > 0; };
+  while (!runs() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   EXPECT_THAT(running_logged_jobs(), ::testing::Contains(job));
   kill(*process, SIGKILL);
   waitpid(*process, nullptr, 0);

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/launched_rank.h"
 #include "base/quiet_thread.h"
 #include "base/secrets.h"
+#include "base/user_switch.h"
 #include "machine/host_reading.h"
 #include "machine/resources.h"
 #include "profiler/source/run_metadata.h"
@@ -29,6 +29,10 @@ constexpr size_t kLongestText = 4096;
 constexpr int64_t kBetweenMemory_ns = 10'000'000'000;
 constexpr int64_t kSecond_ns = 1'000'000'000;
 constexpr int64_t kNotedEachSecond_ns = 120 * kSecond_ns;  // so that short runs have a trend, too
+/// close() waits so long for the last block: 2 s. Looks are counted, because the whole machine may
+/// stand still for longer than that.
+constexpr auto kLookAtClose = std::chrono::milliseconds(100);
+constexpr int kMostLooksAtClose = 20;
 
 /// Replaced in a forked child: the parent's may be locked for ever, and its thread is not there.
 StepLog* g_log = nullptr;
@@ -37,27 +41,17 @@ StepLog* g_log = nullptr;
 const void* this_thread() { return __builtin_thread_pointer(); }
 
 std::string command_of_process() {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char letter : read_file("/proc/self/cmdline")) {
-    if (letter != '\0') {
-      word += letter;
-    } else {
-      words.push_back(std::exchange(word, ""));
-    }
-  }
   std::string command;
-  for (const std::string& shown : without_secrets(std::move(words))) {
-    command += (command.empty() ? "" : " ") + shown;
+  for (const std::string& word : without_secrets(command_line(""))) {
+    command += (command.empty() ? "" : " ") + word;
   }
   return command.substr(0, kLongestText);
 }
 
 bool open_log_of_program(const char* folder) {
-  const char* run = ::secure_getenv("REDLINE_LOG_RUN");
   const auto rank = launched_rank().value_or(JobRank{});
   trace::LogOwner owner;
-  owner.run = run != nullptr ? run : "";
+  owner.run = user_variable("REDLINE_LOG_RUN");
   owner.rank = static_cast<int>(rank.rank);
   owner.world_size = static_cast<int>(rank.world_size);
   const auto opened = StepLog::instance().open(folder, std::move(owner));
@@ -201,7 +195,9 @@ void StepLog::close(std::optional<int> exit_status) {
   is_ending_ = true;
   exit_status_ = exit_status;
   changed_.notify_all();
-  changed_.wait_for(lock, std::chrono::seconds(2), [&] { return has_ended_; });
+  for (int looks = 0; looks < kMostLooksAtClose && !has_ended_; ++looks) {
+    changed_.wait_for(lock, kLookAtClose, [&] { return has_ended_; });
+  }
 }
 
 void StepLog::write_each_second() {

@@ -46,7 +46,8 @@ class StepLog {
   /// Something that ends now.
   void mark(trace::LogMarkKind kind, int64_t length_ns, std::string text);
   void set_device_memory(int64_t bytes);
-  /// The process ends by itself. Waits until that is written, but no longer than two seconds.
+  /// The process ends by itself. Waits until that is written, but no longer than two seconds, in
+  /// which a time when the whole machine stands still does not count.
   void close(std::optional<int> exit_status);
 
  private:

@@ -191,7 +191,8 @@ class HangWatch:
                     self._listed = key, entered_collectives()
             table["entries"] = self._listed[1]
         del frames
-        self._put(table)
+        if not self._is_over:  # else stop() may have given up waiting, and removed the table
+            self._put(table)
 
     def _write_last(self):
         """An exception ends the process."""

@@ -8,6 +8,7 @@ In the environment, CULPRIT makes it another rank than 1, and FORK lets all rank
 import ctypes
 import datetime
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -132,8 +133,16 @@ def exception_swallowed():
 
 def stopped():
     if rank == CULPRIT:
+        # A rank that is stopped before its first table is not known to the launcher.
+        while "REDLINE_HANG_TABLES" in os.environ and not has_table():
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGSTOP)
     dist.all_reduce(torch.ones(8))
+
+
+def has_table():
+    tables = pathlib.Path(os.environ["REDLINE_LOG"]).glob(f"rank{rank}.*hang.redline")
+    return any(table.stat().st_size for table in tables)
 
 
 def sleeping_hook():

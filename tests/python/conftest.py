@@ -6,6 +6,7 @@ leaves processes behind.
 
 import contextlib
 import functools
+import gc
 import os
 import pathlib
 import shutil
@@ -209,6 +210,15 @@ def no_process_left(monkeypatch, request):
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
     assert not left, f"processes left behind: {left}"
+
+
+@pytest.fixture
+def no_garbage_collection():
+    """What other tests left is released before the test, not within what it records or counts."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 CTYPES_JOB = """

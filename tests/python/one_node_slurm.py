@@ -28,6 +28,9 @@ StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.%n.pid
+MessageTimeout=100
+BatchStartTimeout=100
+SlurmdTimeout=0
 {nodes}
 PartitionName=all Nodes=ALL Default=YES State=UP
 """

@@ -21,7 +21,8 @@ def cases(succeed, python, library):
 @pytest.mark.parametrize("name", ["plain", "gradient of a loss"])
 def test_batches_of_a_step_train_as_one(cases, name):
     assert cases[name]["knob"]["notes"] == []
-    assert cases[name]["knob"]["weights"] == pytest.approx(cases[name]["large"]["weights"])
+    # Four gradients of 4 samples are summed in another order than one of 16.
+    assert cases[name]["knob"]["weights"] == pytest.approx(cases[name]["large"]["weights"], rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize(("name", "why"), [

@@ -154,6 +154,8 @@ def test_each_command_has_a_study_of_its_own(run, succeed, tune, program, tmp_pa
     for options in ([], ["--resume"]):
         other = succeed(tune("--max-trials", "3", *options, seconds="0.01"), cwd=tmp_path)
         assert "the study is autotune.study-2.db" in other.stderr
+        dry = succeed(tune("--dry-run", *options, seconds="0.01"), cwd=tmp_path)
+        assert "study          autotune.study-2.db" in dry.stdout
     assert len(trials_of(tmp_path)) == 2
     assert (tmp_path / "autotune.study-2.html").exists()
     # best.json is the second's now.
@@ -350,6 +352,23 @@ def test_a_study_shows_exports_and_applies_its_best(run, tune, program, tmp_path
     assert parser.count["tr"] >= len(rows)
 
 
+def test_the_command_to_run_sets_the_variables_with_placeholders(run, succeed, program, tmp_path):
+    search = ["--knob", "x=1,2", "--metric", "rate=([0-9]+)", "--max-trials", "2"]
+    job = ["sh", "-c", "echo rate=$RATE"]
+    done = succeed([program("autotune"), *search, "--", *job], cwd=tmp_path, environment={"RATE": "{x}"})
+    (line,) = re.findall("^run it:  (.*)$", done.stdout, re.M)
+    assert line == "RATE='{x}' redline run --config best.json -- sh -c 'echo rate=$RATE'"
+    path = {"PATH": f"{program('redline').parent}:{os.environ['PATH']}"}
+    for command in (line, 'sh -c "$(autotune apply autotune.study.db)"'):
+        assert succeed(["sh", "-c", command], cwd=tmp_path, environment=path).stdout == "rate=2\n"
+    without = run([program("redline"), "run", "--config", "best.json", "--", *job], cwd=tmp_path)
+    assert without.returncode == 1
+    assert "Give the command that was tuned, or set the variable that held {x} in the search" in without.stderr
+    other = run([program("autotune"), *search, "--study", "autotune.study.db", "--resume", "--", *job],
+                cwd=tmp_path, environment={"RATE": "1{x}"})
+    assert "its trials had another environment" in other.stderr
+
+
 class PageParser(html.parser.HTMLParser):
     """Counts a page's elements; `outside` has what the page would load."""
 
@@ -413,7 +432,23 @@ def test_dry_run_runs_nothing(succeed, tune, tmp_path):
     assert list(tmp_path.iterdir()) == []
     for words in ("8..512", "2 min for all trials", "1.0 GiB a process", "metric_job.py 32 0"):
         assert words in done.stdout
+    assert "a trial        until the command ends, at most 30.0 s" in done.stdout
+    assert "study          autotune.study.db\n" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines()[:-1])
+
+
+def test_dry_run_says_what_becomes_of_a_study(succeed, run, tune, tmp_path):
+    succeed(tune("--max-trials", "2"), cwd=tmp_path)
+    for words, seconds, study in (
+        (["--resume"], "0", "autotune.study.db (resumed)"),
+        ([], "0", "autotune.study.db: has 2 trials already. --resume goes on with them;"),
+        (["--resume"], "1", "autotune.study.db: its trials had another command"),
+    ):
+        done = succeed(tune("--dry-run", *words, seconds=seconds), cwd=tmp_path)
+        assert "study " + study in " ".join(done.stdout.split())
+    refused = run(tune("--dry-run", "-o", "none/best.json"), cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "-o none/best.json: No such file or directory. Choose" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -436,6 +471,10 @@ def test_dry_run_runs_nothing(succeed, tune, tmp_path):
         (["--parallel", "9999"], "--parallel 9999: each trial needs a "),
         (["-o", "none/best.json", "--knob", "batch_size=8"], "-o none/best.json: No such file or directory. Choose"),
         (["-o", "/tmp", "--knob", "batch_size=8"], "-o /tmp is a folder. Choose a file\n"),
+        (["-o", ""], "--output: needs the name of a file, see autotune --help\n"),
+        (["--study", ""], "--study: needs the name of a file, see autotune --help\n"),
+        (["--knob", "num_workers=auto,4"], "--knob num_workers=auto,4: num_workers takes integers. Example: --knob"),
+        (["--global-batch", "10000000000000"], "--global-batch 10000000000000: no step takes so many samples. Give at"),
         (["--step-marker", "step", "--metric", "([0-9]+)"], "--metric excludes --step-marker"),
     ],
 )
@@ -609,8 +648,14 @@ def test_searches_for_samples_per_joule(stubbed, run, program, tmp_path, no_proc
     assert "objective samples/J, of all GPUs" in done.stdout and " J a sample at " in done.stdout
     shown = run([program("autotune"), "show", tmp_path / "autotune.study.db"])
     assert "samples/J" in shown.stdout, shown.stderr
+    one = run([program("autotune"), "show", tmp_path / "autotune.study.db", "--trial", "1"]).stdout
+    assert re.search(r"^  [\d.]+ samples/J \(.*^  [\d.]+ J a sample at [\d.,]+ samples/s$", one, re.M | re.S), one
+    exported = run([program("autotune"), "export", tmp_path / "autotune.study.db", "--format", "json"]).stdout
+    for trial in json.loads(exported)["trials"]:
+        assert trial["samples_per_joule"]["samples_per_s"] == pytest.approx(1 / trial["joules_per_sample"])
     page = (tmp_path / "autotune.study.html").read_text()
-    assert "<th class=number>J a sample</th>" in page and re.search(r": [\d.]+ samples/J[^<]*</title>", page)
+    assert "<th class=number>samples/J</th><th class=number>expected</th><th class=number>J a sample</th>" in page
+    assert re.search(r": [\d.]+ samples/J[^<]*</title>", page)
     again = stubbed("--resume")
     assert again.returncode == 1 and "another --objective (energy)" in again.stderr
 

@@ -173,7 +173,7 @@ def test_runs_with_logs_of_different_ranks_are_not_compared(run, succeed, progra
         folder.mkdir()
         environment = {"REDLINE_LOG": str(folder), "REDLINE_LOG_RUN": "1700000000000000000.1"}
         for rank in ranks:
-            words = shlex.split(steps("--rank", rank, "--ranks", 2))
+            words = shlex.split(steps("--step-ms", 20, "--rank", rank, "--ranks", 2))
             succeed(words, environment=environment)
     redline = program("redline")
     for sides in ((one, whole), (whole, one)):

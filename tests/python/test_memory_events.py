@@ -2,10 +2,13 @@
 
 import threading
 
+import pytest
 import torch
 from torch.profiler import ProfilerActivity
 
 from recording import import_redline, load, traces
+
+pytestmark = pytest.mark.usefixtures("no_garbage_collection")
 
 KILOBYTE = torch.empty(256)  # as large as the tensors that are allocated below
 

@@ -567,7 +567,7 @@ def test_an_exception_in_the_block_passes_and_leaves_the_trace(tmp_path):
     assert "aten::add" in names(load(tmp_path / "trace.json"), "cpu_op")
 
 
-def test_many_windows_leak_no_descriptor():
+def test_many_windows_leak_no_descriptor(no_garbage_collection):
     def open_files():
         redline._library.recorder().stats()  # this call waits for the writer thread, which opens its own file
         return len(os.listdir("/proc/self/fd"))

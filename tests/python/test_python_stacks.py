@@ -101,7 +101,7 @@ def below(trace, function):
     return found
 
 
-def test_calls_equal_torchs(tmp_path):
+def test_calls_equal_torchs(tmp_path, no_garbage_collection):
     """Names, nesting, order and module numbers; only the addresses of objects may differ."""
     model = Net()
     ours = below(record(tmp_path, lambda: work(model)), "work")

@@ -60,9 +60,12 @@ with torch.no_grad():
     assert "no training step was seen" in recorded.stderr
 
 
+# Of a busy machine, too, the time must be enough for all batches.
 INFERS = """
 import sys, torch
+from redline import _automatic
 from torch.utils.data import DataLoader
+_automatic._SECONDS_OF_BATCHES = 3600.0
 torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
 def infer(batches):
@@ -96,6 +99,12 @@ def test_without_training_a_batch_is_a_step(record, python, script, how):
     assert (trace["redline"]["samples_per_step"], trace["redline"]["inference"]) == (8, True)
     assert names(trace, "user_annotation")[FETCH("SingleProcess")] == 11  # with the call that ends the loader
     assert "redline: the command" not in recorded.stderr
+
+
+def test_no_more_batches_are_recorded_than_the_time_has_room_for(record, python, script):
+    text = INFERS.replace("3600.0", "0.0") + "infer(12)"
+    _, (trace,) = record([python, script(text)], "around")
+    assert step_numbers(trace) == [2, 3, 4]
 
 
 def test_a_schedule_that_is_given_holds_for_batches(record, python, script):

@@ -288,7 +288,7 @@ def test_the_end_names_a_job_that_failed_and_a_rank_that_was_killed(logged):
     killed, _ = logged("--epochs", "40", "--delay", "0.002", "kill", check=False)
     assert killed.returncode == 128 + signal.SIGKILL
     logged_steps = re.match(r"RUN  1 rank · (\d+) steps", killed.stderr)[1]  # without those of the last second
-    assert re.search(rf"^  1  Rank 0 .*died after step {logged_steps}\b", killed.stderr, re.MULTILINE)
+    assert re.search(rf"^  1  Rank 0 .*died after {logged_steps} steps\b", killed.stderr, re.MULTILINE)
 
 
 def test_a_recording_has_a_log_of_the_whole_job_beside_the_traces(run, succeed, program, python, tmp_path):

@@ -39,17 +39,21 @@ def sweep(program, python, tmp_path):
     return words
 
 
-def is_alive(pid):
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, 0)
-        return True
+def living(pids):
+    """The lines of that file whose processes are alive."""
+    return [line for line in pids.read_text().splitlines() if is_alive(*line.split())]
+
+
+def is_alive(pid, start_time):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[19] == start_time
     return False
 
 
 def test_every_fault_is_told_apart_and_leaves_nothing(run, sweep, tmp_path, no_process_left):
     done = run(sweep(), cwd=tmp_path)
-    pids = [int(line) for line in (tmp_path / "pids").read_text().split()]
-    assert [pid for pid in pids if is_alive(pid)] == [], "by the time that autotune ends"
+    assert living(tmp_path / "pids") == [], "by the time that autotune ends"
     assert done.returncode == 0, done.stderr
     query = """SELECT json_extract(config, '$.fault'), outcome, json_extract(result, '$.stderr_tail')
                FROM trials WHERE why != 'confirm'"""
@@ -92,7 +96,7 @@ def test_a_hang_ends_at_the_timeout(run, sweep, tmp_path, no_process_left):
         assert done.stderr.startswith("autotune: no trial succeeded; the first ended with: no result within 4.0 s")
         if (tmp_path / "pids").exists():  # on a busy machine, the time may be over before the job has begun
             break
-    assert not any(is_alive(int(line)) for line in (tmp_path / "pids").read_text().split())
+    assert living(tmp_path / "pids") == []
 
 
 def test_a_full_disk_ends_the_study_with_a_word(run, succeed, sweep, program, tmp_path, no_process_left):

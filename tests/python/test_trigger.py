@@ -163,8 +163,8 @@ def test_one_capture_at_a_time(job, trigger, start, program):
             assert "waiting" in first.stderr.readline()
             assert "a capture is under way already" in trigger(str(process.pid), check=False).stderr
             process.kill()
-            assert first.wait(timeout=60) == 1
-            assert "the process ended before its trace" in first.stderr.read()
+            _, said = first.communicate(timeout=60)
+            assert first.returncode == 1 and "the process ended before its trace" in said
 
 
 def test_sigusr2_leaves_the_client_that_waits_alone(job, start, program):
@@ -183,7 +183,7 @@ def test_sigusr2_leaves_the_client_that_waits_alone(job, start, program):
         end(process)
 
 
-def test_who_waits_may_leave_and_another_may_ask(job, start, trigger, program):
+def test_who_waits_may_leave_and_another_may_ask(job, start, program):
     text = LISTEN + "sys.stdin.readline()\ntrain()"
     with job(text) as process:
         assert process.stdout.readline() == "ready\n"
@@ -191,9 +191,11 @@ def test_who_waits_may_leave_and_another_may_ask(job, start, trigger, program):
             assert "waiting" in first.stderr.readline()
             first.send_signal(signal.SIGINT)
             assert first.wait(timeout=60) == 1
-        process.stdin.write("go\n")
-        process.stdin.flush()
-        trigger(str(process.pid))
+        with start([program("redline"), "trigger", str(process.pid)]) as second:
+            assert "waiting" in second.stderr.readline()
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            assert second.wait(timeout=60) == 0, second.stderr.read()
         end(process)
 
 
@@ -214,11 +216,11 @@ train(step)
             while "2 of 100000 steps" not in trigger.stderr.readline():
                 assert trigger.poll() is None
             (tmp_path / "record").touch()
-            assert trigger.wait(timeout=60) == 0, trigger.stderr.read()
-            path = trigger.stdout.read().strip()
+            path, said = trigger.communicate(timeout=60)
+            assert trigger.returncode == 0, said
         assert process.stdout.readline() == "records\n"
         end(process)
-    assert 2 <= len(step_numbers(load(path))) < 100000
+    assert 2 <= len(step_numbers(load(path.strip()))) < 100000
     (own,) = (tmp_path / "own").glob("*.gz")
     assert load(own)["redline"]["dropped"] == 0
 

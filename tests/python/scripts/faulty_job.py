@@ -1,6 +1,7 @@
 """Stands for a training program that fails in the way that its first argument says; with `none` it prints a rate.
 
-    python faulty_job.py FAULT PIDS      appends the id of each of its processes to the file PIDS
+    python faulty_job.py FAULT PIDS      appends a line for each of its processes to the file PIDS:
+                                         its id and its start time, because ids are given again
 """
 
 import argparse
@@ -16,9 +17,14 @@ CLONE_NEWNS = 0x20000
 MS_REC_PRIVATE = 0x44000
 
 
+def start_time(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[19]
+
+
 def note(pid):
     with open(sys.argv[2], "a") as file:
-        file.write(f"{pid}\n")
+        file.write(f"{pid} {start_time(pid)}\n")
 
 
 def exits():

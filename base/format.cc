@@ -178,18 +178,22 @@ tl::expected<std::chrono::nanoseconds, std::string> parse_duration(const std::st
 }
 
 tl::expected<uint64_t, std::string> parse_size(const std::string& text) {
-  constexpr std::array<Unit, 13> kUnits = {{{1, ""},
+  constexpr std::array<Unit, 17> kUnits = {{{1, ""},
                                             {1, "B"},
                                             {0x1p10, "K"},
+                                            {0x1p10, "Ki"},
                                             {0x1p10, "KiB"},
                                             {1e3, "KB"},
                                             {0x1p20, "M"},
+                                            {0x1p20, "Mi"},
                                             {0x1p20, "MiB"},
                                             {1e6, "MB"},
                                             {0x1p30, "G"},
+                                            {0x1p30, "Gi"},
                                             {0x1p30, "GiB"},
                                             {1e9, "GB"},
                                             {0x1p40, "T"},
+                                            {0x1p40, "Ti"},
                                             {0x1p40, "TiB"}}};
   if (const auto parts = number_and_unit(text)) {
     for (const Unit& unit : kUnits) {

@@ -37,6 +37,11 @@ template <std::floating_point Real>
 [[nodiscard]] std::string format_ns(Real ns) {
   return format_ns(int64_t{std::llround(ns)});
 }
+/// "-" for no time at all, as in a table.
+template <typename Ns>
+[[nodiscard]] std::string format_ns_or_dash(Ns ns) {
+  return ns > 0 ? format_ns(ns) : "-";
+}
 /// For times that a person waits: "8.2 s", "7 min 12 s", "3 h 5 min".
 [[nodiscard]] std::string format_wait(std::chrono::nanoseconds duration);
 [[nodiscard]] std::string format_bytes(WholeNumber bytes);            ///< "31.7 GiB"
@@ -65,8 +70,8 @@ template <std::floating_point Real>
 /// Reads "90", "90s", "10m" or "1.5h", up to a year. The error is "'…' is no duration. …".
 [[nodiscard]] tl::expected<std::chrono::nanoseconds, std::string> parse_duration(
     const std::string& text);
-/// Reads "1500MB" (decimal), "1.5GiB", and "2G" (binary, as in ulimit and Slurm). Without a unit
-/// the number counts bytes.
+/// Reads "1500MB" (decimal), "1.5GiB" or "1.5Gi", and "2G" (binary, as in ulimit and Slurm).
+/// Without a unit the number counts bytes.
 [[nodiscard]] tl::expected<uint64_t, std::string> parse_size(const std::string& text);
 /// Reads "5%" or "0.5 %" as 0.05 or 0.005.
 [[nodiscard]] tl::expected<double, std::string> parse_percent(const std::string& text);

@@ -30,6 +30,7 @@ TEST(Format, Sizes) {
   EXPECT_EQ(*parse_size("1500MB"), 1'500'000'000ull);
   EXPECT_EQ(*parse_size("64kb"), 64'000ull);
   EXPECT_EQ(*parse_size("1.5 G"), 3ull << 29);
+  EXPECT_EQ(*parse_size("512Mi"), 512ull << 20) << "as Kubernetes writes it";
   EXPECT_EQ(*parse_size("4096"), 4096ull);
   for (const char* wrong : {"", "GiB", "0", "-1G", "1e30T", "1X", "nanG"}) {
     EXPECT_FALSE(parse_size(wrong)) << wrong;

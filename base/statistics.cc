@@ -77,6 +77,15 @@ class SortedPlaces {
   std::vector<Value> alike_;
 };
 
+// Sets what follows from the count and the sum of squares about the mean.
+template <typename ValueAt>
+void finish(Distribution& all, double squares, ValueAt value_at) {
+  if (all.count > 1) all.deviation = std::sqrt(squares / static_cast<double>(all.count - 1));
+  all.p25 = quantile(all.count, 0.25, value_at);
+  all.p50 = quantile(all.count, 0.5, value_at);
+  all.p75 = quantile(all.count, 0.75, value_at);
+}
+
 template <typename Value>
 Distribution describe(const std::vector<Value>& values) {
   Distribution all;
@@ -92,12 +101,8 @@ Distribution describe(const std::vector<Value>& values) {
     const double off = static_cast<double>(value) - all.mean;
     squares += off * off;
   }
-  if (all.count > 1) all.deviation = std::sqrt(squares / static_cast<double>(all.count - 1));
-
   SortedPlaces<Value> value_at(values, *min);
-  all.p25 = quantile(all.count, 0.25, std::ref(value_at));
-  all.p50 = quantile(all.count, 0.5, std::ref(value_at));
-  all.p75 = quantile(all.count, 0.75, std::ref(value_at));
+  finish(all, squares, std::ref(value_at));
   return all;
 }
 
@@ -142,15 +147,11 @@ Distribution distribution_of_counts(const std::vector<int64_t>& counts) {
     const double off = static_cast<double>(value) - all.mean;
     squares += off * off * static_cast<double>(counts[value]);
   }
-  if (all.count > 1) all.deviation = std::sqrt(squares / static_cast<double>(all.count - 1));
-  const auto value_at = [&](int64_t index) {
+  finish(all, squares, [&](int64_t index) {
     size_t value = 0;
     while (index >= counts[value]) index -= counts[value++];
     return static_cast<double>(value);
-  };
-  all.p25 = quantile(all.count, 0.25, value_at);
-  all.p50 = quantile(all.count, 0.5, value_at);
-  all.p75 = quantile(all.count, 0.75, value_at);
+  });
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -132,6 +133,15 @@ template <typename Rows, typename Figure>
   int64_t sum = 0;
   for (const auto& row : rows) sum = saturating_sum(sum, std::invoke(figure, row));
   return sum;
+}
+
+/// 0, 1, … below `count`, the one with the largest key first; those with equal ones in their order.
+template <typename Key>
+[[nodiscard]] std::vector<size_t> largest_first(size_t count, Key key) {
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater(), key);
+  return order;
 }
 
 }  // namespace redline

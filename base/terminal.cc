@@ -144,6 +144,12 @@ std::string elide(std::string_view utf8, size_t width, std::string_view mark) {
   return shown.append(mark);
 }
 
+std::string elide_middle(std::string_view utf8, size_t width) {
+  if (columns(utf8) <= width || width < 4) return elide(utf8, width);
+  const size_t tail = (width - 1) / 3, head = width - 1 - tail;
+  return elide(utf8, head + 1) + elide(last_columns(utf8, tail), tail);
+}
+
 std::string cut_painted(std::string_view line, size_t width) {
   std::string shown;
   size_t taken = 0;

@@ -63,6 +63,8 @@ struct ScreenSize {
 /// `utf8` cut to `width` columns, with `mark` at its end if something was cut. Control characters,
 /// which names may hold, become '?'.
 [[nodiscard]] std::string elide(std::string_view utf8, size_t width, std::string_view mark = "…");
+/// The same, cut in the middle.
+[[nodiscard]] std::string elide_middle(std::string_view utf8, size_t width);
 
 /// `line` cut to `width` columns. The escapes that paint it take none, and all of them stay.
 [[nodiscard]] std::string cut_painted(std::string_view line, size_t width);

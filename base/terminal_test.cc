@@ -93,6 +93,14 @@ TEST(Elide, CutsAtColumnsAndHidesControlCharacters) {
   EXPECT_EQ(columns(elide("\xff\xfe\x80 broken", 5)), 5U);
 }
 
+TEST(Elide, CutsTheMiddleByColumnsNotBytes) {
+  EXPECT_EQ(elide_middle("0123456789", 10), "0123456789");
+  EXPECT_EQ(elide_middle("0123456789", 7), "0123…89");
+  EXPECT_EQ(elide_middle("ääääääääää", 7), "ääää…ää");
+  EXPECT_EQ(elide_middle("a\nb", 10), "a?b");
+  EXPECT_EQ(columns(elide_middle("\xff\xfe\x80\x80\x80 broken text here", 8)), 8U);
+}
+
 TEST(Wrapped, LinesAreAsLongAsTheyMayBe) {
   EXPECT_EQ(joined(wrapped("one two three", 7), "\n"), "one two\nthree");
   EXPECT_EQ(joined(wrapped("a_word_too_long b", 4), "\n"), "a_word_too_long\nb");

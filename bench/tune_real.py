@@ -13,24 +13,16 @@ import json
 import pathlib
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-from places import PROGRAMS, ROOT
+from places import PROGRAMS, ROOT, output_of
 
 KNOBS = ["batch_size=16,32,64,128,256", "num_workers=0,1,2", "bucket_cap_mb=5,25"]
 RANKS = 2
 SHARE_OF_TIME = 0.15
 REGRET = 0.02
-
-
-def run(command, **options):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        sys.exit(f"tune_real: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def tune(strategy, train, arguments, folder, *limits):
@@ -39,7 +31,7 @@ def tune(strategy, train, arguments, folder, *limits):
     options = [word for knob in arguments.knob for word in ("--knob", knob)]
     files = ["--study", folder / f"{strategy}.db", "-o", config, "--format", "json"]
     begin = time.monotonic()
-    study = run([PROGRAMS / "autotune", "--strategy", strategy, *options, *limits, *files, "--", *train])
+    study = output_of([PROGRAMS / "autotune", "--strategy", strategy, *options, *limits, *files, "--", *train])
     return json.loads(study), time.monotonic() - begin, config
 
 
@@ -59,7 +51,7 @@ def longer_runs(configs, train, arguments, rate):
             batch = json.loads(config.read_text())["knobs"].get("batch_size", 32)
             steps = max(10, round(arguments.seconds * rate / (batch * RANKS)))
             command = [PROGRAMS / "redline", "run", "--config", config, "--", *train]
-            output = run([*command, "--steps", steps])
+            output = output_of([*command, "--steps", steps])
             rates[name].append(float(re.findall(r"samples/s ([0-9.]+)", output)[-1]))
             print(f"round {turn + 1}  {name:8} {rates[name][-1]:10.1f} samples/s", flush=True)
     return rates

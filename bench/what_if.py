@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from places import LIBRARIES, REDLINE
+from places import LIBRARIES, REDLINE, output_of
 
 TRAINING = pathlib.Path(__file__).with_name("what_if_training.py")
 
@@ -47,19 +47,12 @@ CASES = {
 }
 
 
-def run(command, **options):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
-    if done.returncode != 0:
-        sys.exit(f"what_if: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def train(one, folder, rounds):
     """The time of a step in each block of the training before and after the change."""
     command = [sys.executable, str(TRAINING), json.dumps(one), "--folder", str(folder), "--rounds", str(rounds)]
     environment = {**os.environ, **LIBRARIES}
     if one["ranks"] == 1:
-        return json.loads(run(command, env=environment).splitlines()[-1])
+        return json.loads(output_of(command, env=environment).splitlines()[-1])
     ranks = [subprocess.Popen(command, env=dict(environment, RANK=str(rank), WORLD_SIZE=str(one["ranks"])),
                               stdout=subprocess.PIPE, text=True) for rank in range(one["ranks"])]
     outputs = [rank.communicate()[0] for rank in ranks]

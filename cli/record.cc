@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "machine/launch/command.h"
 #include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "profiler/request/step_log_request.h"
 
 namespace redline::cli {

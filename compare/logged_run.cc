@@ -15,6 +15,7 @@
 #include "machine/launch/process_tree.h"
 #include "machine/launch/tracked_command.h"
 #include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "profiler/request/step_log_request.h"
 #include "trace/read/step_log_reader.h"
 

@@ -2,9 +2,6 @@
 
 #include <unistd.h>
 
-#include <filesystem>
-
-#include "base/integer.h"
 #include "machine/resources.h"
 #include "machine/thread_times.h"
 
@@ -33,13 +30,8 @@ CoreUse CoreUseReader::read(const HostReading& reading) {
 
 std::optional<CoreUseReader::Times> CoreUseReader::waits_of_threads() const {
   Times times;
-  std::error_code error;
-  const std::string folder = root_ + "/proc/self/task";
-  for (std::filesystem::directory_iterator thread(folder, error), end; !error && thread != end;
-       thread.increment(error)) {
-    const auto id = leading_integer<pid_t>(thread->path().filename().native());
-    if (!id) continue;
-    if (const auto its = thread_times("self", *id, root_)) times[*id] = its->wait_ns;
+  for (const pid_t thread : thread_ids(root_)) {
+    if (const auto its = thread_times("self", thread, root_)) times[thread] = its->wait_ns;
   }
   if (times.empty()) return std::nullopt;
   return times;

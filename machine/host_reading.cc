@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/integer.h"
 #include "machine/kernel_text.h"
 #include "machine/resources.h"
+#include "machine/thread_times.h"
 
 namespace redline::machine {
 namespace {
@@ -84,7 +84,7 @@ HostReading HostReader::read() {
   read_cores(reading);
   read_process(reading);
   reading.disk_read_bytes = kibibytes_of(text_of("vmstat"), "pgpgin ");
-  if (const auto shm = shared_memory(root_)) reading.shm_bytes = shm->used_bytes;
+  if (const auto shm = shared_memory(root_)) reading.shm_used_bytes = shm->used_bytes;
   read_workers(reading);
   return reading;
 }
@@ -140,12 +140,9 @@ void HostReader::read_workers(HostReading& reading) {
 
 void HostReader::find_workers() {
   workers_.clear();
-  std::error_code error;
   // Each thread of this process lists the children that it started.
-  const std::string folder = root_ + "/proc/self/task";
-  for (std::filesystem::directory_iterator thread(folder, error), end; !error && thread != end;
-       thread.increment(error)) {
-    const std::string children = read_file(thread->path() / "children");
+  for (const pid_t thread : thread_ids(root_)) {
+    const std::string children = text_of("self/task/" + std::to_string(thread) + "/children");
     std::string_view list = children;
     while (const auto pid = leading_integer<pid_t>(take_word(list))) {
       const std::string name = text_of(std::to_string(*pid) + "/comm");

@@ -41,7 +41,7 @@ struct HostReading {
   std::optional<int64_t> cpu_ns = {};     ///< of all threads of this process
   std::optional<int64_t> kernel_ns = {};  ///< the part of cpu_ns that the kernel took
   std::optional<int64_t> resident_bytes = {};
-  std::optional<int64_t> shm_bytes = {};
+  std::optional<int64_t> shm_used_bytes = {};
   std::optional<int64_t> disk_read_bytes = {};  ///< of the whole machine
   std::optional<int64_t> page_faults = {};
   std::optional<int64_t> major_page_faults = {};

@@ -1,9 +1,12 @@
 // How long a thread has had a core, and how long it has waited for one.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace redline::machine {
 
@@ -17,5 +20,8 @@ struct ThreadTimes {
 /// process id.
 [[nodiscard]] std::optional<ThreadTimes> thread_times(const std::string& process, int64_t thread,
                                                       const std::string& root = "");
+
+/// The threads of this process; as many as could be read.
+[[nodiscard]] std::vector<pid_t> thread_ids(const std::string& root = "");
 
 }  // namespace redline::machine

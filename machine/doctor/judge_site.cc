@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/format.h"
+#include "base/terminal.h"
 #include "machine/doctor/judge.h"
 
 namespace redline::doctor {
@@ -82,7 +83,7 @@ bool is_shown(const NetworkInterface& interface) {
 std::string names_of(const std::vector<NetworkInterface>& interfaces) {
   std::vector<std::string> names;
   for (const NetworkInterface& interface : interfaces) names.push_back(interface.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names, ", ");
 }
 
 void warn_of_choice(const Network& network, const char* variable,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/json_values.h"
+#include "base/terminal.h"
 #include "machine/doctor/judge.h"
 
 namespace redline::doctor {
@@ -155,7 +156,7 @@ const char* name_of(State state) {
 Json describe_check(const Check& check) {
   return {{"name", check.name},
           {"state", name_of(check.state)},
-          {"text", fmt::format("{}", fmt::join(check.parts, ", "))},
+          {"text", joined(check.parts, ", ")},
           {"cure", text_or_null(check.cure)}};
 }
 

@@ -69,12 +69,8 @@ std::vector<GpuPair> pairs_of(const nvml::Library& library,
 GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device, int index) {
   GpuFacts gpu;
   gpu.index = index;
-  gpu.name = nvml::text_from([&](char* text, unsigned size) {
-    return REDLINE_NVML(library, nvmlDeviceGetName, device, text, size);
-  });
-  gpu.uuid = nvml::text_from([&](char* text, unsigned size) {
-    return REDLINE_NVML(library, nvmlDeviceGetUUID, device, text, size);
-  });
+  gpu.name = nvml::device_name(library, device);
+  gpu.uuid = nvml::device_uuid(library, device);
   nvmlMemory_t memory{};
   if (REDLINE_NVML(library, nvmlDeviceGetMemoryInfo, device, &memory) == nvml::kSuccess) {
     gpu.memory_bytes = static_cast<int64_t>(memory.total);
@@ -90,9 +86,7 @@ GpuFacts read_gpu(const nvml::Library& library, nvmlDevice_t device, int index) 
 
 Driver read_driver(const nvml::Library& library) {
   Driver driver;
-  driver.version = nvml::text_from([&](char* text, unsigned size) {
-    return REDLINE_NVML(library, nvmlSystemGetDriverVersion, text, size);
-  });
+  driver.version = nvml::driver_version(library);
   int number = 0;
   if (REDLINE_NVML(library, nvmlSystemGetCudaDriverVersion_v2, &number) == nvml::kSuccess) {
     driver.cuda = CudaVersion::from_number(number);

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<int> number_in(const Sources& sources, const char* file) {
+std::optional<int> leading_number(const Sources& sources, const char* file) {
   return leading_integer<int>(sources.text(file).value_or(""));
 }
 
@@ -78,8 +78,8 @@ HostFacts probe_host(const Sources& sources) {
   const std::string parameters = sources.text("proc/driver/nvidia/params").value_or("");
   host.gpu_activity_restricted = parameters.find("RmProfilingAdminOnly: 1") != std::string::npos;
   host.administrator = geteuid() == 0;
-  host.perf_event_paranoid = number_in(sources, "proc/sys/kernel/perf_event_paranoid");
-  host.ptrace_scope = number_in(sources, "proc/sys/kernel/yama/ptrace_scope");
+  host.perf_event_paranoid = leading_number(sources, "proc/sys/kernel/perf_event_paranoid");
+  host.ptrace_scope = leading_number(sources, "proc/sys/kernel/yama/ptrace_scope");
   return host;
 }
 

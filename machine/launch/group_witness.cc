@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "base/clock.h"
+#include "machine/launch/command.h"
 
 namespace redline::launch {
 
@@ -29,8 +29,7 @@ GroupWitness::GroupWitness(const sigset_t& signals) {
 GroupWitness::~GroupWitness() {
   if (process_ <= 0) return;
   kill(process_, SIGKILL);
-  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  static_cast<void>(wait_for_exit(process_));
 }
 
 void GroupWitness::watch(const sigset_t& signals, int to) {

@@ -79,9 +79,7 @@ struct Watcher::State {
       driver_error = library.error_text(status);
       return;
     }
-    driver = nvml::text_from([&](char* text, unsigned size) {
-      return REDLINE_NVML(library, nvmlSystemGetDriverVersion, text, size);
-    });
+    driver = nvml::driver_version(library);
     xid_watch.emplace(library);
     unsigned int count = 0;
     static_cast<void>(REDLINE_NVML(library, nvmlDeviceGetCount_v2, &count));
@@ -94,12 +92,8 @@ struct Watcher::State {
     const int status = REDLINE_NVML(library, nvmlDeviceGetHandleByIndex_v2, index, &device.handle);
     if (status == nvml::kSuccess) {
       device.reader.emplace(library, device.handle);
-      device.gpu.name = nvml::text_from([&](char* text, unsigned size) {
-        return REDLINE_NVML(library, nvmlDeviceGetName, device.handle, text, size);
-      });
-      device.gpu.uuid = nvml::text_from([&](char* text, unsigned size) {
-        return REDLINE_NVML(library, nvmlDeviceGetUUID, device.handle, text, size);
-      });
+      device.gpu.name = nvml::device_name(library, device.handle);
+      device.gpu.uuid = nvml::device_uuid(library, device.handle);
       static_cast<void>(xid_watch->add(device.handle));
     }
     device.gpu.now.is_lost = status == nvml::kGpuIsLost;

@@ -41,12 +41,10 @@ class Library {
   void* handle_;
 };
 
-/// What `ask(buffer, its size)` writes; empty if it fails.
-template <typename Ask>
-[[nodiscard]] std::string text_from(Ask ask) {
-  char text[128] = "";
-  return ask(text, static_cast<unsigned>(sizeof text)) == kSuccess ? text : "";
-}
+// Empty if the driver does not tell.
+[[nodiscard]] std::string driver_version(const Library& library);
+[[nodiscard]] std::string device_name(const Library& library, nvmlDevice_t device);
+[[nodiscard]] std::string device_uuid(const Library& library, nvmlDevice_t device);
 
 }  // namespace redline::nvml
 

@@ -11,6 +11,7 @@
 #include "profiler/log/per_thread.h"
 #include "profiler/nvtx/nvtx_module.h"
 #include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "profiler/schedule.h"
 #include "profiler/session/abort_watch.h"
 #include "profiler/session/control.h"

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "profiler/source/source.h"
 #include "tests/recording.h"
 #include "tests/variables.h"

@@ -81,7 +81,7 @@ std::vector<CounterSample> host_samples(const machine::HostReading& before,
                    1e-7);
   samples.add_workers();
   samples.add_size("Resident memory", &machine::HostReading::resident_bytes);
-  samples.add_size("/dev/shm", &machine::HostReading::shm_bytes);
+  samples.add_size("/dev/shm", &machine::HostReading::shm_used_bytes);
   samples.add_rate("Disk read", "MB/s", &machine::HostReading::disk_read_bytes, 1e-6);
   samples.add_rate("Page faults", "a second", &machine::HostReading::page_faults, 1);
   samples.add_rate("Major page faults", "a second", &machine::HostReading::major_page_faults, 1);

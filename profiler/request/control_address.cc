@@ -1,5 +1,6 @@
 #include "profiler/request/trigger.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,6 +74,13 @@ tl::expected<std::string, std::string> make_control_folder() {
 
 std::string control_socket(const std::string& folder, pid_t process) {
   return folder + "/" + std::to_string(process) + ending();
+}
+
+std::optional<sockaddr_un> socket_address(const std::string& path) {
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
+  if (path.size() >= sizeof(address.sun_path)) return std::nullopt;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  return address;
 }
 
 std::vector<pid_t> listening_processes(const std::vector<std::string>& folders) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <type_traits>
+#include <utility>
 
 #include "base/json_values.h"
 #include "base/launched_rank.h"
@@ -14,6 +15,13 @@ namespace {
 
 using Json = nlohmann::json;
 using Error = std::optional<std::string>;
+
+constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] = {
+    {"skip_first", &Schedule::skip_first},
+    {"wait", &Schedule::wait},
+    {"warmup", &Schedule::warmup},
+    {"active", &Schedule::active},
+    {"repeat", &Schedule::repeat}};
 
 template <typename Value>
 bool has_type_of(const Value&, const Json& json) {
@@ -51,12 +59,11 @@ Error read_option(const std::string& key, const Json& json, RecorderOptions& opt
 Error read_schedule(const Json& json, Schedule& schedule) {
   if (!json.is_object()) return "schedule: not an object";
   for (const auto& [key, number] : json.items()) {
-    const auto* field = std::ranges::find(
-        kScheduleFields, key, [](const auto& each) { return std::string_view(each.first); });
-    if (field == std::end(kScheduleFields) || !number.is_number_integer()) {
+    int64_t* const field = schedule_field(schedule, key);
+    if (field == nullptr || !number.is_number_integer()) {
       return "schedule." + key + ": unknown, or not an integer";
     }
-    schedule.*field->second = number.get<int64_t>();
+    *field = number.get<int64_t>();
   }
   if (!schedule.is_valid()) return "schedule: active must be > 0, and each number from 0 to 10^15";
   return std::nullopt;
@@ -87,6 +94,13 @@ Error read_request(const std::string& key, const Json& json, RecordRequest& requ
 }
 
 }  // namespace
+
+int64_t* schedule_field(Schedule& schedule, std::string_view name) {
+  for (const auto& [known, field] : kScheduleFields) {
+    if (known == name) return &(schedule.*field);
+  }
+  return nullptr;
+}
 
 tl::expected<RecordRequest, std::string> parse_record_request(std::string_view json) {
   const Json object = Json::parse(json, nullptr, false);

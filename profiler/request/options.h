@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
-#include <utility>
 #include <vector>
 
 #include "profiler/recorder_options.h"
@@ -34,12 +33,8 @@ struct RecordRequest {
   bool only_on_request = false;  ///< records nothing but what `redline trigger` asks for
 };
 
-inline constexpr std::pair<const char*, int64_t Schedule::*> kScheduleFields[] = {
-    {"skip_first", &Schedule::skip_first},
-    {"wait", &Schedule::wait},
-    {"warmup", &Schedule::warmup},
-    {"active", &Schedule::active},
-    {"repeat", &Schedule::repeat}};
+/// The part of that name, such as "wait"; null if there is none.
+[[nodiscard]] int64_t* schedule_field(Schedule& schedule, std::string_view name);
 
 /// Reads an object with the options' keys, "directory", "schedule" ({"skip_first": …}), "ranks"
 /// ([…]), "step_marker" and "only_on_request". An unknown key or a wrong type is an error. A key

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/user_switch.h"
-#include "profiler/request/record_request.h"
+#include "profiler/request/recording_summary.h"
 #include "profiler/request/trigger.h"
 
 namespace redline::launch {

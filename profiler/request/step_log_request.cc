@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
+#include "base/run_name.h"
 #include "profiler/request/record_request.h"
-#include "profiler/request/run_name.h"
 
 namespace redline::launch {
 

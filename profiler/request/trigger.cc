@@ -3,12 +3,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <optional>
 
 #include "base/json_values.h"
 #include "machine/launch/process_tree.h"
@@ -33,13 +31,12 @@ bool is_below(pid_t process, pid_t ancestor) {
 /// A connection to the process; -1 if there is none. Checks that this process listens, and not
 /// another one that has its number by now.
 int connect_to(pid_t process, const std::string& folder) {
-  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
   const std::string path = control_socket(folder, process);
-  if (path.size() >= sizeof(address.sun_path)) return -1;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const auto address = socket_address(path);
+  if (!address) return -1;
   const int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (file < 0) return -1;
-  if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+  if (connect(file, reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) == 0) {
     ucred peer = {};
     socklen_t size = sizeof(peer);
     getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -57,6 +59,8 @@ void trigger(const std::vector<pid_t>& processes, const TriggerRequest& request,
 [[nodiscard]] bool is_private_folder(const std::string& path, uid_t user);
 
 [[nodiscard]] std::string control_socket(const std::string& folder, pid_t process);
+/// nullopt if `path` is too long for a socket.
+[[nodiscard]] std::optional<sockaddr_un> socket_address(const std::string& path);
 
 /// The ids of processes that have a socket in one of `folders`, sorted. Some may be dead.
 [[nodiscard]] std::vector<pid_t> listening_processes(const std::vector<std::string>& folders);

@@ -5,7 +5,6 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -28,9 +27,8 @@ class Trigger : public ::testing::Test, protected testing::Variables {
  protected:
   Trigger() {
     set("XDG_RUNTIME_DIR", runtime_.path());
-    const std::string path = control_socket(make_control_folder().value(), getpid());
-    sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
-    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    const auto address =
+        socket_address(control_socket(make_control_folder().value(), getpid())).value();
     EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     EXPECT_EQ(listen(listener_, 1), 0);
   }

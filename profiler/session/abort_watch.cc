@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 
@@ -22,8 +21,6 @@ struct AbortWatch {
 };
 AbortWatch g_watch;
 
-constexpr int kMostAbortWaitMs = 4000;  // the thread that aborts may hold a lock that it takes
-
 // Then the thread that waits for aborts could say nothing.
 bool holds_interpreter() { return g_watch.holds_interpreter && g_watch.holds_interpreter() != 0; }
 
@@ -32,8 +29,7 @@ void on_abort(int signal) {
   if (g_watch.process == getpid() && !holds_interpreter()) {
     g_watch.is_aborting = true;
     sem_post(&g_watch.wakes);
-    const timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
-    for (int i = 0; i < kMostAbortWaitMs && !g_watch.is_told; ++i) nanosleep(&pause, nullptr);
+    wait_for(g_watch.is_told);
   }
   sigaction(signal, &g_watch.job_action, nullptr);
   raise(signal);  // takes effect when this handler returns, because it blocks the signal
@@ -71,5 +67,11 @@ void wake_abort_watch() {
 }
 
 void end_abort_watch() { g_watch.is_told = true; }
+
+void wait_for(const std::atomic<bool>& flag) noexcept {
+  constexpr int kMostMs = 4000;
+  const timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int i = 0; i < kMostMs && !flag; ++i) nanosleep(&pause, nullptr);
+}
 
 }  // namespace redline::profiler

@@ -2,6 +2,7 @@
 // or NCCL refuses.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 namespace redline::profiler {
@@ -13,5 +14,9 @@ namespace redline::profiler {
 [[nodiscard]] bool wait_for_abort(std::chrono::nanoseconds most);
 void wake_abort_watch();
 void end_abort_watch();
+
+/// For a signal handler. Waits for `flag`, but at most four seconds, because this thread may hold a
+/// lock that whoever sets the flag needs.
+void wait_for(const std::atomic<bool>& flag) noexcept;
 
 }  // namespace redline::profiler

@@ -175,22 +175,18 @@ class Control {
   void start_capture(const std::string& line, const char* reason) {
     const Json request = Json::parse(line, nullptr, false);
     if (!request.is_object()) return fail("the request is not understood");
-    const auto folder = request.find("directory");
-    const bool has_folder = folder != request.end() && folder->is_string();
-    const std::string directory = has_folder ? folder->get<std::string>() : "";
+    const std::string directory = text_in(request, "directory");
     if (Recorder::instance().has_ring()) return write_ring(reason, directory);
     CaptureDefaults wanted;
     {
       const std::lock_guard lock(mutex_);
       wanted = defaults_;
     }
-    if (const auto steps = request.find("steps"); steps != request.end() && steps->is_number()) {
-      if (steps->get<int64_t>() > 0) wanted.steps = steps->get<int64_t>();
+    if (const int64_t steps = whole_in(request, "steps"); steps > 0) wanted.steps = steps;
+    if (!directory.empty()) wanted.options.directory = directory;
+    if (const auto gpu = request.find("gpu"); gpu != request.end() && *gpu == false) {
+      wanted.options.record_gpu = false;
     }
-    if (has_folder) wanted.options.directory = directory;
-    const auto gpu = request.find("gpu");
-    const bool leaves_gpus = gpu != request.end() && gpu->is_boolean() && !gpu->get<bool>();
-    if (leaves_gpus) wanted.options.record_gpu = false;
     const auto armed = capture().arm(wanted.options, wanted.steps, reason);
     if (!armed) return fail(armed.error());
     say(g_client, "progress", "waiting for the next step");
@@ -235,20 +231,19 @@ Control& control() {
 tl::expected<void, std::string> open_socket() {
   const auto folder = launch::make_control_folder();
   if (!folder) return tl::unexpected(folder.error());
-  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = ""};
   const std::string path = launch::control_socket(*folder, getpid());
-  if (path.size() >= sizeof(address.sun_path)) return tl::unexpected(path + ": too long");
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const auto address = launch::socket_address(path);
+  if (!address) return tl::unexpected(path + ": too long");
   unlink(path.c_str());  // a dead process had our number
   const int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) return system_error("socket");
-  if (bind(file, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+  if (bind(file, reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0 ||
       listen(file, 16) != 0) {
     const auto error = system_error(path.c_str());
     close(file);
     return error;
   }
-  std::strcpy(g_socket_path, address.sun_path);
+  std::strcpy(g_socket_path, address->sun_path);
   g_listener = file;
   std::atexit(remove_socket);
   wake_control_thread(Call::kListen);

@@ -8,8 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "profiler/write/assembler.h"
-
 namespace redline::profiler {
 namespace {
 

@@ -52,10 +52,7 @@ class FlightRecorder {
   [[nodiscard]] uint64_t recorded();
 
  private:
-  struct Thread {
-    uint64_t tid;
-    std::string name;
-  };
+  using Thread = Assembler::Thread;
   using ThreadPtr = std::shared_ptr<const Thread>;
   struct Held {
     Chunk* chunk;

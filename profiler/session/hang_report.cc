@@ -75,13 +75,12 @@ json latest(json entries) {
   return kept;
 }
 
-// What a source tells, by one of its functions.
-template <typename Tell>
-std::vector<std::string> told(Tell tell) {
+std::vector<std::string> told_by(EnteredCollectives& source) {
   std::vector<std::string> texts;
-  tell([](const char* text, size_t size,
-          void* to) { static_cast<std::vector<std::string>*>(to)->emplace_back(text, size); },
-       &texts);
+  const TakeText take = [](const char* text, size_t size, void* to) {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(text, size);
+  };
+  source.tell(take, &texts);
   return texts;
 }
 
@@ -188,7 +187,7 @@ void HangReport::list() {
   collectives_ = json::object();
   int64_t entered = 0;
   for (EnteredCollectives* source : sources_) {
-    for (const auto& text : told([&](TakeText take, void*to) { source->tell(take, to); })) {
+    for (const auto& text : told_by(*source)) {
       entered += add_lists(json::parse(text, nullptr, false), collectives_);
     }
   }

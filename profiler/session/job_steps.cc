@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "profiler/log/record.h"
 #include "profiler/session/control.h"
 #include "profiler/session/recorder.h"
 

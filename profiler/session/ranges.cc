@@ -6,7 +6,6 @@
 
 #include "profiler/log/per_thread.h"
 #include "profiler/session/recorder.h"
-#include "profiler/source/source.h"
 
 namespace redline::profiler {
 namespace {

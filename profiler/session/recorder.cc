@@ -13,7 +13,6 @@
 #include "profiler/cupti/cupti_source.h"
 #include "profiler/log/per_thread.h"
 #include "profiler/session/step_log.h"
-#include "profiler/source/run_metadata.h"
 
 namespace redline::profiler {
 namespace {

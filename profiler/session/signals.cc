@@ -1,11 +1,12 @@
 #include "profiler/session/control.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+
+#include "profiler/session/abort_watch.h"
 
 namespace redline::profiler {
 namespace {
@@ -25,8 +26,6 @@ std::atomic<bool> g_is_recorded = false;
 struct sigaction g_job_termination {};  ///< the job's own action for SIGTERM
 std::atomic<bool> g_is_terminated = false;
 bool g_hears_crashes = false;
-
-constexpr int kMostWaitMs = 4000;  // the crashed thread may hold a lock that the recording needs
 
 void restore_default(int signal) {
   struct sigaction action {};
@@ -48,11 +47,6 @@ void on_signal(int signal) {
   errno = saved_errno;
 }
 
-void wait_until_recorded() {
-  const timespec pause = {.tv_sec = 0, .tv_nsec = 1'000'000};
-  for (int i = 0; i < kMostWaitMs && !g_is_recorded; ++i) nanosleep(&pause, nullptr);
-}
-
 void on_crash(int signal, siginfo_t* info, void*) {
   const int saved_errno = errno;
   for (const Crash& crash : g_crashes) {
@@ -60,7 +54,7 @@ void on_crash(int signal, siginfo_t* info, void*) {
     const Crash* none = nullptr;
     if (has_control_thread()) {
       if (g_crash.compare_exchange_strong(none, &crash)) wake_control_thread(Call::kCrash);
-      wait_until_recorded();  // other threads that crash meanwhile wait, too
+      wait_for(g_is_recorded);  // other threads that crash meanwhile wait, too
     }
     sigaction(signal, &crash.job_action, nullptr);
   }

@@ -11,12 +11,13 @@
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_values.h"
 #include "base/launched_rank.h"
+#include "base/run_name.h"
 #include "base/secrets.h"
 #include "machine/processor.h"
 #include "machine/resources.h"
@@ -30,15 +31,11 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr size_t kMostWords = 256;
 constexpr size_t kMostWordBytes = 4096;  ///< longer words are cut
 
-std::vector<std::string> command_line(const std::string& root) {
-  std::vector<std::string> words;
-  const std::string text = read_file(root + "/proc/self/cmdline");
-  for (size_t begin = 0; begin < text.size() && words.size() < kMostWords;) {
-    const size_t end = std::min(text.find('\0', begin), text.size());
-    words.push_back(text.substr(begin, std::min(end - begin, kMostWordBytes)));
-    begin = end + 1;
-  }
-  return words;
+std::vector<std::string> shown_command(const std::string& root) {
+  std::vector<std::string> words = command_line(root);
+  words.resize(std::min(words.size(), kMostWords));
+  for (std::string& word : words) word.resize(std::min(word.size(), kMostWordBytes));
+  return without_secrets(std::move(words));
 }
 
 /// Whether the processor has instructions for bf16; nullopt where it lists none at all.
@@ -75,9 +72,9 @@ std::string malloc_library() {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-/// Of the time when this library was loaded, as new_run_name() of profiler/request. What a process
-/// forks or spawns soon after belongs to the same job, which readers see by the times.
-const std::string kOwnRecording = std::to_string(unix_ns()) + "." + std::to_string(getpid());
+/// Of the time when this library was loaded. What a process forks or spawns soon after belongs to
+/// the same job, which readers see by the times.
+const std::string kOwnRecording = new_run_name();
 
 std::string json_of(const ClockPair& pair) {
   return "{\"realtime_ns\": " + std::to_string(pair.realtime_ns) +
@@ -85,6 +82,17 @@ std::string json_of(const ClockPair& pair) {
 }
 
 }  // namespace
+
+std::vector<std::string> command_line(const std::string& root) {
+  std::vector<std::string> words;
+  const std::string text = read_file(root + "/proc/self/cmdline");
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\0', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
 
 std::string run_metadata(const std::string& root, const char* const* environment) {
   OrderedJson shown = OrderedJson::object();
@@ -103,7 +111,7 @@ std::string run_metadata(const std::string& root, const char* const* environment
           without_secrets(entry.substr(std::min(name.size() + 1, entry.size())));
     }
   }
-  OrderedJson run{{"argv", without_secrets(command_line(root))},
+  OrderedJson run{{"argv", shown_command(root)},
                   {"environment", shown},
                   {"environment_not_shown", others},
                   {"machine", machine_json(root)}};

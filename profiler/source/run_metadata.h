@@ -8,8 +8,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace redline::profiler {
+
+/// The words of this process's command, with its secrets.
+[[nodiscard]] std::vector<std::string> command_line(const std::string& root);
 
 /// {"argv": […], "environment": {…}, "environment_not_shown": N, "machine": {…}, "malloc": the file
 /// of the library whose malloc the process uses, such as "libc.so.6"}. `root` is where

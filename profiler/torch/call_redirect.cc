@@ -86,7 +86,7 @@ int look_into(dl_phdr_info* library, size_t, void* data) noexcept {
 
 }  // namespace
 
-bool CallRedirect::enable() {
+bool CallRedirect::enable() noexcept try {
   Search search = {symbol_, {}};
   search.found.reserve(16);  // look_into() must not throw: it is called from C
   dl_iterate_phdr(look_into, &search);
@@ -97,6 +97,8 @@ bool CallRedirect::enable() {
     write(slots_.back(), replacement_);
   }
   return !slots_.empty();
+} catch (...) {
+  return false;
 }
 
 void CallRedirect::disable() noexcept {

@@ -17,8 +17,8 @@ class CallRedirect {
   CallRedirect(const char* symbol, void* replacement)
       : symbol_(symbol), replacement_(replacement) {}
 
-  /// False if no library of LibTorch calls the function through a slot. May throw bad_alloc.
-  [[nodiscard]] bool enable();
+  /// False if no library of LibTorch calls the function through a slot, or there is no memory.
+  [[nodiscard]] bool enable() noexcept;
   void disable() noexcept;
   /// Where the calls went before; null unless enabled.
   [[nodiscard]] void* original() const {
@@ -37,17 +37,5 @@ class CallRedirect {
   void* replacement_;
   std::vector<Slot> slots_;
 };
-
-/// Makes allocations and releases of tensors, on every thread and device, a source of the recorder.
-/// LibTorch's allocators report them by calls that we redirect. May be called again.
-void attach_torch_memory();
-
-/// From now on, if torch.profiler begins to record GPUs within a window, the window gives up CUPTI
-/// first. May be called again.
-void watch_torch_profiler();
-
-/// From now on LibTorch does not prepare its observers again around each backward function while we
-/// record. May be called again.
-void keep_callbacks();
 
 }  // namespace redline::profiler

@@ -1,4 +1,4 @@
-#include "profiler/torch/flight_recorder_list.h"
+#include "profiler/torch/attach.h"
 
 #include <dlfcn.h>
 

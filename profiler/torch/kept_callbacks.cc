@@ -9,6 +9,7 @@
 #include <ATen/record_function.h>
 
 #include "profiler/source/source.h"
+#include "profiler/torch/attach.h"
 #include "profiler/torch/call_redirect.h"
 
 namespace redline::profiler {
@@ -26,11 +27,7 @@ void set_if_other(const at::RecordFunctionTLS& state) {
 class KeptCallbacks final : public Source {
  public:
   void enable(const RecorderOptions&) noexcept override {
-    try {
-      static_cast<void>(settings_.enable());
-    } catch (...) {
-      // No memory: recording costs more.
-    }
+    static_cast<void>(settings_.enable());  // if false, recording costs more
   }
   void disable() noexcept override { settings_.disable(); }
 

@@ -31,10 +31,6 @@ int redline_torch_watch_errors(redline_torch_error_seen seen) {
   using namespace redline::profiler;
   if (PyErr_SetString == nullptr || PyErr_Occurred == nullptr) return -1;
   g_seen = seen;
-  try {
-    static CallRedirect redirect("PyErr_SetString", reinterpret_cast<void*>(&set_string));
-    return redirect.enable() ? 0 : -1;
-  } catch (...) {
-    return -1;
-  }
+  static CallRedirect redirect("PyErr_SetString", reinterpret_cast<void*>(&set_string));
+  return redirect.enable() ? 0 : -1;
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "profiler/source/source.h"
+#include "profiler/torch/attach.h"
 #include "profiler/torch/call_redirect.h"
 
 namespace redline::profiler {
@@ -53,12 +54,8 @@ class TorchMemory final : public Source {
   void enable(const RecorderOptions& options) noexcept override {
     if (!options.profile_memory) return;
     g_is_on = true;
-    try {
-      const bool is_served = reports_.enable() & out_of_memory_.enable() & enabled_.enable();
-      if (!is_served) say_unserved();
-    } catch (...) {
-      say_unserved();
-    }
+    const bool is_served = reports_.enable() & out_of_memory_.enable() & enabled_.enable();
+    if (!is_served) say_unserved();
   }
 
   void disable() noexcept override {

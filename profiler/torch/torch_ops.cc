@@ -17,8 +17,7 @@
 #include "profiler/log/per_thread.h"
 #include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
-#include "profiler/torch/call_redirect.h"
-#include "profiler/torch/flight_recorder_list.h"
+#include "profiler/torch/attach.h"
 #include "profiler/torch/operator_args.h"
 
 namespace redline::profiler {

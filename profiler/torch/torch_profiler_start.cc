@@ -6,6 +6,7 @@
 
 #include "profiler/source/gpu_work.h"
 #include "profiler/source/source.h"
+#include "profiler/torch/attach.h"
 #include "profiler/torch/call_redirect.h"
 
 namespace redline::profiler {
@@ -26,13 +27,8 @@ class TorchProfilerStart final : public Source {
  public:
   void enable(const RecorderOptions& options) noexcept override {
     if (!options.record_gpu) return;
-    try {
-      if (redirect_.enable()) {
-        g_register = reinterpret_cast<RegisterBuffers>(redirect_.original());
-      }
-    } catch (...) {
-      // No memory: a torch.profiler that begins within this window finds no GPU work.
-    }
+    // If there is no memory, a torch.profiler that begins within this window finds no GPU work.
+    if (redirect_.enable()) g_register = reinterpret_cast<RegisterBuffers>(redirect_.original());
   }
   void disable() noexcept override { redirect_.disable(); }
 

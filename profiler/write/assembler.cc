@@ -6,7 +6,6 @@
 #include <string>
 
 #include "profiler/c_api.h"
-#include "profiler/write/event_output.h"
 
 namespace redline::profiler {
 namespace {

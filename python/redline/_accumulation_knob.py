@@ -24,6 +24,12 @@ from redline._stand_in import replace
 CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
 
 
+def gradient_functions(names):
+    """The owner and the name of each that this torch has, in both places from which scripts take them."""
+    owners = (torch.nn.utils, torch.nn.utils.clip_grad)
+    return [(owner, name) for owner in owners for name in names if hasattr(owner, name)]
+
+
 class Gradients:
     """The gradients of these parameters, as they are now. To see later whether the script has cleared or changed
     them, it keeps the first one's version and, with `values`, its sum: a change of `gradient.data` has no version."""
@@ -90,9 +96,8 @@ class AccumulationKnob:
         for name in ("unscale_", "update"):
             self._not_within_a_step(GradScaler, name)
         replace(GradScaler, "step", self._scaled_step)
-        for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
-            for name in (name for name in CLIPPING if hasattr(owner, name)):
-                self._not_within_a_step(owner, name, instead=torch.tensor(0.0))
+        for owner, name in gradient_functions(CLIPPING):
+            self._not_within_a_step(owner, name, instead=torch.tensor(0.0))
         for kind in vars(lr_scheduler).values():
             if isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler) and "step" in vars(kind):
                 replace(kind, "step", self._schedule)

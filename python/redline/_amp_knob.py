@@ -19,7 +19,7 @@ from torch.amp.autocast_mode import autocast
 from torch.amp.grad_scaler import GradScaler, OptState
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
-from redline._accumulation_knob import CLIPPING, is_a_loss
+from redline._accumulation_knob import CLIPPING, gradient_functions, is_a_loss
 from redline._data_parallel import watch_data_parallel
 from redline._optimizer_steps import parameters_of
 from redline._outermost import inside_a_model
@@ -180,11 +180,10 @@ class OwnScaling:
         self.optimizers = weakref.WeakSet()
         self.stepped = False
         self._remember_optimizers()
-        for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
-            for name in (name for name in CLIPPING if hasattr(owner, name)):
-                self._unscale_before_clipping(owner, name)
-            if hasattr(owner, "get_total_norm"):  # of gradients
-                self._unscale_before_clipping(owner, "get_total_norm", lambda parameter: parameter.grad)
+        for owner, name in gradient_functions(CLIPPING):
+            self._unscale_before_clipping(owner, name)
+        for owner, name in gradient_functions(["get_total_norm"]):  # which takes gradients
+            self._unscale_before_clipping(owner, name, lambda parameter: parameter.grad)
 
     def scaled(self, tensors):
         if self.scaler is None:

@@ -169,16 +169,15 @@ class Recorder:
 
     def export_to_directory(self, directory):
         """Writes the trace into the folder and gives its path."""
-        path = ctypes.create_string_buffer(_PATH_BYTES)
-        self._check(
-            self._library.redline_export_to_directory(os.fsencode(directory), path, _PATH_BYTES)
-        )
-        return os.fsdecode(path.value)
+        return self._path_of(self._library.redline_export_to_directory, os.fsencode(directory))
 
     def write_ring(self, reason):
         """Writes a trace of what the running flight recorder holds, and gives its path."""
+        return self._path_of(self._library.redline_write_ring, _utf8(reason))
+
+    def _path_of(self, write, argument):
         path = ctypes.create_string_buffer(_PATH_BYTES)
-        self._check(self._library.redline_write_ring(_utf8(reason), path, _PATH_BYTES))
+        self._check(write(argument, path, _PATH_BYTES))
         return os.fsdecode(path.value)
 
     def watch_marker(self, name, step_begins):

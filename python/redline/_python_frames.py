@@ -57,7 +57,7 @@ class PythonFrames:
         self._own_hook = self._users_hook = None
 
 
-class ModuleCalls:
+class ModuleFrames:
     """Records the calls of modules alone. Raises OSError if the library cannot be loaded."""
 
     def __init__(self, core_path):
@@ -78,9 +78,9 @@ class ModuleCalls:
 
 
 def load_python_calls(core_path, with_stack):
-    """PythonFrames, which hold the calls of modules, or ModuleCalls; None with a warning if these cannot be recorded."""
+    """PythonFrames, which hold calls of modules, or ModuleFrames; None with a warning if they cannot be recorded."""
     try:
-        return (PythonFrames if with_stack else ModuleCalls)(core_path)
+        return (PythonFrames if with_stack else ModuleFrames)(core_path)
     except OSError as error:
         what = "Python stacks" if with_stack else "modules"
         warnings.warn(f"redline: no {what}: {error}. Build Redline for this Python.")

@@ -17,6 +17,7 @@ from redline._device_memory import DeviceMemory
 from redline._evaluation_time import EvaluationTime
 from redline._hang_table import STACKS_SIGNAL
 from redline._memory_errors import outcome_of
+from redline._optimizer_steps import parameters_of
 from redline._rank import launched_rank, rank_and_world_size
 from redline._stand_in import replace
 from redline._step_log import OUT_OF_MEMORY, UNKNOWN, batches_digest, step_log
@@ -384,8 +385,7 @@ class TrialReporter:
 
     def _has_gradients(self):
         optimizer = self.optimizer and self.optimizer()
-        groups = optimizer.param_groups if optimizer is not None else ()
-        return any(parameter.grad is not None for group in groups for parameter in group["params"])
+        return optimizer is not None and any(parameter.grad is not None for parameter in parameters_of(optimizer))
 
     def fail(self, kind, error, message, **fields):
         if kind in ("gpu_oom", "host_oom") and (log := step_log()) is not None:

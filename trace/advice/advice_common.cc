@@ -49,8 +49,8 @@ Finding finding_on(const char* rule, const Activity& activity, int64_t total_ns)
   Finding finding;
   finding.rule = rule;
   finding.estimated_speedup = speedup_without(total_ns, activity.steps_ns());
-  finding.evidence = {{"removable_ns", static_cast<double>(part.per_step_ns)},
-                      {"step_share", part.share}};
+  finding.tell("removable_ns", part.per_step_ns);
+  finding.tell("step_share", part.share);
   return finding;
 }
 

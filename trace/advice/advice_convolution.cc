@@ -97,7 +97,7 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
   finding.detail =
       fmt::format("{} to turn NCHW into NHWC and back: a channels_last model needs none",
                   how_often(activity, kernels.size(), "kernel"));
-  finding.evidence.emplace_back("kernels", static_cast<double>(kernels.size()));
+  finding.tell("kernels", kernels.size());
   finding.events = longest(activity.trace(), kernels);
   finding.knob = "channels_last=off,on";
   return finding;
@@ -132,9 +132,9 @@ std::optional<Finding> cudnn_benchmark_off(const Activity& activity) {
       "torch.backends.cudnn.benchmark=True measures once",
       format_percent(part.share), activity.the_step(),
       format_plural(shapes.front().size(), "forward call"), shapes.size());
-  finding.evidence = {{"convolutions", static_cast<double>(shapes.front().size())},
-                      {"steps", static_cast<double>(shapes.size())},
-                      {"step_share", part.share}};
+  finding.tell("convolutions", shapes.front().size());
+  finding.tell("steps", shapes.size());
+  finding.tell("step_share", part.share);
   finding.events = longest(activity.trace(), convolutions);
   finding.knob = "cudnn_benchmark=off,on";
   return finding;

@@ -105,7 +105,7 @@ std::optional<Finding> data_parallel(const Activity& activity) {
       "{} of {}, in one process for all GPUs: DistributedDataParallel under torchrun has a process "
       "a GPU and copies nothing",
       format_percent(part.share), activity.the_step());
-  finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
+  finding.tell("calls", calls.size());
   finding.events = longest(activity.trace(), calls);
   return finding;
 }
@@ -130,8 +130,8 @@ std::optional<Finding> gpus_take_turns(const Activity& activity) {
       "two of them work at once for {} of their time: cut the batch into micro-batches "
       "(torch.distributed.pipelining), or have each GPU train the whole model (DDP, FSDP)",
       format_percent(together_share));
-  finding.evidence.emplace_back("gpus", static_cast<double>(times.size()));
-  finding.evidence.emplace_back("together_share", together_share);
+  finding.tell("gpus", times.size());
+  finding.tell("together_share", together_share);
   finding.events = longest_idle_gaps(activity);
   if (finding.events.empty()) {
     const Interval first = times.front().busy.front();
@@ -166,7 +166,7 @@ std::optional<Finding> gpu_throttled(const Activity& activity) {
       "for {} of the steps its clocks were lowered: {}; autotune --objective energy finds "
       "what does more per joule",
       format_percent(part.share), cure_of_throttling(activity.analysis(), gpu, reason));
-  finding.evidence = {{"throttled_share", part.share}};
+  finding.tell("throttled_share", part.share);
   const auto first = std::ranges::find_if(worst->value, [](double value) { return value > 0; });
   const int64_t since_ns = worst->time_ns[static_cast<size_t>(first - worst->value.begin())];
   finding.events = {{SliceId::none(), since_ns, since_ns, std::string(name)}};
@@ -211,8 +211,8 @@ std::optional<Finding> gpu_shared(const RankComparison& comparison,
   finding.detail = fmt::format("{} ({}) runs the kernels of {}, which slow each other down; {}",
                                gpu.name.empty() ? "GPU" : gpu.name, gpu.uuid,
                                format_ranks(numbers_of(comparison, group)), cure);
-  finding.evidence = {{"gpus", static_cast<double>(sharing.shared.size())},
-                      {"ranks", static_cast<double>(group.size())}};
+  finding.tell("gpus", sharing.shared.size());
+  finding.tell("ranks", group.size());
   finding.events = first.longest_steps;
   finding.trace = group.front();
   return finding;
@@ -237,7 +237,7 @@ std::optional<Finding> stray_contexts(const RankComparison& comparison,
   finding.detail = fmt::format(
       "which takes memory there and does nothing: {}, and load checkpoints with map_location",
       kSetDevice);
-  finding.evidence = {{"contexts", static_cast<double>(sharing.strays.size())}};
+  finding.tell("contexts", sharing.strays.size());
   finding.events = ranks[guests.front()]->longest_steps;
   finding.trace = guests.front();
   return finding;

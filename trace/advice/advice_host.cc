@@ -7,7 +7,6 @@
 #include "base/format.h"
 #include "trace/advice/advice_host.h"
 #include "trace/advice/advice_rules.h"
-#include "trace/model/slice_view.h"
 
 namespace redline::trace {
 namespace {
@@ -193,8 +192,8 @@ Finding bound_by_launches(const Activity& activity, KernelCount in_steps, int64_
         format_count(in_steps.launches / activity.step_count()), activity.a_step(),
         format_ns(mean_ns), cure_of_launches(activity));
   }
-  finding.evidence.emplace_back("kernels", static_cast<double>(kernels));
-  finding.evidence.emplace_back("mean_kernel_ns", static_cast<double>(mean_ns));
+  finding.tell("kernels", kernels);
+  finding.tell("mean_kernel_ns", mean_ns);
   finding.events = longest_idle_gaps(activity);
   finding.knob = larger_batch_knob(activity);
   return finding;
@@ -275,8 +274,8 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
   finding.detail =
       fmt::format("{}, most in {}{}{}: {}", how_often(activity, count, "call"), reasons,
                   place.empty() ? "" : ", the longest in ", place, cure_of_waiting(reasons));
-  finding.evidence.emplace_back("waiting_ns", static_cast<double>(spent.per_step_ns));
-  finding.evidence.emplace_back("calls", static_cast<double>(count));
+  finding.tell("waiting_ns", spent.per_step_ns);
+  finding.tell("calls", count);
   return finding;
 }
 
@@ -303,7 +302,7 @@ std::optional<Finding> tiny_operators(const Activity& activity) {
                                  format_ns(kTinyOperatorNs), activity.a_step());
   finding.detail = fmt::format("{} of {} goes into calls; a larger batch needs fewer of them",
                                format_percent(part.share), activity.the_step());
-  finding.evidence.emplace_back("operators", static_cast<double>(count));
+  finding.tell("operators", count);
   finding.events = longest(trace, tiny);
   finding.knob = larger_batch_knob(activity);
   return finding;
@@ -333,7 +332,7 @@ std::optional<Finding> cpu_oversubscribed(const Activity& activity) {
   finding.detail = fmt::format("{} took over {} with the GPU idle: {}OMP_NUM_THREADS",
                                format_plural(count, "launch call"), format_ns(kStalledLaunchNs),
                                has_workers ? "fewer DataLoader workers, or " : "a smaller ");
-  finding.evidence.emplace_back("launches", static_cast<double>(count));
+  finding.tell("launches", count);
   finding.events = longest(trace, stalled);
   if (has_workers) finding.knob = workers_knob(activity);
   return finding;

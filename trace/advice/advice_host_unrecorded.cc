@@ -171,8 +171,8 @@ std::optional<Finding> low_gpu_utilization(const Activity& activity) {
   }
   finding.headline = fmt::format("GPU {} runs kernels {} of the time", lowest->device,
                                  format_percent(lowest->utilization));
-  finding.evidence.emplace_back("utilization_share", lowest->utilization);
-  finding.evidence.emplace_back("device", static_cast<double>(lowest->device));
+  finding.tell("utilization_share", lowest->utilization);
+  finding.tell("device", lowest->device);
   finding.events = longest_idle_gaps(activity);
   return finding;
 }
@@ -202,7 +202,7 @@ std::optional<Finding> range_without_operators(const Activity& activity) {
   Finding finding = finding_on("range_without_operators", activity, own.on_path_ns);
   finding.headline = fmt::format("A range without operators: {}{}", format_ns(part.per_step_ns),
                                  activity.a_step());
-  finding.evidence.emplace_back("calls", static_cast<double>(own.calls.size()));
+  finding.tell("calls", own.calls.size());
   finding.events = longest(activity.trace(), own.calls);
   finding.detail =
       fmt::format("{} of {} in \"{}\", whose code waits or computes without operators{}",

@@ -40,8 +40,8 @@ void explain_workers(const Activity& activity, double share, Finding& finding) {
   const Trace& trace = activity.trace();
   const auto workers = mean_busy_share(trace, "DataLoader worker ");
   const auto cores = mean_busy_share(trace, "CPU: ");
-  if (workers) finding.evidence.emplace_back("workers_busy_share", *workers);
-  if (workers && cores) finding.evidence.emplace_back("cores_busy_share", *cores);
+  if (workers) finding.tell("workers_busy_share", *workers);
+  if (workers && cores) finding.tell("cores_busy_share", *cores);
   if (workers && cores && *cores > kFullMachine) {
     finding.detail =
         fmt::format("all cores are busy {} of the time, and each worker has {} of one: {}",
@@ -174,8 +174,8 @@ std::optional<Finding> pageable_copies(const Activity& activity) {
       "the host waits for each, {} of copying{}: {} and non_blocking=True copy beside kernels",
       format_ns(copy_ns), activity.a_step(),
       is_of_loader ? "pin_memory=True" : "tensor.pin_memory()");
-  finding.evidence.emplace_back("copy_ns", static_cast<double>(copy_ns));
-  finding.evidence.emplace_back("copies", static_cast<double>(copies.size()));
+  finding.tell("copy_ns", copy_ns);
+  finding.tell("copies", copies.size());
   finding.events = longest(activity.trace(), copies);
   if (is_of_loader) finding.knob = "pin_memory=off,on";
   return finding;

@@ -144,7 +144,7 @@ std::optional<Finding> batch_of_one(const Activity& activity) {
   finding.detail =
       "a larger batch shares the cost of each call among its samples, if an answer may wait for "
       "others";
-  finding.evidence = {{"samples_per_step", *facts.samples_per_step}};
+  finding.tell("samples_per_step", *facts.samples_per_step);
   finding.knob = larger_batch_knob(activity);
   return finding;
 }
@@ -174,9 +174,9 @@ std::optional<Finding> memory_unused(const Activity& activity) {
       "both",
       format_bytes(use->reserved_bytes), format_bytes(use->device_bytes),
       format_percent(*efficiency));
-  finding.evidence = {{"reserved_bytes", static_cast<double>(use->reserved_bytes)},
-                      {"memory_share", use->share()},
-                      {"sm_efficiency_share", *efficiency}};
+  finding.tell("reserved_bytes", use->reserved_bytes);
+  finding.tell("memory_share", use->share());
+  finding.tell("sm_efficiency_share", *efficiency);
   finding.events = peak_event(activity.trace(), *use);
   finding.knob = larger_batch_knob(activity);
   return finding;
@@ -187,9 +187,9 @@ std::optional<Finding> device_memory_full(const Activity& activity) {
   if (!use || use->share() <= kFullMemory) return std::nullopt;
   Finding finding;
   finding.rule = "device_memory_full";
-  finding.evidence = {{"reserved_bytes", static_cast<double>(use->reserved_bytes)},
-                      {"memory_share", use->share()},
-                      {"allocated_bytes", static_cast<double>(use->allocated_bytes)}};
+  finding.tell("reserved_bytes", use->reserved_bytes);
+  finding.tell("memory_share", use->share());
+  finding.tell("allocated_bytes", use->allocated_bytes);
   finding.events = peak_event(activity.trace(), *use);
   const double in_use = share_of(use->allocated_bytes, use->reserved_bytes);
   if (in_use < kMostlyInUse) {
@@ -246,8 +246,8 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
         uses_16_bits(activity) ? "" : ", AMP");
     if (won_ns == 0) finding.estimated_speedup.reset();
   }
-  finding.evidence.emplace_back("calls", static_cast<double>(calls.size()));
-  finding.evidence.emplace_back("out_of_memory", static_cast<double>(failures.size()));
+  finding.tell("calls", calls.size());
+  finding.tell("out_of_memory", failures.size());
   finding.events = failures.empty() ? longest(trace, calls) : failures;
   if (finding.events.size() > 5) finding.events.resize(5);
   finding.knob = smaller_batch_knob(activity);

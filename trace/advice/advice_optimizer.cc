@@ -102,7 +102,7 @@ std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
                                  format_ns(part.per_step_ns), activity.a_step());
   finding.detail = fmt::format("{} operators{}, {} of it: {}", format_count(operators),
                                activity.a_step(), format_percent(part.share), cure->what);
-  finding.evidence.emplace_back("operators", static_cast<double>(operators));
+  finding.tell("operators", operators);
   finding.events = longest(activity.trace(), annotations);
   finding.knob = cure->knob;
   return finding;

@@ -80,8 +80,8 @@ std::optional<Finding> page_faults(const Activity& activity) {
       "the kernel, which clears each page, takes {} of the process's CPU time; with "
       "MALLOC_TRIM_THRESHOLD_=2147483647 MALLOC_MMAP_THRESHOLD_={} the process keeps what it frees",
       format_percent(share), largest_threshold(activity.trace()));
-  finding.evidence.emplace_back("page_faults", faults);
-  finding.evidence.emplace_back("kernel_share", share);
+  finding.tell("page_faults", faults);
+  finding.tell("kernel_share", share);
   const Interval first = activity.steps().front();
   finding.events = {{SliceId::none(), first.begin_ns, first.end_ns, "Page faults"}};
   finding.knob = "malloc=default,keep";

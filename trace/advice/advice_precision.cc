@@ -165,8 +165,8 @@ std::optional<Finding> tensor_cores_unused(const Activity& activity) {
       format_percent(float32_share + tf32_share), device->name,
       rates.half / (float32_share >= tf32_share ? rates.float32 : rates.tf32),
       bfloat16 ? "bf16" : "fp16");
-  finding.evidence.emplace_back("eligible_kernel_share", float32_share + tf32_share);
-  finding.evidence.emplace_back("tf32_kernel_share", tf32_share);
+  finding.tell("eligible_kernel_share", float32_share + tf32_share);
+  finding.tell("tf32_kernel_share", tf32_share);
   finding.events = longest(activity.trace(), float32_share >= tf32_share ? float32 : tf32);
   finding.knob = bfloat16 ? "amp=off,bf16,fp16" : "amp=off,fp16";
   return finding;
@@ -195,7 +195,7 @@ std::optional<Finding> tf32_off(const Activity& activity) {
   }
   finding.detail = fmt::format("{} of kernel time: {} the types as they are",
                                format_percent(kernel_share), cure);
-  finding.evidence.emplace_back("eligible_kernel_share", kernel_share);
+  finding.tell("eligible_kernel_share", kernel_share);
   finding.events = longest(activity.trace(), found.kernels);
   finding.knob = "tf32=off,on";
   return finding;

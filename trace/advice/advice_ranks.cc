@@ -320,8 +320,8 @@ std::optional<Finding> communication(const Activity& activity) {
   finding.detail = cure_of(activity, calls_a_step, mean_ns, split);
   if (analysis.facts.world_size.value_or(1) > 1) finding.detail += kMayWait;
   const int64_t step_part_ns = time_ns / activity.step_count();
-  finding.evidence.emplace_back("communication_ns", static_cast<double>(step_part_ns));
-  finding.evidence.emplace_back("calls", static_cast<double>(count));
+  finding.tell("communication_ns", step_part_ns);
+  finding.tell("calls", count);
   finding.events =
       longest(activity.trace(), calls_of(activity, analysis.communication.table.front()));
   // A larger batch makes what they send, and bubbles, as much larger.
@@ -364,7 +364,7 @@ std::optional<Finding> accumulation_reduces(const Activity& activity) {
       "{} of {}; once is enough: all but the last backward pass of each step under `with "
       "model.no_sync():`",
       format_percent(part.share), activity.the_step());
-  finding.evidence.emplace_back("reductions_a_step", static_cast<double>(least));
+  finding.tell("reductions_a_step", least);
   finding.events = longest(activity.trace(), forwards);
   return finding;
 }
@@ -405,10 +405,10 @@ std::optional<Finding> straggler(const RankComparison& comparison,
                                  ranks[late]->a_step());
   finding.detail = fmt::format("{} of {}{}", format_percent(late_share), ranks[late]->the_step(),
                                why_late(comparison.late_in, ranks));
-  finding.evidence = {{"rank", static_cast<double>(number)},
-                      {"removable_ns", static_cast<double>(late_ns)},
-                      {"skew_ns", static_cast<double>(*comparison.skew_ns)},
-                      {"step_share", late_share}};
+  finding.tell("rank", number);
+  finding.tell("removable_ns", late_ns);
+  finding.tell("skew_ns", *comparison.skew_ns);
+  finding.tell("step_share", late_share);
   finding.events = ranks[late]->longest_steps;
   finding.trace = late;
   return finding;

@@ -204,8 +204,8 @@ std::optional<Finding> fusible_kernels(const Activity& activity) {
       compiles ? "torch.compile left them, outside of its regions or between two of them "
                  "(TORCH_LOGS=graph_breaks)"
                : "torch.compile makes one of such a row");
-  finding->evidence.emplace_back("kernel_share", share);
-  finding->evidence.emplace_back("rows", static_cast<double>(rows));
+  finding->tell("kernel_share", share);
+  finding->tell("rows", rows);
   if (!compiles) finding->knob = "compile=off,on";
   return finding;
 }
@@ -251,7 +251,7 @@ std::optional<Finding> unfused_attention(const Activity& activity) {
       "{} of a product's result with a product behind it: scaled_dot_product_attention does all "
       "of it in one kernel, and never writes the scores",
       found == 1 ? "a softmax" : format_count(found) + " softmaxes");
-  finding->evidence.emplace_back("softmaxes", static_cast<double>(found));
+  finding->tell("softmaxes", found);
   return finding;
 }
 
@@ -290,7 +290,7 @@ std::optional<Finding> misaligned_products(const Activity& activity) {
           ? "their kernels are for tensors that begin anywhere (align1): make slices contiguous"
           : fmt::format("{}: pad such sizes (vocabulary, hidden, sequence) to a multiple of {}",
                         joined_numbers(odd), piece);
-  finding->evidence.emplace_back("kernels", static_cast<double>(cure->work().size()));
+  finding->tell("kernels", cure->work().size());
   return finding;
 }
 
@@ -314,7 +314,7 @@ std::optional<Finding> recomputation(const Activity& activity) {
       "{} of GPU work{}: activation checkpointing trades it for memory. Where memory is left, "
       "checkpoint fewer blocks",
       format_ns(part.per_step_ns), activity.a_step());
-  finding->evidence.emplace_back("recomputed_ns", static_cast<double>(part.per_step_ns));
+  finding->tell("recomputed_ns", part.per_step_ns);
   return finding;
 }
 
@@ -348,7 +348,7 @@ std::optional<Finding> small_batch(const Activity& activity) {
       "{} of {} in products that memory binds: they read all weights for few rows, so a larger "
       "batch is nearly free",
       format_percent(part.share), activity.the_step());
-  finding->evidence.emplace_back("memory_bound_ns", static_cast<double>(part.per_step_ns));
+  finding->tell("memory_bound_ns", part.per_step_ns);
   finding->knob = larger_batch_knob(activity);
   return finding;
 }

@@ -62,7 +62,8 @@ std::optional<Finding> startup_recorded(const Activity& activity) {
           : fmt::format("in {} of half a second and more", format_plural(calls.size(), "call")),
       activity.lacks_pytorch() ? "a longer run has more of what comes after it"
                                : "record later steps (--schedule wait=1,warmup=1,active=3)");
-  finding.evidence = {{"setup_ns", static_cast<double>(time_ns)}, {"trace_share", part.share}};
+  finding.tell("setup_ns", time_ns);
+  finding.tell("trace_share", part.share);
   finding.events = longest(trace, compiles ? compilations : calls);
   return finding;
 }
@@ -85,7 +86,8 @@ std::optional<Finding> first_step_recorded(const Activity& activity) {
       "{} of the recorded time passes once in a job, so no other advice is given: record later "
       "steps (--schedule wait=1,warmup=1,active=3)",
       format_percent(part.share));
-  finding.evidence = {{"setup_ns", static_cast<double>(extra_ns)}, {"trace_share", part.share}};
+  finding.tell("setup_ns", extra_ns);
+  finding.tell("trace_share", part.share);
   finding.events = {{SliceId::none(), steps.front().window.begin_ns, steps.front().window.end_ns,
                      "ProfilerStep#0"}};
   return finding;

@@ -156,9 +156,7 @@ WorkKind WorkKinds::known(Category category, StringId name) const {
 
 Activity::Activity(const Analysis& analysis)
     : analysis_(analysis), recorded_(*analysis.trace), kinds_(*analysis.trace) {
-  std::vector<Interval> windows;
-  for (const Step& step : analysis.steps) windows.push_back(step.window);
-  steps_ = merge(std::move(windows));
+  steps_ = windows_of(analysis.steps);
   steps_ns_ = total_ns(steps_);
   run_on_threads(2, [&](unsigned thread) { thread == 0 ? sort_slices() : measure_device(); });
 }

@@ -86,12 +86,8 @@ StepBreakdown break_down_steps(const Trace& trace, const NameKinds& names,
                                const std::vector<Step>& steps) {
   StepBreakdown breakdown;
   if (steps.empty()) return breakdown;
-  std::vector<Interval> windows;
-  windows.reserve(steps.size());
-  for (const Step& step : steps) windows.push_back(step.window);
-
   const auto count = static_cast<int64_t>(steps.size());
-  Intervals left = merge(std::move(windows));
+  Intervals left = windows_of(steps);
   breakdown.of_steps.resize(steps.size());
   const auto give = [&](BreakdownPart part, Intervals rest) {
     const auto p = static_cast<size_t>(part);

@@ -7,7 +7,6 @@
 #include <optional>
 #include <tuple>
 
-#include "trace/emit/collective_names.h"
 #include "trace/emit/json_scan.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/args.h"

@@ -36,6 +36,11 @@ struct Finding {
   std::string placeholder;
   /// Index of the rank (in a report: of Report::traces) that `events` belong to.
   size_t trace = 0;
+
+  template <typename Number>
+  void tell(const char* figure, Number value) {
+    evidence.emplace_back(figure, static_cast<double>(value));
+  }
 };
 
 }  // namespace redline::trace

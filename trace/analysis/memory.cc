@@ -244,6 +244,10 @@ constexpr Interval kAllTime{INT64_MIN, INT64_MAX};
 
 }  // namespace
 
+std::string MemoryPeak::device_text() const {
+  return is_gpu ? "GPU " + std::to_string(device) : "host";
+}
+
 std::vector<MemoryPeak> memory_peaks(const Trace& trace, const std::vector<MemoryEvent>& events,
                                      const HostTree& tree) {
   return peaks_of(trace, events, tree, kAllTime);

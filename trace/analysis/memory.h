@@ -66,6 +66,8 @@ struct MemoryPeak {
   /// than 0 if the totals begin with the recording: then it is what was released.
   int64_t earlier_bytes = 0;
   int64_t unknown_bytes = 0;  ///< what the events do not explain: they lack addresses, or were lost
+
+  [[nodiscard]] std::string device_text() const;  ///< "GPU 0" or "host"
 };
 
 /// One entry for each device that has such events, GPUs first. Traces up to 2022 have no totals;

@@ -1,4 +1,4 @@
-#include "trace/analysis/breakdown.h"
+#include "trace/analysis/step_phases.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

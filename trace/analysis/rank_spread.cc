@@ -48,17 +48,13 @@ std::vector<RankGroup> groups_of(std::span<const RankSummary* const> ranks) {
 RankSpread spread_of(std::span<const RankTime> times, std::span<const RankSummary* const> ranks) {
   RankSpread spread;
   std::vector<int64_t> own_ns;  // of those that are known
-  std::set<std::string_view> hosts;
   for (size_t i = 0; i < times.size(); ++i) {
-    hosts.insert(ranks[i]->facts.host);
-    if (!times[i].own_work_ns) {
+    if (times[i].own_work_ns) {
+      own_ns.push_back(*times[i].own_work_ns);
+    } else {
       spread.unknown.push_back(i);
-      continue;
     }
-    own_ns.push_back(*times[i].own_work_ns);
   }
-  hosts.erase("");
-  spread.hosts = hosts.size();
   const auto [least, most] = std::ranges::minmax_element(own_ns);
   spread.least_ns = *least;
   spread.most_ns = *most;

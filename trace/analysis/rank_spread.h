@@ -30,7 +30,6 @@ struct RankSpread {
   /// More own work than nearly all: 5 standard deviations (estimated by the median absolute
   /// deviation) and 2 % beyond the median.
   int64_t limit_ns = 0;
-  size_t hosts = 0;                    ///< that are known
   std::vector<size_t> unknown;         ///< ranks whose own work is not known
   std::vector<RankGroup> slow_groups;  ///< whose median is beyond the limit, slowest first
   std::vector<size_t> outliers;        ///< ranks beyond it in no such group, slowest first

@@ -1,7 +1,6 @@
 #include "trace/analysis/step_phases.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -11,13 +10,6 @@
 
 namespace redline::trace {
 namespace {
-
-Intervals windows_of(const std::vector<Step>& steps) {
-  std::vector<Interval> windows;
-  windows.reserve(steps.size());
-  for (const Step& step : steps) windows.push_back(step.window);
-  return merge(std::move(windows));
-}
 
 // The phase by the NameKinds of a slice and of all nodes around it.
 std::optional<Phase> phase_of(uint8_t kinds) {

@@ -204,6 +204,13 @@ std::vector<Step> find_steps(const Trace& trace, const DeviceWorkTable& device) 
   return steps;
 }
 
+Intervals windows_of(const std::vector<Step>& steps) {
+  std::vector<Interval> windows;
+  windows.reserve(steps.size());
+  for (const Step& step : steps) windows.push_back(step.window);
+  return merge(std::move(windows));
+}
+
 StepTimes step_times(const std::vector<Step>& steps) {
   StepTimes times;
   times.count = static_cast<int64_t>(steps.size());

@@ -40,6 +40,9 @@ struct Step {
 [[nodiscard]] const Step* step_at(const std::vector<Step>& steps, Interval Step::*part,
                                   int64_t time_ns);
 
+/// The steps' windows, merged.
+[[nodiscard]] Intervals windows_of(const std::vector<Step>& steps);
+
 /// What a piece of a step's time is spent on. A breakdown has the first eight; the two delays only
 /// occur on a critical path.
 enum class BreakdownPart : uint8_t {

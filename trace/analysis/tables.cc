@@ -5,7 +5,6 @@
 #include <functional>
 #include <utility>
 
-#include "base/statistics.h"
 #include "base/text_search.h"
 #include "trace/analysis/communication.h"
 #include "trace/model/category.h"

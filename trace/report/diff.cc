@@ -9,6 +9,7 @@
 
 #include "trace/analysis/analysis.h"
 #include "trace/analysis/run_tables.h"
+#include "trace/report/report_figures.h"
 
 namespace redline::trace {
 namespace {

@@ -10,6 +10,7 @@
 #include "tests/parsed_trace.h"
 #include "trace/read/reader.h"
 #include "trace/report/diff_words.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/run_diff.h"
 
 namespace redline::trace {

@@ -112,8 +112,8 @@ class TextDiff {
       if (row.before_ns == 0 && row.after_ns == 0) continue;
       canvas_.left("  ")
           .left(row.name, 29)
-          .right(row.before_ns == 0 ? "-" : format_ns(row.before_ns), 11)
-          .right(row.after_ns == 0 ? "-" : format_ns(row.after_ns), 11)
+          .right(format_ns_or_dash(row.before_ns), 11)
+          .right(format_ns_or_dash(row.after_ns), 11)
           .right(signed_ns(row.delta_ns()), 12, hue_of(row.verdict, row.delta_ns()))
           .right(with_shares ? format_percent(share_of(row.delta_ns(), step_ns)) : "", 15)
           .end_line();

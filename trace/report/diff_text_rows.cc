@@ -1,7 +1,6 @@
 #include "trace/report/diff_text_rows.h"
 
 #include "trace/report/diff_words.h"
-#include "trace/report/kernel_name.h"
 
 namespace redline::trace {
 

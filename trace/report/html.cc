@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kManyRows = 8;
 constexpr size_t kMostRows = 500;  // of a table; the others are in --format json
+constexpr const char* kNoNumber = "<td class=number>–</td>";
 
 std::string_view entity_of(char c) {
   switch (c) {
@@ -50,7 +51,7 @@ std::string number_cell(double value, std::string_view shown) {
 }
 
 std::string time_cell(std::optional<int64_t> ns) {
-  if (!ns) return "<td class=number>–</td>";
+  if (!ns) return kNoNumber;
   return number_cell(static_cast<double>(*ns), *ns == 0 ? "–" : format_ns(*ns));
 }
 
@@ -59,17 +60,16 @@ std::string count_cell(int64_t count) {
 }
 
 std::string bytes_cell(std::optional<int64_t> bytes) {
-  return bytes ? number_cell(static_cast<double>(*bytes), format_bytes(*bytes))
-               : "<td class=number>–</td>";
+  return bytes ? number_cell(static_cast<double>(*bytes), format_bytes(*bytes)) : kNoNumber;
 }
 
 std::string share_cell(std::optional<double> share) {
-  return share ? number_cell(*share, format_percent(*share)) : "<td class=number>–</td>";
+  return share ? number_cell(*share, format_percent(*share)) : kNoNumber;
 }
 
 std::string rate_cell(std::optional<double> bytes_per_second) {
   return bytes_per_second ? number_cell(*bytes_per_second, format_bandwidth(*bytes_per_second))
-                          : "<td class=number>–</td>";
+                          : kNoNumber;
 }
 
 std::string text_cell(std::string_view text) { return fmt::format("<td>{}</td>", escape(text)); }

@@ -5,7 +5,6 @@
 
 #include "base/format.h"
 #include "trace/report/jobs.h"
-#include "trace/report/kernel_name.h"
 
 namespace redline::trace {
 namespace {

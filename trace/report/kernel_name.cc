@@ -207,12 +207,6 @@ bool is_signature(string_view name) {
 
 }  // namespace
 
-std::string elide_middle(string_view utf8, size_t width) {
-  if (columns(utf8) <= width || width < 4) return elide(utf8, width);
-  const size_t tail = (width - 1) / 3, head = width - 1 - tail;
-  return elide(utf8, head + 1) + elide(last_columns(utf8, tail), tail);
-}
-
 std::string short_operator_name(string_view name, size_t width) {
   return name.find('#') == string_view::npos ? elide_middle(name, width) : elide(name, width);
 }

@@ -29,7 +29,4 @@ namespace redline::trace {
 /// lose their end; others lose their middle.
 [[nodiscard]] std::string short_operator_name(std::string_view name, size_t width);
 
-/// `utf8` cut in the middle to at most `width` columns, control characters as '?'.
-[[nodiscard]] std::string elide_middle(std::string_view utf8, size_t width);
-
 }  // namespace redline::trace

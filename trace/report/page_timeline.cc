@@ -1,3 +1,4 @@
+#include "trace/report/report_figures.h"
 #include "trace/report/report_html.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include <numeric>
 
 #include "trace/model/slice_view.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {

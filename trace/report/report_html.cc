@@ -4,7 +4,9 @@
 #include "base/format.h"
 #include "trace/report/hang_words.h"
 #include "trace/report/html.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_html.h"
+#include "trace/report/report_words.h"
 #include "trace/report/run_report.h"
 
 namespace redline::trace {

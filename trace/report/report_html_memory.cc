@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/report_html.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {
@@ -71,11 +72,10 @@ std::string memory_html(const Report& report) {
         continue;
       }
       const int64_t reserved_bytes = peak.reserved_bytes.value_or(0);
-      body +=
-          fmt::format("<p><b>{}{}</b> <span class=dim>peak {} allocated{}</span></p>",
-                      peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host",
-                      of_rank(report, summary), format_bytes(peak.allocated_bytes),
-                      reserved_bytes > 0 ? ", " + format_bytes(reserved_bytes) + " reserved" : "");
+      body += fmt::format(
+          "<p><b>{}{}</b> <span class=dim>peak {} allocated{}</span></p>", peak.device_text(),
+          of_rank(report, summary), format_bytes(peak.allocated_bytes),
+          reserved_bytes > 0 ? ", " + format_bytes(reserved_bytes) + " reserved" : "");
       if (curves++ < kMostCurves) {
         body += curve_of(peak, {summary.facts.begin_ns, summary.facts.end_ns}) + holders_of(peak);
       }

@@ -6,7 +6,9 @@
 #include "base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/report.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_html.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {

@@ -5,7 +5,9 @@
 #include "base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/kernel_name.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_html.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {

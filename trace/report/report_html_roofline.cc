@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "trace/report/html.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_html.h"
 #include "trace/report/report_roofline.h"
 #include "trace/report/roofline_plot.h"

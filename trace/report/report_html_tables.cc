@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "base/format.h"
 #include "base/statistics.h"
@@ -10,7 +8,9 @@
 #include "trace/analysis/run_tables.h"
 #include "trace/report/html.h"
 #include "trace/report/kernel_name.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_html.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {
@@ -109,11 +109,8 @@ std::string copies_html(const Report& report) {
 // Few ranks in their order; of many those with the longest own work first.
 std::vector<size_t> ranks_in_order(const Report& report) {
   const std::vector<RankTime>& times = report.comparison->times;
-  std::vector<size_t> order(times.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (!report.spread) return order;
-  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return times[i].own_work_ns; });
-  return order;
+  return largest_first(
+      times.size(), [&](size_t i) { return report.spread ? times[i].own_work_ns : std::nullopt; });
 }
 
 }  // namespace
@@ -138,8 +135,7 @@ std::string ranks_html(const Report& report) {
                     95 * share_of(time.exposed_communication_ns.value_or(0), longest_ns)) +
         html::time_cell(time.step_ns) + html::time_cell(time.own_work_ns) +
         html::time_cell(time.exposed_communication_ns) +
-        (ranks.waits && i < ranks.times.size() ? html::time_cell(ranks.waits->awaited_ns(i))
-                                               : "<td class=number>–</td>") +
+        html::time_cell(ranks.waits ? std::optional(ranks.waits->awaited_ns(i)) : std::nullopt) +
         (clock ? html::number_cell(static_cast<double>(clock->offset_ns), offset_text(*clock))
                : "<td class=number>unknown</td>"));
   }

@@ -3,6 +3,7 @@
 
 #include "trace/analysis/link_use.h"
 #include "trace/report/report.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_json_parts.h"
 #include "trace/report/report_modules.h"
 #include "trace/report/report_roofline.h"

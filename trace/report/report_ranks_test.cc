@@ -6,6 +6,8 @@
 #include "tests/parsed_report.h"
 #include "tests/trace_text.h"
 #include "trace/report/report.h"
+#include "trace/report/report_figures.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/statistics.h"
 #include "trace/report/kernel_name.h"
+#include "trace/report/report_figures.h"
 
 namespace redline::trace {
 namespace {

@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "trace/report/report_text_page.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {

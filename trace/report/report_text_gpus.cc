@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "trace/report/report_text_page.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {
@@ -103,7 +104,7 @@ void write_memory(TextPage& page) {
   for (size_t i = 0; i < shown; ++i) {
     const MemoryPeak& peak = *peaks[i].peak;
     page.canvas.left("  ")
-        .left((peak.is_gpu ? fmt::format("GPU {}", peak.device) : "host") + peaks[i].of_rank, 24)
+        .left(peak.device_text() + peaks[i].of_rank, 24)
         .right(format_bytes(peak.allocated_bytes), 10)
         .left(" allocated")
         .left(peak.reserved_bytes.value_or(0) > 0

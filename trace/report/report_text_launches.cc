@@ -2,7 +2,9 @@
 
 #include "base/format.h"
 #include "trace/report/report.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_text_page.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 
@@ -19,7 +21,7 @@ void write_phases(TextPage& page) {
   const auto line = [&](const char* title, int64_t PhaseTime::*time) {
     page.canvas.left("  ").left(title, 24);
     for (const PhaseTime& phase : *phases) {
-      page.canvas.right(phase.*time == 0 ? "-" : format_ns(phase.*time), 12);
+      page.canvas.right(format_ns_or_dash(phase.*time), 12);
     }
     page.canvas.end_line();
   };

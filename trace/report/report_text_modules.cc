@@ -30,11 +30,9 @@ std::vector<size_t> heaviest(const ModuleRows& modules, size_t count) {
   return {rows.begin(), rows.end()};
 }
 
-std::string time_or_dash(int64_t ns) { return ns > 0 ? format_ns(ns) : "-"; }
-
 void write_module(TextPage& page, const ModuleRows& modules, const ModuleRow& row, int64_t all_ns) {
   const auto time_of = [&](ModulePass pass) {
-    return time_or_dash(modules.time_ns(row.total[static_cast<size_t>(pass)]));
+    return format_ns_or_dash(modules.time_ns(row.total[static_cast<size_t>(pass)]));
   };
   const std::string title = std::string(2 * (row.depth - 1), ' ') + module_title(row);
   page.canvas.left("  ")

@@ -6,9 +6,10 @@
 
 #include "base/format.h"
 #include "trace/report/hang_words.h"
-#include "trace/report/kernel_name.h"
 #include "trace/report/report.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_text_page.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {

@@ -4,7 +4,9 @@
 
 #include "base/format.h"
 #include "trace/report/kernel_name.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_text_page.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {

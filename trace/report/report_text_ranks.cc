@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-#include <numeric>
 #include <vector>
 
 #include "base/format.h"
+#include "base/statistics.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_text_page.h"
+#include "trace/report/report_words.h"
 
 namespace redline::trace {
 namespace {
@@ -14,11 +14,11 @@ namespace {
 // The ranks to show, in order. If not all are shown, those with the longest own work, because the
 // others wait for them.
 std::vector<size_t> shown_ranks(const TextPage& page, const std::vector<RankTime>& times) {
-  std::vector<size_t> order(times.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (page.shown(order.size()) == order.size()) return order;
-  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return times[i].own_work_ns; });
-  order.resize(page.shown(order.size()));
+  const size_t shown = page.shown(times.size());
+  std::vector<size_t> order = largest_first(times.size(), [&](size_t i) {
+    return shown < times.size() ? times[i].own_work_ns : std::nullopt;
+  });
+  order.resize(shown);
   return order;
 }
 

@@ -1,4 +1,5 @@
 #include "base/format.h"
+#include "trace/report/report_figures.h"
 #include "trace/report/report_roofline.h"
 #include "trace/report/report_text_page.h"
 

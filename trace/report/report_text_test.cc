@@ -14,6 +14,8 @@
 #include "trace/read/reader.h"
 #include "trace/report/hang_words.h"
 #include "trace/report/report.h"
+#include "trace/report/report_figures.h"
+#include "trace/report/report_words.h"
 #include "trace/report/what_if_report.h"
 
 namespace redline::trace {

@@ -16,8 +16,6 @@ namespace {
 constexpr size_t kPlaceColumns = 40;
 constexpr size_t kNamesColumns = 70;
 
-std::string step_ns_text(double ns) { return ns > 0 ? format_ns(ns) : "-"; }
-
 // `utf8` without its begin where it is wider than `width`: the innermost modules tell most.
 std::string without_begin(const std::string& utf8, size_t width) {
   if (columns(utf8) <= width) return utf8;
@@ -67,8 +65,8 @@ class TreeDiffText {
     const int64_t delta_ns = std::llround(after_ns - before_ns);
     canvas_.left("  ")
         .left(title, 45)
-        .right(step_ns_text(before_ns), 11)
-        .right(step_ns_text(after_ns), 11)
+        .right(format_ns_or_dash(before_ns), 11)
+        .right(format_ns_or_dash(after_ns), 11)
         .right(signed_ns(delta_ns), 11, delta_ns < 0 ? Hue::kGreen : Hue::kRed)
         .end_line();
   }

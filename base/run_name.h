@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 
-namespace redline::launch {
+namespace redline {
 
 /// No two are equal, and that of a later command comes later in the alphabet.
 [[nodiscard]] inline std::string new_run_name() {
   return std::to_string(unix_ns()) + "." + std::to_string(getpid());
 }
 
-}  // namespace redline::launch
+}  // namespace redline

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Measures frame times of the viewer on a synthetic trace. The goal is p95 <= 16 ms at 10 million events on one core.
 
 Writes a trace of nested operators on CPU threads and of kernels on GPU streams, 54 full lanes, opens
@@ -6,12 +5,13 @@ it with `redline-viewer --bench-frames` at 1920x1080 without a display, and prin
 viewer zooms from everything to 100 ns and out again at five places, panning at each step.
 
 Examples:
-  bench/viewer_frames                       10 million events (1.2 GB of JSON in the temporary folder)
-  bench/viewer_frames --events 1000000
-  bench/viewer_frames --trace big.json      a trace that is there already
+  bench/run viewer_frames                       10 million events (1.2 GB of JSON in the temporary folder)
+  bench/run viewer_frames --events 1000000
+  bench/run viewer_frames --trace big.json      a trace that is there already
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -19,6 +19,8 @@ import random
 import subprocess
 import sys
 import tempfile
+
+from places import PROGRAMS
 
 GOAL_MS = 16.0
 THREADS = 8
@@ -60,23 +62,14 @@ def write_trace(path, events):
     """Writes about `events` slices to `path`."""
     rng = random.Random(1)
     lane = events // (THREADS * DEPTH + STREAMS)
+    threads = (thread_events(rng, 1000 + index, lane * DEPTH) for index in range(THREADS))
+    streams = (stream_events(rng, 7 + index, lane, lane * 34.0) for index in range(STREAMS))
+    lines = itertools.chain.from_iterable(itertools.chain(threads, streams))
     with open(path, "w", encoding="utf-8") as file:
         file.write('{"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1}, '
                    '"baseTimeNanoseconds": 1790857026000000000, "traceEvents": [\n')
-        first = True
-        for index in range(THREADS + STREAMS):
-            source = (thread_events(rng, 1000 + index, lane * DEPTH) if index < THREADS else
-                      stream_events(rng, 7 + index - THREADS, lane, lane * 34.0))
-            batch = []
-            for event in source:
-                batch.append(event)
-                if len(batch) == 20000:
-                    file.write(("" if first else ",\n") + ",\n".join(batch))
-                    first = False
-                    batch = []
-            if batch:
-                file.write(("" if first else ",\n") + ",\n".join(batch))
-                first = False
+        file.write(next(lines, ""))
+        file.writelines(",\n" + line for line in lines)
         file.write("\n]}\n")
 
 
@@ -89,12 +82,11 @@ def measure(viewer, trace, report):
 
 def main():
     """Generates the trace, measures, and prints a line for each figure. The exit status is 1 if the goal is missed."""
-    root = pathlib.Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--trace", help="measure this plain JSON trace instead of writing one")
-    parser.add_argument("--viewer", default=str(root / "build/release/bin/redline-viewer"))
+    parser.add_argument("--viewer", default=str(PROGRAMS / "redline-viewer"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="redline-bench-") as folder:
         trace = options.trace or os.path.join(folder, "rank0.pt.trace.json")

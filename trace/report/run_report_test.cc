@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 RunVerdict some_verdict() {
   RunVerdict verdict;
@@ -156,6 +157,18 @@ TEST(RunReport, SeveralRanksWorkAndOneWorks) {
   uneven.by_others = false;
   uneven.part = LogPart::kDataWait;
   EXPECT_THAT(detail_of(uneven), HasSubstr("wait for them. More workers"));
+}
+
+TEST(RunReport, WhatRanksDoInTurnsIsSaidToBeSo) {
+  RunFinding turns;
+  turns.part = LogPart::kDataWait;
+  turns.takes_turns = true;
+  EXPECT_THAT(detail_of(turns), StartsWith("Now one rank takes longer in it and now another, and "
+                                           "the others wait for it. More workers"));
+  turns.count = 5;
+  turns.typical_ns = 61'600'000;
+  EXPECT_THAT(detail_of(turns), StartsWith("In 5 steps waiting for data took 61.6 ms longer on "
+                                           "average. Now one rank"));
 }
 
 TEST(RunReport, OneCoreIsTheOnlyOne) {

@@ -34,6 +34,9 @@ constexpr std::string_view kNoFreeCoreAdvice =
     "The job's threads want all cores already, so more workers would not help: less work a sample "
     "does, or samples that are prepared once.";
 
+constexpr std::string_view kTurns =
+    "Now one rank takes longer in it and now another, and the others wait for it";
+
 constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"data_wait", "waiting for data",
      "More workers (autotune finds how many), less work a sample, or a faster disk."},
@@ -41,8 +44,9 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
     {"backward", "backward", kOperatorsAdvice},
     {"optimizer", "the optimizer", kOperatorsAdvice},
     {"communication_wait", "waiting for other ranks",
-     "No rank is always behind by its own work: look at what is sent, and at the links between the "
-     "ranks. Stages of a pipeline wait in its bubbles: more microbatches make them smaller."},
+     "No rank is always behind by its own work: ranks may be late in turns. Else look at what is "
+     "sent, and at the links between the ranks. Stages of a pipeline wait in its bubbles: more "
+     "microbatches make them smaller."},
     {"evaluation", "evaluation", "Evaluate less often, on fewer batches, or in larger ones."},
     {"checkpoint", "saving checkpoints",
      "Save less often, to a faster disk, or in the background (torch.distributed.checkpoint)."},
@@ -139,7 +143,10 @@ std::string part_detail(const RunFinding& finding) {
                     "if all data are in memory.",
                     format_ns(finding.short_wait_ns)));
   }
-  return sentences(stalls_text(finding), finding.at_epochs ? kEpochsAdvice : advice_on(finding));
+  const std::string_view advice = finding.at_epochs ? kEpochsAdvice : advice_on(finding);
+  const std::string stalls = stalls_text(finding);
+  return finding.takes_turns ? sentences(stalls, sentences(std::string(kTurns), advice))
+                             : sentences(stalls, advice);
 }
 
 std::string slower_detail(const RunFinding& finding) {

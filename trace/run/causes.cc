@@ -298,8 +298,8 @@ std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, con
     for (const RankRun& rank : ranks) with_waits_ns += seen_sum(rank, part);
     share = std::max(share, with_waits_ns / total_ns(ranks));
   }
-  constexpr double kTurns = 1.25;
-  const bool takes_turns = share > kTurns * most;
+  constexpr double kLeastForTurns = 1.25;
+  finding.takes_turns = share > kLeastForTurns * most;
   const bool is_work = kWorthy[part] > 1;
   // One long collection in a short run says nothing of an hour, nor does that of what the imports
   // made, in the warm-up.
@@ -316,10 +316,12 @@ std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, con
   finding.share = is_work ? 0 : finding.lost_share;
   if (finding.part == LogPart::kDataWait) {
     finding.at_epochs = longest->waits_at_epochs;
-    if (longest->wait_ns < kHandOverNs && !takes_turns) finding.short_wait_ns = longest->wait_ns;
-    if (is_worthy && !takes_turns) finding.ranks = ranks_short_of_data(ranks, most);
+    if (longest->wait_ns < kHandOverNs && !finding.takes_turns)
+      finding.short_wait_ns = longest->wait_ns;
+    if (is_worthy && !finding.takes_turns) finding.ranks = ranks_short_of_data(ranks, most);
   }
-  if (const Pauses& pauses = longest->pauses[part]; is_worthy && !takes_turns && pauses.count > 0) {
+  if (const Pauses& pauses = longest->pauses[part];
+      is_worthy && !finding.takes_turns && pauses.count > 0) {
     finding.period = pauses.period;
     finding.typical_ns = pauses.sum_ns / static_cast<double>(pauses.count);
     finding.count = std::llround(seen_sum(*longest, part) / finding.typical_ns);

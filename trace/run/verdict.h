@@ -52,7 +52,9 @@ struct RunFinding {
   bool at_epochs = false;          ///< most of the wait for data is where epochs begin
   double short_wait_ns = 0;        ///< for data, if handing a batch over takes as long; else 0
   bool no_free_core = false;  ///< while training waited for data, nor would more workers get one
-  /// The part's share of the time, or the share of the variance that is explained.
+  bool takes_turns = false;   ///< now one rank is late in the part and now another
+  /// The part's share of the time, with what other ranks wait for it, or the share of the variance
+  /// that is explained.
   double share = 0;
   double bytes_per_hour = 0;
   bool on_device = false;  ///< the memory that grows

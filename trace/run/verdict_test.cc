@@ -261,6 +261,7 @@ TEST(RunVerdict, LoadersThatStallInTurnsCostWhatAllOfThemTake) {
     EXPECT_EQ(finding.cause, RunCause::kPart);
     EXPECT_EQ(finding.part, LogPart::kDataWait);
     EXPECT_TRUE(finding.ranks.empty());
+    EXPECT_TRUE(finding.takes_turns);
     const auto stalls = 300 / static_cast<double>(each);
     EXPECT_NEAR(finding.lost_share, stalls / (37 + stalls), 0.06) << each;
     EXPECT_EQ(finding.share, finding.lost_share);
@@ -308,6 +309,7 @@ TEST(RunVerdict, ACheckpointOfOneRankThatAllWaitFor) {
   const RunFinding finding = only(judge(job));
   EXPECT_EQ(finding.cause, RunCause::kPart);
   EXPECT_EQ(finding.part, LogPart::kCheckpoint);
+  EXPECT_FALSE(finding.takes_turns);
   EXPECT_EQ(finding.period, 200);
   EXPECT_NEAR(finding.lost_share, 0.21, 0.02);
 }

@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <functional>
-#include <numeric>
 
 #include "base/format.h"
+#include "base/statistics.h"
 #include "base/terminal.h"
 #include "trace/run/run_figures.h"
 
@@ -201,9 +199,7 @@ std::string unsteady_detail(const RunFinding& finding) {
 
 // The two or three that took most.
 std::string several_parts_text(const PartTimes& longer_ns) {
-  std::array<size_t, kLogParts> parts{};
-  std::iota(parts.begin(), parts.end(), size_t{0});
-  std::ranges::stable_sort(parts, std::greater(), [&](size_t part) { return longer_ns[part]; });
+  const auto parts = largest_first(kLogParts, [&](size_t part) { return longer_ns[part]; });
   const size_t count = longer_ns[parts[2]] >= 0.1 * longer_ns[parts[0]] ? 3 : 2;
   std::string text = "Several parts took longer: ";
   for (size_t i = 0; i < count; ++i) {

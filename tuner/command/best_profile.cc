@@ -66,7 +66,7 @@ Result<BestProfile> profile_best(const History& history, const Best& best, const
     return recorded;
   };
   if (!best.is_default && best.default_estimate) {
-    const Config first = history.canonical(history.trials().front().config);
+    const Config first = history.first_config();
     const auto before = add(first, "default", profile.default_folder);
     if (!before) return tl::unexpected(before.error());
   }

@@ -70,6 +70,8 @@ class History {
   [[nodiscard]] Config canonical(const Config& config) const {
     return space_->canonical(config, defaults());
   }
+  /// That of the first trial, which is the script's own; needs a trial.
+  [[nodiscard]] Config first_config() const { return canonical(trials_.front().config); }
   /// `config` completed with the script's own values.
   [[nodiscard]] Config effective(const Config& config) const;
 

@@ -68,7 +68,7 @@ constexpr int kRunsNearFull = 4;
 std::vector<Config> finalists(const History& history, int trials_for_them) {
   const std::vector<Ranked> ranked = by_first_rate(history);
   if (ranked.empty()) return {};
-  const Config first = history.canonical(history.trials().front().config);
+  const Config first = history.first_config();
   std::vector<Config> result = {ranked.front().config};
   if (ranked.front().config != first && history.trials().front().ok()) result.push_back(first);
   const auto most = static_cast<size_t>(std::min(trials_for_them, kMostFinalists + 1));
@@ -124,7 +124,7 @@ Standing standing_of(const History& history, const std::vector<Config>& group) {
   }
   const auto rate = [](const auto& entry) { return entry.second.score.samples_per_s; };
   const auto fastest = std::ranges::max_element(entries, {}, rate);
-  const Config first = history.canonical(history.trials().front().config);
+  const Config first = history.first_config();
   Standing standing{.fastest = fastest->first};
   for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
     const Ratio lead = ratio(fastest->second, entry->second, spread);
@@ -144,7 +144,7 @@ std::optional<Proposal> next_confirmation(const History& history, int trials_lef
       static_cast<int>(std::ranges::count_if(history.trials(), &FinishedTrial::confirms));
   const std::vector<Config> group = finalists(history, confirmed + trials_left);
   // The defaults alone have won against nobody.
-  const Config first = history.canonical(history.trials().front().config);
+  const Config first = history.first_config();
   if (group.empty() || group == std::vector{first}) return std::nullopt;
   // A run after a crash or "once more" is none of a round. It may have had others beside it, and
   // best_config() wants a confirming run.
@@ -335,7 +335,7 @@ std::optional<Proposal> Plan::next(const History& history,
 std::optional<Config> best_config(const History& history) {
   if (history.empty()) return std::nullopt;
   const RunSpread spread = spread_between_runs(history);
-  const Config first = history.canonical(history.trials().front().config);
+  const Config first = history.first_config();
   std::optional<Config> fastest, fastest_confirmed;
   double rate = 0, confirmed_rate = 0;
   bool rival_confirmed = false;

@@ -8,8 +8,7 @@ namespace redline::tuner {
 
 Walk::Walk(const Space& space, const History& history) : space_(space), history_(history) {
   assert(!history.empty());
-  const FinishedTrial& first = history.trials().front();
-  best_ = history.canonical(first.config);
+  best_ = history.first_config();
   const auto runs = history.runs_of(best_);
   if (!runs.empty() && runs.front()->ok()) {
     best_rate_ = runs.front()->score().samples_per_s;
@@ -26,7 +25,8 @@ std::optional<double> Walk::measure(const Config& config, const std::string& why
   return run.ok() ? run.score().samples_per_s : 0;
 }
 
-bool Walk::attempt(const Config& config, const std::string& why) {
+bool Walk::attempt(const std::string& knob, const std::string& value, const std::string& why) {
+  const Config config = with(knob, value);
   const std::optional<double> rate = measure(config, why);
   if (!rate) return false;
   if (*rate > best_rate_) {
@@ -34,10 +34,6 @@ bool Walk::attempt(const Config& config, const std::string& why) {
     best_rate_ = *rate;
   }
   return true;
-}
-
-bool Walk::attempt(const std::string& knob, const std::string& value, const std::string& why) {
-  return attempt(with(knob, value), why);
 }
 
 std::optional<std::string> Walk::value(const Knob& knob) const {

@@ -23,9 +23,8 @@ class Walk {
   /// Samples per second; 0 if the configuration does not run. nullopt: stop walking, because its
   /// trial is wanted first.
   [[nodiscard]] std::optional<double> measure(const Config& config, const std::string& why);
-  /// Measures `config` and makes it the incumbent if it is faster. False: stop walking.
-  [[nodiscard]] bool attempt(const Config& config, const std::string& why);
-  /// attempt() with one knob of the incumbent changed.
+  /// Measures the incumbent with one knob changed, and makes that the incumbent if it is faster.
+  /// False: stop walking.
   [[nodiscard]] bool attempt(const std::string& knob, const std::string& value,
                              const std::string& why);
 

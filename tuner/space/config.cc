@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/json_values.h"
+#include "base/terminal.h"
 #include "tuner/space/knob.h"
 
 namespace redline::tuner {
@@ -40,7 +41,7 @@ double batch_of(const Config& effective) {
 std::string config_text(const Config& config, const std::string& separator) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : config) parts.push_back(name + " " + value);
-  return fmt::format("{}", fmt::join(parts, separator));
+  return joined(parts, separator);
 }
 
 std::string fill_placeholders(const std::string& text, const Config& config,

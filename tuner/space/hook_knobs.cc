@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/terminal.h"
 #include "tuner/space/knob.h"
 
 namespace redline::tuner {
@@ -12,7 +13,7 @@ namespace {
 
 std::vector<HookKnob> with_examples(std::vector<HookKnob> knobs) {
   for (HookKnob& knob : knobs) {
-    if (knob.example.empty()) knob.example = fmt::format("{}", fmt::join(knob.values, ","));
+    if (knob.example.empty()) knob.example = joined(knob.values, ",");
   }
   return knobs;
 }
@@ -95,11 +96,11 @@ const HookKnob* find_hook_knob(std::string_view name) {
 }
 
 std::string hook_knob_names(bool of_ddp) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const HookKnob& knob : hook_knobs()) {
-    if (knob.needs_ranks == of_ddp) names.push_back(knob.name);
+    if (knob.needs_ranks == of_ddp) names.emplace_back(knob.name);
   }
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names, ", ");
 }
 
 tl::expected<void, std::string> check_hook_knob(const std::string& name, const std::string& value) {

@@ -326,7 +326,7 @@ tl::expected<Space, std::string> make_space(const std::vector<std::string>& knob
   }
   space.global_batch = global_batch;
   if (global_batch) {
-    for (const char* name : {"batch_size", "accumulation"}) {
+    for (const char* name : kKnobsOfStepSize) {
       if (has_placeholder(command, name)) space.in_command.insert(name);
     }
     if (const auto error = space.fix_global_batch()) return tl::unexpected(*error);

@@ -73,7 +73,7 @@ std::optional<Best> find_best(const History& history) {
   const std::optional<Config> config = best_config(history);
   if (!config) return std::nullopt;
   const RunSpread spread = spread_between_runs(history);
-  const Config first = history.canonical(history.trials().front().config);
+  const Config first = history.first_config();
   const auto runs = history.runs_of(*config);
   Best best{.config = *config,
             .effective = history.effective(*config),
@@ -127,15 +127,14 @@ OrderedJson throughput_json(const std::optional<Throughput>& throughput) {
 std::string best_json(const Best& best, const History& history,
                       const std::vector<std::string>& command) {
   OrderedJson json;
-  json["schema"] = "redline.config/1";
+  json["schema"] = kConfigSchema;
   json["knobs"] = config_json(best.config);
   json["throughput"] = throughput_json(best.estimate.throughput);
   json["unit"] = unit_of(history.rate());
   json["tokens_per_s"] = best.tokens_per_s();
   json["joules_per_sample"] = best.estimate.joules_per_sample;
   OrderedJson& standard = json["default"];
-  standard["knobs"] =
-      config_json(history.effective(history.canonical(history.trials().front().config)));
+  standard["knobs"] = config_json(history.effective(history.first_config()));
   const auto& estimate = best.default_estimate;
   standard["throughput"] = estimate ? throughput_json(estimate->throughput) : OrderedJson();
   standard["joules_per_sample"] = estimate ? estimate->joules_per_sample : std::nullopt;

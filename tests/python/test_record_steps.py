@@ -103,7 +103,7 @@ def test_without_training_a_batch_is_a_step(record, python, script, how):
 
 def test_no_more_batches_are_recorded_than_the_time_has_room_for(record, python, script):
     text = INFERS.replace("3600.0", "0.0") + "infer(12)"
-    _, (trace,) = record([python, script(text)], "around")
+    _, (trace,) = record([python, script(text), "around"])
     assert step_numbers(trace) == [2, 3, 4]
 
 

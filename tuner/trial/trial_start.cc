@@ -9,8 +9,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
-#include <random>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "machine/launch/process_tree.h"
 #include "profiler/request/record_request.h"
@@ -42,9 +42,9 @@ int free_port() {
   constexpr int kFirst = 10'000;
   const std::string of_kernel = read_file("/proc/sys/net/ipv4/ip_local_port_range");
   const int count = std::atoi(of_kernel.c_str()) - kFirst;
-  static std::atomic<unsigned> next = std::random_device()();
+  static std::atomic<uint64_t> next = static_cast<uint64_t>(monotonic_ns());  // anywhere
   for (int tries = 0; tries < 100 && count > 0; ++tries) {
-    const int port = kFirst + static_cast<int>(next++ % static_cast<unsigned>(count));
+    const int port = kFirst + static_cast<int>(next++ % static_cast<uint64_t>(count));
     if (bindable_port(port)) return port;
   }
   return bindable_port(0).value_or(29500);

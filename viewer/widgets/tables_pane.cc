@@ -280,9 +280,9 @@ void TablesPane::show_gaps(const QString& gpu) {
 void TablesPane::show_gap(TimeRef gap) {
   show_gaps({});
   const auto is_it = [gap](const TableRow& row) { return row.time == gap; };
-  Table gaps = analysed_.tables->gaps;
-  if (std::ranges::none_of(gaps.rows, is_it)) {
+  if (std::ranges::none_of(analysed_.tables->gaps.rows, is_it)) {
     if (auto row = gap_row(state_.session(), *analysed_.report, *analysed_.derived, gap)) {
+      Table gaps = analysed_.tables->gaps;
       gaps.rows.push_back(std::move(*row));
       gaps_->show_table(std::move(gaps), -1);
     }

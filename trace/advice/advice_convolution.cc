@@ -81,6 +81,27 @@ std::vector<std::multiset<std::string>> shapes_by_step(const Activity& activity,
   return shapes;
 }
 
+struct LayoutCure {
+  const char* what = "a channels_last model needs none";
+  const char* knob = "channels_last=off,on";
+};
+
+// channels_last is a format of images alone: Module.to() passes weights of convolutions over lines
+// by, and fails at those over volumes. Of compiled code the trace does not tell.
+LayoutCure cure_of_layouts(const Trace& trace) {
+  const auto convolves = [&](const char* forward, const char* transposed) {
+    return trace.find_string(forward) || trace.find_string(transposed);
+  };
+  if (convolves("aten::conv2d", "aten::conv_transpose2d")) return {};
+  if (convolves("aten::conv3d", "aten::conv_transpose3d")) {
+    return {"a model and inputs in memory_format=torch.channels_last_3d need none", ""};
+  }
+  if (convolves("aten::conv1d", "aten::conv_transpose1d")) {
+    return {"Conv1d has no other layout, but Conv2d of height 1 in channels_last needs none", ""};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<Finding> layout_transposes(const Activity& activity) {
@@ -94,12 +115,12 @@ std::optional<Finding> layout_transposes(const Activity& activity) {
   Finding finding = finding_on("layout_transposes", activity, exposed_ns);
   finding.headline =
       fmt::format("Layout changes around convolutions: {}", format_ns(part.per_step_ns));
-  finding.detail =
-      fmt::format("{} to turn NCHW into NHWC and back: a channels_last model needs none",
-                  how_often(activity, kernels.size(), "kernel"));
+  const LayoutCure cure = cure_of_layouts(activity.trace());
+  finding.detail = fmt::format("{} to turn NCHW into NHWC and back: {}",
+                               how_often(activity, kernels.size(), "kernel"), cure.what);
   finding.tell("kernels", kernels.size());
   finding.events = longest(activity.trace(), kernels);
-  finding.knob = "channels_last=off,on";
+  finding.knob = cure.knob;
   return finding;
 }
 

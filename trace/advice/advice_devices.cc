@@ -128,7 +128,8 @@ std::optional<Finding> gpus_take_turns(const Activity& activity) {
   finding.headline = fmt::format("{} GPUs work in turn, not together", times.size());
   finding.detail = fmt::format(
       "two of them work at once for {} of their time: cut the batch into micro-batches "
-      "(torch.distributed.pipelining), or have each GPU train the whole model (DDP, FSDP)",
+      "(torch.distributed.pipelining), or have each GPU run the whole model on its own samples (in "
+      "training DDP, FSDP)",
       format_percent(together_share));
   finding.tell("gpus", times.size());
   finding.tell("together_share", together_share);

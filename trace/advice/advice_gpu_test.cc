@@ -80,8 +80,47 @@ TEST(AdviceGpu, OverheadIsNotTakenForPython) {
             "Full\"): a run that is not recorded shows what is left of it");
   EXPECT_FALSE(low(95 * kMs).estimated_speedup);
   EXPECT_EQ(low(95 * kMs).knob, "");
-  EXPECT_THAT(low(55 * kMs).detail, HasSubstr("in 50.0 ms a step nothing recorded went on"));
+  EXPECT_THAT(low(55 * kMs).detail, HasSubstr("in 50.0 ms a step no operator ran"));
   EXPECT_NEAR(*low(55 * kMs).estimated_speedup, 100 / (100 - 49.999), 1e-6);
+}
+
+// Lightning's optimizer.step(closure), profilers and record_function mark ranges in which Python
+// may do whatever it likes.
+TEST(AdviceGpu, ARangeAroundPythonLaunchesNothing) {
+  // Python until 90 ms, then 120 launches in 6 ms.
+  const auto job = [](const char* range, int64_t end_ns = 100 * kMs, int64_t operator_ns = kUs) {
+    TraceText text = gpu_step(0).annotation(range, kUs, end_ns);
+    text.cpu_op("aten::sort", 2 * kUs, 2 * kUs + operator_ns);
+    for (int i = 0; i < 120; ++i) {
+      const auto id = static_cast<uint32_t>(i + 1);
+      const int64_t at_ns = 90 * kMs + i * 50 * kUs;
+      text.cpu_op("aten::mul", at_ns, at_ns + 10 * kUs);
+      text.runtime("cudaLaunchKernel", at_ns + kUs, at_ns + 5 * kUs, id);
+      text.kernel("k", at_ns + 10 * kUs, at_ns + 50 * kUs, on_stream(7, id));
+    }
+    return text;
+  };
+  for (const char* range : {"## forward ##", "Optimizer.step#AdamW.step"}) {
+    const auto findings = advice_on(job(range));
+    EXPECT_THAT(findings, Not(HasRule("launch_bound"))) << range;
+    EXPECT_THAT(only(findings, "low_gpu_utilization").detail,
+                HasSubstr(fmt::format("no operator ran: Python between operators, or files, the "
+                                      "longest in \"{}\" (record --stacks shows it)",
+                                      range)));
+  }
+  const auto closure =
+      job("Optimizer.step#AdamW.step")
+          .cpu_op("aten::linear", 97 * kMs, 98 * kMs, {.args = "\"Sequence number\": 7"})
+          .cpu_op("AddmmBackward0", 98 * kMs, 99 * kMs);
+  EXPECT_THAT(only(advice_on(closure), "low_gpu_utilization").detail,
+              Not(HasSubstr("the longest in")));
+  // A range of the program that range_without_operators names is not named twice.
+  EXPECT_THAT(advice_on(job("load", 90 * kMs)),
+              AllOf(HasRule("range_without_operators"), Not(HasRule("launch_bound")),
+                    Not(HasRule("low_gpu_utilization"))));
+  const auto mixed = advice_on(job("train", 100 * kMs, 40 * kMs));
+  EXPECT_THAT(mixed, Not(HasRule("range_without_operators"))) << "operators run in 40 % of it";
+  EXPECT_THAT(only(mixed, "low_gpu_utilization").detail, HasSubstr("the longest in \"train\""));
 }
 
 TEST(AdviceGpu, TheStepInWhichARecordingEndedIsNoWorkOfTheHost) {
@@ -203,6 +242,29 @@ TEST(AdviceGpu, LaunchBound) {
   }
   EXPECT_THAT(advice_on(launches(1800, 55 * kUs)), Not(HasRule("launch_bound")));
   EXPECT_THAT(advice_on(launches(50, 2 * kMs)), Not(HasRule("launch_bound")));
+}
+
+TEST(AdviceGpu, WhereMemoryIsFullNoLargerBatchIsAdvised) {
+  const auto launch_bound = [](const std::string& event) {
+    return only(advice_on(launches(900, 110 * kUs).event(event)), "launch_bound");
+  };
+  const char* failed =
+      R"({"ph": "i", "s": "t", "name": "[OutOfMemory]", "pid": 1, "tid": 1, "ts": 9, "args": {}})";
+  for (const std::string& event : {holding(950), std::string(failed)}) {
+    const Finding finding = launch_bound(event);
+    EXPECT_EQ(finding.knob, "") << event;
+    EXPECT_THAT(finding.detail, HasSubstr("each: torch.compile or CUDA graphs give the GPU more"));
+  }
+  EXPECT_EQ(launch_bound(holding(950, 759)).knob, "batch_size=1..4096") << "20 % of it is cached";
+  EXPECT_THAT(launch_bound(holding(900)).detail, HasSubstr("a larger batch, torch.compile or"));
+  EXPECT_THAT(advice_on(memory(300).event(failed)), Not(HasRule("memory_unused")));
+  EXPECT_THAT(
+      advice_on(
+          one_step().top(R"("redline": {"inference": true, "samples_per_step": 1})").event(failed)),
+      Not(HasRule("batch_of_one")));
+  const auto reducing = gpu_step(50 * kMs).kernel(kReduce, 60 * kMs, 90 * kMs, on_stream(20));
+  EXPECT_EQ(only(advice_on(TraceText(reducing).event(holding(950))), "communication").detail,
+            "accumulation under no_sync() makes it rarer");
 }
 
 TEST(AdviceGpu, WhoHasCudaGraphsIsNotToldOfThem) {
@@ -329,6 +391,86 @@ TEST(AdviceGpu, ACopyAndTheWaitForItAreOneCall) {
   EXPECT_EQ(waiting({copy, wait}, "77"), "") << "as of a thread that saves a checkpoint";
 }
 
+// The batch comes when its worker has made it, so a host that waits for the GPU loses nothing.
+TEST(AdviceGpu, WorkersThatDoNotKeepUpAreNotWaitedForAnyLess) {
+  const auto advice = [](const char* loader, int64_t wait_ns) {
+    TraceText text;
+    text.top(gpu("V100", 7, 0));
+    for (int i = 0; i < 2; ++i) {
+      const auto id = static_cast<uint32_t>(i + 1);
+      const int64_t at_ns = i * 100 * kMs;
+      text.step(i, at_ns, at_ns + 100 * kMs).annotation(loader, at_ns, at_ns + wait_ns);
+      text.runtime("cudaLaunchKernel", at_ns + 38 * kMs, at_ns + 38 * kMs + kUs, id);
+      text.kernel("k", at_ns + 38 * kMs + kUs, at_ns + 100 * kMs, on_stream(7, id));
+      text.cpu_op("aten::item", at_ns + 40 * kMs, at_ns + 99 * kMs)
+          .runtime("cudaStreamSynchronize", at_ns + 41 * kMs, at_ns + 98 * kMs);
+    }
+    return advice_on(text);
+  };
+  EXPECT_THAT(advice(kMulti, 30 * kMs),
+              AllOf(HasRule("dataloader_wait"), Not(HasRule("synchronizing_calls"))));
+  EXPECT_THAT(advice(kMulti, kMs / 2), HasRule("synchronizing_calls")) << "it was ready";
+  EXPECT_THAT(advice(kSingle, 30 * kMs), HasRule("synchronizing_calls"));
+}
+
+// A wait of 29 ms in an operator, after which the GPU idles until 60 ms.
+TraceText reading(const char* operator_name) {
+  return gpu_step(40 * kMs)
+      .cpu_op(operator_name, 10 * kMs, 41 * kMs)
+      .runtime("cudaStreamSynchronize", 11 * kMs, 40 * kMs)
+      .runtime("cudaLaunchKernel", 60 * kMs, 60 * kMs + kUs, 2)
+      .kernel("k", 60 * kMs + 2 * kUs, 100 * kMs, on_stream(7, 2));
+}
+
+TEST(AdviceGpu, TheCureOfAWaitIsForTheCodeThatWaits) {
+  const auto detail = [](const char* operator_name, const char* function) {
+    TraceText text = reading(operator_name);
+    if (*function != '\0') text.slice("python_function", function, 9 * kMs, 42 * kMs);
+    return only(advice_on(text), "synchronizing_calls").detail;
+  };
+  const std::string condition = "1 call a step, most in aten::is_nonzero";
+  const std::string where = ": torch.where(condition, a, b) in place of an if on a tensor";
+  EXPECT_EQ(detail("aten::is_nonzero", ""),
+            condition + where + "; in the Trainer of transformers, logging_nan_inf_filter=False");
+  EXPECT_EQ(detail("aten::is_nonzero", "train.py(4): f"),
+            condition + ", the longest in train.py(4): f" + where);
+  EXPECT_EQ(detail("aten::is_nonzero", "transformers/trainer.py(2503): train"),
+            condition +
+                ", the longest in transformers/trainer.py(2503): train: "
+                "TrainingArguments(logging_nan_inf_filter=False) does not look for NaN in each "
+                "step");
+  for (const char* function : {"torchmetrics/metric.py(7): compute", "a-packages/b.py(7): c"}) {
+    EXPECT_EQ(detail("aten::item", function),
+              fmt::format("1 call a step, most in aten::item, the longest in {}", function))
+        << "who trains does not write it";
+  }
+}
+
+TEST(AdviceGpu, TheWaitOfGradScalerIsNotThatOfALoss) {
+  const auto is_scalers = [](const TraceText& text) {
+    const std::string detail = only(advice_on(text), "synchronizing_calls").detail;
+    EXPECT_THAT(detail, HasSubstr("most in aten::item: "));
+    return detail.find("GradScaler reads whether gradients overflowed") != std::string::npos;
+  };
+  const auto checking = [](int64_t at_ns) {
+    return reading("aten::item")
+        .cpu_op("aten::_amp_foreach_non_finite_check_and_unscale_", at_ns, at_ns + kMs);
+  };
+  const char* update = "Optimizer.step#AdamW.step";
+  const TraceText scaling = checking(5 * kMs).annotation(update, 50 * kMs, 70 * kMs);
+  EXPECT_TRUE(is_scalers(scaling));
+  EXPECT_TRUE(is_scalers(TraceText(scaling).annotation(update, 7 * kMs, 80 * kMs)))
+      << "as of a wrapper that calls the scaler";
+  EXPECT_FALSE(is_scalers(TraceText(scaling).cpu_op("aten::mm", 7 * kMs, 8 * kMs)))
+      << "the next forward pass began before";
+  EXPECT_FALSE(is_scalers(TraceText(scaling)
+                              .cpu_op("aten::item", 43 * kMs, 46 * kMs)
+                              .runtime("cudaStreamSynchronize", 44 * kMs, 45 * kMs)))
+      << "the norm of the gradients was read, then the scaler's";
+  EXPECT_FALSE(is_scalers(checking(5 * kMs))) << "no update follows";
+  EXPECT_FALSE(is_scalers(checking(45 * kMs).annotation(update, 50 * kMs, 70 * kMs)));
+}
+
 TEST(AdviceGpu, AWaitCannotWinMoreThanItsOwnTime) {
   const auto findings = advice_on(gpu_step(40 * kMs)
                                       .runtime("cudaDeviceSynchronize", 35 * kMs, 40 * kMs)
@@ -355,6 +497,25 @@ TEST(AdviceGpu, LayoutTransposes) {
   EXPECT_NEAR(*only(findings, "layout_transposes").estimated_speedup, 100 / 97.0, 1e-9);
   EXPECT_EQ(only(findings, "layout_transposes").knob, "channels_last=off,on");
   EXPECT_THAT(advice_on(transposing("elementwise")), Not(HasRule("layout_transposes")));
+}
+
+TEST(AdviceGpu, ChannelsLastIsALayoutOfImages) {
+  const auto cure = [](std::initializer_list<const char*> convolutions) {
+    TraceText text =
+        gpu_step(60 * kMs).kernel("nchwToNhwcKernel", 61 * kMs, 64 * kMs, on_stream(7));
+    for (const char* name : convolutions) text.cpu_op(name, kMs, 2 * kMs);
+    const auto findings = advice_on(text);
+    const Finding& finding = only(findings, "layout_transposes");
+    return finding.detail.substr(finding.detail.find(": ") + 2) + " [" + finding.knob + "]";
+  };
+  const char* images = "a channels_last model needs none [channels_last=off,on]";
+  EXPECT_EQ(cure({"aten::_convolution"}), images) << "compiled";
+  EXPECT_EQ(cure({"aten::conv1d", "aten::conv2d"}), images);
+  EXPECT_EQ(cure({"aten::conv_transpose2d", "aten::conv3d"}), images);
+  EXPECT_EQ(cure({"aten::conv3d", "aten::conv1d"}),
+            "a model and inputs in memory_format=torch.channels_last_3d need none []");
+  EXPECT_EQ(cure({"aten::conv_transpose1d"}),
+            "Conv1d has no other layout, but Conv2d of height 1 in channels_last needs none []");
 }
 
 TEST(AdviceGpu, ContiguousCopiesOfConvolutionsAreLayoutTransposes) {
@@ -485,6 +646,23 @@ TEST(AdviceGpu, AllocatorRetries) {
   EXPECT_THAT(advice_on(allocating_in({})), Not(HasRule("allocator_retries")));
 }
 
+TEST(AdviceGpu, OnlyMemoryOfTheGpuThatTrainingAsksForCounts) {
+  const auto advice = [](const char* call, const char* thread = "1") {
+    TraceText text = allocating_in({});
+    for (int i = 0; i < 3; ++i) {
+      text.slice("cuda_driver", call, (i * 100 + 60) * kMs, (i * 100 + 90) * kMs, {.tid = thread});
+    }
+    return said(text, "allocator_retries");
+  };
+  EXPECT_THAT(advice("cudaMalloc"), HasSubstr(":True, or a smaller batch\n"));
+  EXPECT_EQ(advice("cudaMalloc", "99"), "") << "as of a thread that pins batches";
+  EXPECT_EQ(advice("cudaHostAlloc"), "");
+  // What expandable segments are made of.
+  EXPECT_THAT(advice("cuMemMap"), HasSubstr("\n3 calls in 3 of 3 steps:\n  a smaller batch\n"));
+  const auto full = gpu_step(60 * kMs).event(holding(950, 300)).runtime("cuMemMap", kUs, kMs);
+  EXPECT_THAT(said(full, "device_memory_full"), HasSubstr("or in fragments\n"));
+}
+
 TEST(AdviceGpu, AllocatorRetriesAfterOutOfMemory) {
   const TraceText text = gpu_step(99 * kMs).event(
       R"({"ph": "i", "s": "t", "name": "[OutOfMemory]", "pid": 1, "tid": 1, "ts": 9, "args": {}})");
@@ -495,7 +673,7 @@ TEST(AdviceGpu, AllocatorRetriesAfterOutOfMemory) {
                    "allocator_retries")
                   .detail,
               HasSubstr("a smaller batch or PYTORCH"));
-  EXPECT_EQ(finding.headline, "Out of memory, and tried again: once");
+  EXPECT_EQ(finding.headline, "Out of memory: an allocation failed");
   EXPECT_EQ(finding.events[0].begin_ns, 9 * kUs);
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/format.h"
+#include "base/text_search.h"
 #include "trace/advice/advice_host.h"
 #include "trace/advice/advice_rules.h"
 
@@ -57,20 +58,104 @@ size_t count_of_waits(const Activity& activity, std::span<const SliceId> calls) 
   return count;
 }
 
-// What the program did that made it wait: the outermost aten operator around the call, or the call
-// itself.
-std::string reason_of(const Activity& activity, SliceId call) {
-  const Trace& trace = activity.trace();
-  std::string_view reason = name_of(trace, call);
+// The outermost aten operator around the call; none() if there is none.
+SliceId outermost_operator(const Activity& activity, SliceId call) {
   const auto& parents = activity.analysis().host_tree.parent;
+  SliceId outermost;
   for (SliceId at = parents[call.value]; at; at = parents[at.value]) {
-    if (name_of(trace, at).starts_with("aten::")) reason = name_of(trace, at);
+    if (name_of(activity.trace(), at).starts_with("aten::")) outermost = at;
   }
-  return std::string(reason);
+  return outermost;
 }
 
-// The line to write instead, depending on what made the program wait.
-std::string_view cure_of_waiting(std::string_view reasons) {
+// What the program did that made it wait: that operator, or the call itself.
+std::string reason_of(const Activity& activity, SliceId call) {
+  const SliceId around = outermost_operator(activity, call);
+  return std::string(name_of(activity.trace(), around ? around : call));
+}
+
+// Whether a function is of a library that many jobs train with, so that it is not the user's to
+// change. Frames have their module's path within sys.path: "transformers/trainer.py(2503): train".
+bool is_of_a_library(std::string_view place) {
+  constexpr auto kLibraries = std::to_array<std::string_view>(
+      {"accelerate/", "deepspeed/", "diffusers/", "lightning/", "lightning_fabric/", "mmengine/",
+       "peft/", "pytorch_lightning/", "sentence_transformers/", "timm/", "torchmetrics/",
+       "transformers/", "trl/", "ultralytics/"});
+  return contains(place, "-packages/") || std::ranges::any_of(kLibraries, [&](const auto& library) {
+           return place.starts_with(library);
+         });
+}
+
+// When the gradients of fp16 are checked, when a product begins, and when an update does.
+enum class Mark : uint8_t { kCheck, kProduct, kUpdate };
+
+std::map<int64_t, Mark> marks_of_updates(const Activity& activity, StringId check) {
+  const auto& slices = activity.trace().slices();
+  std::map<int64_t, Mark> marks;
+  for (const WorkKind kind : {WorkKind::kMatrixOperator, WorkKind::kConvolution}) {
+    for (const SliceId slice : activity.of(kind)) {
+      marks[slices.begin_ns[slice.value]] = Mark::kProduct;
+    }
+  }
+  for_each_slice(activity.trace(), [&](SliceId slice, Category) {
+    if (slices.name[slice.value] == check) marks[slices.begin_ns[slice.value]] = Mark::kCheck;
+  });
+  for (const SliceId update : activity.of(WorkKind::kOptimizer)) {
+    const int64_t begin_ns = slices.begin_ns[update.value];
+    // One around it, as of a wrapper, calls the scaler.
+    const SliceId wrapper = activity.around(update, WorkKind::kOptimizer);
+    if (wrapper && slices.begin_ns[wrapper.value] < begin_ns) {
+      marks.erase(slices.begin_ns[wrapper.value]);
+    }
+    marks[begin_ns] = Mark::kUpdate;
+  }
+  return marks;
+}
+
+// Whether most of the waits are those in which GradScaler.step reads whether the gradients
+// overflowed: the last ones between the check of the gradients and the update.
+bool wait_for_scaler(const Activity& activity, std::span<const SliceId> calls) {
+  const Trace& trace = activity.trace();
+  const StringId check = trace.find_string("aten::_amp_foreach_non_finite_check_and_unscale_");
+  if (!check) return false;
+  struct LastReads {
+    int64_t begin_ns = INT64_MIN, waiting_ns = 0;
+  };
+  std::map<int64_t, LastReads> last_before;  // by the begin of the update
+  const std::map<int64_t, Mark> marks = marks_of_updates(activity, check);
+  int64_t waiting_ns = 0, for_scaler_ns = 0;
+  for (const SliceId call : calls) {
+    waiting_ns += duration_ns(trace, call);
+    const SliceId reads = outermost_operator(activity, call);
+    const int64_t begin_ns = interval_of(trace, reads ? reads : call).begin_ns;
+    const auto next = marks.upper_bound(begin_ns);
+    if (next == marks.begin() || next == marks.end() || next->second != Mark::kUpdate) continue;
+    if (std::prev(next)->second != Mark::kCheck) continue;
+    LastReads& last = last_before[next->first];
+    if (begin_ns > last.begin_ns) last = {begin_ns, 0};
+    if (begin_ns == last.begin_ns) last.waiting_ns += duration_ns(trace, call);
+  }
+  for (const auto& [update_ns, last] : last_before) for_scaler_ns += last.waiting_ns;
+  return 2 * for_scaler_ns > waiting_ns;
+}
+
+// The line to write instead, depending on what made the program wait and where. "" where it waits
+// in a library, whose code the user does not write.
+std::string_view cure_of_waiting(const Activity& activity, std::span<const SliceId> calls,
+                                 std::string_view reasons, std::string_view place) {
+  if (reasons.starts_with("aten::item") && wait_for_scaler(activity, calls)) {
+    return "GradScaler reads whether gradients overflowed; with fused=True, Adam, AdamW and SGD "
+           "look on the GPU, and bf16 needs no scaler";
+  }
+  const bool on_condition = reasons.starts_with("aten::is_nonzero");
+  if (on_condition && contains(place, "transformers/trainer.py")) {
+    return "TrainingArguments(logging_nan_inf_filter=False) does not look for NaN in each step";
+  }
+  if (is_of_a_library(place)) return "";
+  if (on_condition && place.empty()) {
+    return "torch.where(condition, a, b) in place of an if on a tensor; in the Trainer of "
+           "transformers, logging_nan_inf_filter=False";
+  }
   struct Cure {
     std::string_view reason, line;
   };
@@ -111,9 +196,9 @@ int64_t launching_ns(const Activity& activity, const Intervals& idle) {
   const HostTree& tree = activity.analysis().host_tree;
   const std::vector<bool> launches = launching_lanes(activity);
   Coverage time(idle);
-  for_each_slice(trace, [&](SliceId slice, Category) {
+  for_each_slice(trace, [&](SliceId slice, Category category) {
     if (!launches[trace.slices().lane[slice.value].value] || is_in_loader(tree, slice)) return;
-    if (is_host_work(trace, slice)) time.add(interval_of(trace, slice));
+    if (is_operator_or_call(category)) time.add(interval_of(trace, slice));
   });
   return total_ns(time.take());
 }
@@ -164,11 +249,15 @@ Computing longest_computing(const Activity& activity, const Intervals& idle) {
   return longest;
 }
 
-// What makes a launch do more, beside a larger batch.
-std::string_view cure_of_launches(const Activity& activity) {
-  if (activity.lacks_pytorch()) return "or fewer and larger kernels,";
-  return is_compiled(activity) ? "or the CUDA graphs of torch.compile(mode=\"reduce-overhead\"),"
-                               : "torch.compile or CUDA graphs";
+// What makes a launch do more.
+std::string cure_of_launches(const Activity& activity) {
+  if (activity.lacks_pytorch()) return "a larger batch, or fewer and larger kernels,";
+  const bool has_room = has_room_for_a_larger_batch(activity);
+  if (!is_compiled(activity)) {
+    return fmt::format("{}torch.compile or CUDA graphs", has_room ? "a larger batch, " : "");
+  }
+  const char* graphs = "the CUDA graphs of torch.compile(mode=\"reduce-overhead\")";
+  return has_room ? fmt::format("a larger batch, or {},", graphs) : graphs;
 }
 
 Finding bound_by_launches(const Activity& activity, KernelCount in_steps, int64_t idle_ns) {
@@ -184,13 +273,13 @@ Finding bound_by_launches(const Activity& activity, KernelCount in_steps, int64_
   if (2 * in_steps.launches < in_steps.kernels) {
     finding.detail = fmt::format(
         "{} kernels{}, most of them launched by CUDA graphs: the host's time passes outside of "
-        "these. Put more of the step into them, or take a larger batch",
-        format_count(kernels), activity.a_step());
+        "these. Put more of the step into them{}",
+        format_count(kernels), activity.a_step(),
+        has_room_for_a_larger_batch(activity) ? ", or take a larger batch" : "");
   } else {
-    finding.detail = fmt::format(
-        "for {} launches{} of {} each: a larger batch, {} give the GPU more work a launch",
-        format_count(in_steps.launches / activity.step_count()), activity.a_step(),
-        format_ns(mean_ns), cure_of_launches(activity));
+    finding.detail = fmt::format("for {} launches{} of {} each: {} give the GPU more work a launch",
+                                 format_count(in_steps.launches / activity.step_count()),
+                                 activity.a_step(), format_ns(mean_ns), cure_of_launches(activity));
   }
   finding.tell("kernels", kernels);
   finding.tell("mean_kernel_ns", mean_ns);
@@ -271,9 +360,10 @@ std::optional<Finding> synchronizing_calls(const Activity& activity) {
       place_of(activity.trace(), track_of(activity.trace(), longest_call),
                interval_of(activity.trace(), longest_call));
   const size_t count = count_of_waits(activity, calls);
+  const std::string_view cure = cure_of_waiting(activity, calls, reasons, place);
   finding.detail =
-      fmt::format("{}, most in {}{}{}: {}", how_often(activity, count, "call"), reasons,
-                  place.empty() ? "" : ", the longest in ", place, cure_of_waiting(reasons));
+      fmt::format("{}, most in {}{}{}{}{}", how_often(activity, count, "call"), reasons,
+                  place.empty() ? "" : ", the longest in ", place, cure.empty() ? "" : ": ", cure);
   finding.tell("waiting_ns", spent.per_step_ns);
   finding.tell("calls", count);
   return finding;

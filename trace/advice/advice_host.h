@@ -14,11 +14,9 @@ namespace redline::trace {
 /// do not hold the GPU back. All do in a trace that does not say what launched its kernels.
 [[nodiscard]] std::vector<bool> launching_lanes(const Activity& activity);
 
-/// Whether the slice is an operator, a range or a call. Steps, which contain everything, are none.
-[[nodiscard]] inline bool is_host_work(const Trace& trace, SliceId slice) {
-  const Category category = trace.slices().category[slice.value];
-  return is_launch(category) ||
-         (is_host_node(category) && !is_any_step_name(name_of(trace, slice)));
+/// A range is neither: while it lasts, Python may do whatever it likes.
+[[nodiscard]] constexpr bool is_operator_or_call(Category category) {
+  return category == Category::kCpuOp || is_launch(category);
 }
 
 /// Where the program was, if stacks were recorded: the innermost function of the thread that has

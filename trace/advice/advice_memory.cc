@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "trace/advice/advice_host.h"
 #include "trace/advice/advice_rules.h"
 #include "trace/model/slice_view.h"
 #include "trace/read/args.h"
@@ -19,6 +20,7 @@ constexpr double kMostlyInUse = 0.8;  // of what the allocator holds
 constexpr double kWorthALargerBatch = 1.1;
 constexpr double kAllocationShare = 0.01;
 constexpr const char* kAnyBatch = "batch_size=1..4096";  // autotune's default range
+constexpr const char* kExpandable = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
 constexpr double kLeastGrowth = 2;
 constexpr double kGrowthOfUnknownMemory = 16;
 
@@ -28,6 +30,10 @@ struct MemoryUse {
 
   [[nodiscard]] double share() const {
     return static_cast<double>(reserved_bytes) / static_cast<double>(device_bytes);
+  }
+  [[nodiscard]] bool is_full() const { return share() > kFullMemory; }
+  [[nodiscard]] bool is_mostly_in_use() const {
+    return share_of(allocated_bytes, reserved_bytes) >= kMostlyInUse;
   }
 };
 
@@ -93,7 +99,8 @@ int64_t steps_with(const Activity& activity, std::span<const SliceId> slices) {
       steps, [&](const Step& step) { return total_within_ns(time, step.window) > 0; });
 }
 
-// On a GPU: the host's allocator has no cache that it could empty.
+// On a GPU. The caching allocator writes them where it finds no room with an empty cache, too,
+// right before it throws.
 std::vector<EvidenceEvent> out_of_memory_events(const Trace& trace) {
   constexpr int64_t kHost = 0;  // c10::DeviceType::CPU
   std::vector<EvidenceEvent> events;
@@ -116,10 +123,34 @@ bool uses_16_bits(const Activity& activity) {
          });
 }
 
+// With them the allocator maps memory piece by piece.
+bool uses_expandable_segments(const Activity& activity) {
+  return std::ranges::any_of(activity.of(WorkKind::kAllocation), [&](SliceId call) {
+    return name_of(activity.trace(), call).starts_with("cuMem");
+  });
+}
+
+// Other threads, such as the one that pins a loader's batches, do not hold the GPU back.
+std::vector<SliceId> allocations(const Activity& activity) {
+  const auto all = activity.of(WorkKind::kAllocation);
+  std::vector<SliceId> calls(all.begin(), all.end());
+  const std::vector<bool> launches = launching_lanes(activity);
+  const auto& lanes = activity.trace().slices().lane;
+  std::erase_if(calls, [&](SliceId call) { return !launches[lanes[call.value].value]; });
+  return calls;
+}
+
 }  // namespace
+
+bool has_room_for_a_larger_batch(const Activity& activity) {
+  if (!out_of_memory_events(activity.trace()).empty()) return false;
+  const auto use = fullest_device(activity.analysis());
+  return !use || !use->is_full() || !use->is_mostly_in_use();
+}
 
 std::string larger_batch_knob(const Activity& activity) {
   if (activity.lacks_pytorch()) return "";  // autotune has no hook there
+  if (!has_room_for_a_larger_batch(activity)) return "";
   const auto samples = samples_of_batch(activity);
   if (!samples) return kAnyBatch;
   const auto use = fullest_device(activity.analysis());
@@ -138,6 +169,7 @@ std::string smaller_batch_knob(const Activity& activity) {
 std::optional<Finding> batch_of_one(const Activity& activity) {
   const TraceFacts& facts = activity.analysis().facts;
   if (!facts.is_inference || samples_of_rank(facts) != 1) return std::nullopt;
+  if (!has_room_for_a_larger_batch(activity)) return std::nullopt;
   Finding finding;
   finding.rule = "batch_of_one";
   finding.headline = "Each batch has one sample";
@@ -156,6 +188,7 @@ std::optional<Finding> memory_unused(const Activity& activity) {
   const auto use = fullest_device(analysis);
   const std::vector<int32_t> working = working_devices(analysis.device_work);
   if (!use || use->share() >= kUnusedMemory || working.size() != 1) return std::nullopt;
+  if (!has_room_for_a_larger_batch(activity)) return std::nullopt;
   const auto gpu = std::ranges::find(analysis.gpus, working.front(), &GpuUse::device);
   if (gpu == analysis.gpus.end() || !gpu->sm_efficiency) return std::nullopt;
   const auto efficiency = gpu->sm_efficiency;
@@ -184,23 +217,23 @@ std::optional<Finding> memory_unused(const Activity& activity) {
 
 std::optional<Finding> device_memory_full(const Activity& activity) {
   const auto use = fullest_device(activity.analysis());
-  if (!use || use->share() <= kFullMemory) return std::nullopt;
+  if (!use || !use->is_full()) return std::nullopt;
   Finding finding;
   finding.rule = "device_memory_full";
   finding.tell("reserved_bytes", use->reserved_bytes);
   finding.tell("memory_share", use->share());
   finding.tell("allocated_bytes", use->allocated_bytes);
   finding.events = peak_event(activity.trace(), *use);
-  const double in_use = share_of(use->allocated_bytes, use->reserved_bytes);
-  if (in_use < kMostlyInUse) {
+  if (!use->is_mostly_in_use()) {
     finding.headline =
         fmt::format("GPU {} memory: {} held, {} in use", use->device, format_percent(use->share()),
                     format_percent(share_of(use->allocated_bytes, use->device_bytes)));
     finding.detail = fmt::format(
         "{} of {} held at the peak, of which at most {} were in use: the rest is cached, or in "
-        "fragments, which PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True avoids",
+        "fragments{}",
         format_bytes(use->reserved_bytes), format_bytes(use->device_bytes),
-        format_bytes(use->allocated_bytes));
+        format_bytes(use->allocated_bytes),
+        uses_expandable_segments(activity) ? "" : fmt::format(", which {} avoids", kExpandable));
     return finding;
   }
   finding.headline =
@@ -221,7 +254,7 @@ std::optional<Finding> device_memory_full(const Activity& activity) {
 // find room. If it does so in most of the steps, memory is fragmented or too small.
 std::optional<Finding> allocator_retries(const Activity& activity) {
   const Trace& trace = activity.trace();
-  const auto calls = activity.of(WorkKind::kAllocation);
+  const std::vector<SliceId> calls = allocations(activity);
   const std::vector<EvidenceEvent> failures = out_of_memory_events(trace);
   const int64_t won_ns = activity.idle_time_after_ns(calls);
   const StepShare part(activity, won_ns);
@@ -229,21 +262,22 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
   const bool in_most_steps = steps > 1 && 2 * steps > activity.step_count();
   if (failures.empty() && (!in_most_steps || part.share < kAllocationShare)) return std::nullopt;
   Finding finding = finding_on("allocator_retries", activity, won_ns);
+  const bool expands = uses_expandable_segments(activity);
   if (failures.empty()) {
     finding.headline = fmt::format("Memory calls to the driver: {}{}", format_ns(part.per_step_ns),
                                    activity.a_step());
-    finding.detail = fmt::format(
-        "{} in {} of {} steps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or a smaller "
-        "batch",
-        format_plural(calls.size(), "call"), steps, activity.step_count());
+    finding.detail = fmt::format("{} in {} of {} steps: {}a smaller batch",
+                                 format_plural(calls.size(), "call"), steps, activity.step_count(),
+                                 expands ? "" : fmt::format("{}, or ", kExpandable));
   } else {
-    const std::string times =
-        failures.size() == 1 ? "once" : format_plural(failures.size(), "time");
-    finding.headline = "Out of memory, and tried again: " + times;
-    finding.detail = fmt::format(
-        "the allocator emptied its cache to go on: a smaller batch{} or "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-        uses_16_bits(activity) ? "" : ", AMP");
+    finding.headline = failures.size() == 1 ? "Out of memory: an allocation failed"
+                                            : "Out of memory: allocations failed " +
+                                                  format_plural(failures.size(), "time");
+    finding.detail =
+        "PyTorch had emptied its cache in vain, so the program got an error, and may have lost a "
+        "batch: a smaller batch";
+    if (!uses_16_bits(activity)) finding.detail += expands ? " or AMP" : ", AMP";
+    if (!expands) finding.detail += fmt::format(" or {}", kExpandable);
     if (won_ns == 0) finding.estimated_speedup.reset();
   }
   finding.tell("calls", calls.size());

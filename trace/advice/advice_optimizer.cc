@@ -19,20 +19,25 @@ struct Cure {
   std::string knob = "";
 };
 
-// How to make an optimizer of torch.optim update all tensors at once; nullopt if it cannot (LBFGS,
-// SparseAdam). On a CPU foreach is no faster, because it only saves kernel launches.
-std::optional<Cure> cure_of(std::string_view annotation, bool on_gpu) {
+// How to make an optimizer of torch.optim update all tensors at once; nullopt if it cannot. On a
+// CPU foreach is no faster, because it only saves kernel launches.
+std::optional<Cure> cure_of(std::string_view annotation, bool on_gpu, bool has_products) {
   const std::string_view of_class = annotation.substr(std::string_view("Optimizer.step#").size());
   const std::string_view name = of_class.substr(0, of_class.find('.'));
   constexpr auto kFused = std::to_array<std::string_view>({"Adam", "AdamW", "SGD", "Adagrad"});
   constexpr auto kForeach = std::to_array<std::string_view>(
       {"Adadelta", "Adafactor", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"});
+  constexpr auto kNeither = std::to_array<std::string_view>({"LBFGS", "Muon", "SparseAdam"});
   if (is_any(name, kFused)) {
     if (!on_gpu) return Cure{"give the optimizer fused=True", "optimizer=default,fused"};
     return Cure{"give the optimizer fused=True, or foreach=True",
                 "optimizer=default,foreach,fused"};
   }
-  if (!on_gpu || name == "LBFGS" || name == "SparseAdam") return std::nullopt;
+  if (!on_gpu || is_any(name, kNeither)) return std::nullopt;
+  // Only torch.optim's multiplies the means of rows by those of columns as matrices.
+  if (name == "Adafactor" && !has_products) {
+    return Cure{"torch.optim.Adafactor takes foreach=True, transformers' and timm's do not"};
+  }
   if (is_any(name, kForeach)) {
     return Cure{"give the optimizer foreach=True", "optimizer=default,foreach"};
   }
@@ -41,8 +46,9 @@ std::optional<Cure> cure_of(std::string_view annotation, bool on_gpu) {
 }
 
 struct OptimizerCalls {
-  int64_t operators = 0;
+  int64_t operators = 0;  // without products
   bool many_tensors_at_once = false;
+  std::vector<SliceId> products;  // Muon, Shampoo: of one tensor each, whoever calls them
 };
 
 OptimizerCalls calls_of(const Activity& activity) {
@@ -53,6 +59,10 @@ OptimizerCalls calls_of(const Activity& activity) {
   for_each_slice(trace, [&](SliceId slice, Category category) {
     if (category != Category::kCpuOp || !parents[slice.value]) return;
     if ((kinds[slice.value] & kOptimizerName) == 0) return;  // it is in a closure
+    if ((kinds[slice.value] & kMatrixOpName) != 0) {
+      calls.products.push_back(slice);
+      return;
+    }
     if (work_kind_of(Category::kUserAnnotation, name_of(trace, parents[slice.value])) !=
         WorkKind::kOptimizer) {
       return;
@@ -82,14 +92,14 @@ std::pair<std::vector<SliceId>, std::vector<SliceId>> device_work(const Activity
 
 std::optional<Finding> optimizer_per_parameter(const Activity& activity) {
   const auto annotations = activity.of(WorkKind::kOptimizer);
-  const Intervals host =
-      subtract(activity.time_of(annotations), activity.analysis().host_tree.closures);
+  Intervals host = subtract(activity.time_of(annotations), activity.analysis().host_tree.closures);
   if (StepShare(activity, total_ns(host)).share < kOptimizerShare) return std::nullopt;
   const OptimizerCalls calls = calls_of(activity);
+  host = subtract(host, activity.time_of(calls.products));
   const int64_t steps = training_steps(activity).value_or(activity.step_count());
   if (calls.operators / steps < kManyOperators || calls.many_tensors_at_once) return std::nullopt;
-  const auto cure =
-      cure_of(name_of(activity.trace(), annotations.front()), !activity.analysis().gpus.empty());
+  const auto cure = cure_of(name_of(activity.trace(), annotations.front()),
+                            !activity.analysis().gpus.empty(), !calls.products.empty());
   if (!cure) return std::nullopt;
   const auto [own, others] = device_work(activity, host);
   const int64_t exposed_ns = activity.without_stalls_ns(

@@ -215,7 +215,9 @@ std::string cure_of(const Activity& activity, int64_t calls_a_step, int64_t mean
         "bucket_cap_mb), or a larger batch",
         format_count(calls_a_step), activity.a_step());
   }
-  return "larger batches, or accumulation under no_sync(), make it rarer";
+  return has_room_for_a_larger_batch(activity)
+             ? "larger batches, or accumulation under no_sync(), make it rarer"
+             : "accumulation under no_sync() makes it rarer";
 }
 
 // How often DistributedDataParallel ran forward in the step, if as many all-reduces followed each

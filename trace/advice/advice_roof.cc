@@ -158,6 +158,14 @@ bool on_tf32(const Activity& activity, const OperatorShape& row) {
          PeakType::kTf32;
 }
 
+// Whether scaled_dot_product_attention made the call, where it has no kernel of its own.
+bool is_attention_fallback(const Analysis& analysis, SliceId call) {
+  const Trace& trace = *analysis.trace;
+  while (call && name_of(trace, call) != "aten::_scaled_dot_product_attention_math")
+    call = analysis.host_tree.parent[call.value];
+  return bool{call};
+}
+
 std::string joined_numbers(const std::vector<int64_t>& numbers) {
   std::string text;
   for (size_t i = 0; i < std::min<size_t>(3, numbers.size()); ++i) {
@@ -211,7 +219,7 @@ std::optional<Finding> fusible_kernels(const Activity& activity) {
 }
 
 // A product, a softmax of its result, and a product with that: what attention is made of if nobody
-// asks for the kernel that never writes the scores.
+// asks for the kernel that never writes the scores, or if PyTorch has none that takes the call.
 std::optional<Finding> unfused_attention(const Activity& activity) {
   const Analysis& analysis = activity.analysis();
   const Trace& trace = activity.trace();
@@ -230,7 +238,7 @@ std::optional<Finding> unfused_attention(const Activity& activity) {
     return name(call) == "aten::bmm" || name(call) == "aten::baddbmm";
   };
   std::vector<bool> is_scores(trace.slice_count());
-  int64_t found = 0;
+  int64_t found = 0, fallbacks = 0;
   constexpr size_t kNear = 6;  // a mask, a scale, a cast and dropout stand between
   for (size_t i = 0; i < calls.size(); ++i) {
     if (name(calls[i]) != "aten::_softmax") continue;
@@ -239,6 +247,7 @@ std::optional<Finding> unfused_attention(const Activity& activity) {
     while (after + 1 < calls.size() && after - i < kNear && !is_batched(calls[after])) ++after;
     if (!is_batched(calls[before]) || !is_batched(calls[after])) continue;
     ++found;
+    if (is_attention_fallback(analysis, calls[i]->slice)) ++fallbacks;
     for (size_t at = before + 1; at < after; ++at) is_scores[calls[at]->slice.value] = true;
   }
   if (found == 0) return std::nullopt;
@@ -247,10 +256,14 @@ std::optional<Finding> unfused_attention(const Activity& activity) {
   auto finding = cure.finding("unfused_attention");
   if (!finding) return std::nullopt;
   finding->headline = "Attention that writes its scores to memory";
+  const bool has_no_kernel = 2 * fallbacks > found;
   finding->detail = fmt::format(
-      "{} of a product's result with a product behind it: scaled_dot_product_attention does all "
-      "of it in one kernel, and never writes the scores",
-      found == 1 ? "a softmax" : format_count(found) + " softmaxes");
+      "{} of a product's result with a product behind it: scaled_dot_product_attention {}",
+      found == 1 ? "a softmax" : format_count(found) + " softmaxes",
+      has_no_kernel
+          ? "was called, but no kernel took it (mask, type, head size). Under torch.nn.attention's "
+            "sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION) it warns why, and fails"
+          : "does all of it in one kernel, and never writes the scores");
   finding->tell("softmaxes", found);
   return finding;
 }
@@ -337,7 +350,7 @@ std::optional<Finding> small_batch(const Activity& activity) {
     factor[i] = std::max(*point.flops_per_byte / ridge, 1 - weights);
   }
   const auto cure = scaled_rows(activity, factor);
-  if (!cure) return std::nullopt;
+  if (!cure || !has_room_for_a_larger_batch(activity)) return std::nullopt;
   const StepShare part(activity, cure->work_ns());
   if (part.share < kMuchSmall) return std::nullopt;
   auto finding = cure->finding("small_batch");

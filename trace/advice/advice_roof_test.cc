@@ -293,6 +293,16 @@ Training attention(int64_t softmax_ns, int between, int64_t product_ns = 3 * kMs
   return training;
 }
 
+TEST(AdviceRoof, WhoCallsAttentionThatHasNoKernelIsToldSo) {
+  const auto advice = [](const char* around) {
+    TraceText text = attention(4 * kMs, 0).text();
+    return only(advice_on(text.cpu_op(around, 15 * kUs, 80 * kUs)), "unfused_attention").detail;
+  };
+  EXPECT_THAT(advice("aten::_scaled_dot_product_attention_math"),
+              HasSubstr("scaled_dot_product_attention was called, but no kernel took it"));
+  EXPECT_THAT(advice("attention"), HasSubstr("does all of it in one kernel"));
+}
+
 Training product(const char* sizes, const char* kernel, int64_t ns,
                  const char* type = "c10::BFloat16", const char* strides = "[]") {
   return Training()

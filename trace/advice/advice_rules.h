@@ -65,8 +65,12 @@ using Rule = std::optional<Finding> (*)(const Activity& activity);
 [[nodiscard]] std::optional<Finding> batch_of_one(const Activity& activity);
 /// A value for Finding::knob, such as "batch_size=32..512". The range goes from the samples that a
 /// rank's loader gives at once now up to what its GPU's memory may hold. If the trace does not say
-/// how many samples a step takes, it is autotune's default range. Empty without PyTorch.
+/// how many samples a step takes, it is autotune's default range. Empty without PyTorch, and where
+/// there is no room.
 [[nodiscard]] std::string larger_batch_knob(const Activity& activity);
+/// False if an allocation on a GPU failed, or if over 90 % of its memory are held and mostly in
+/// use.
+[[nodiscard]] bool has_room_for_a_larger_batch(const Activity& activity);
 [[nodiscard]] std::string smaller_batch_knob(const Activity& activity);
 
 // advice_ranks.cc

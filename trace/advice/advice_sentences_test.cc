@@ -289,7 +289,8 @@ aten::unique_dim 1..50000 us
       {"synchronizing_calls", item_and_copies(), R"(synchronizing_calls high x 1.63961 []
 The host waits for the GPU 41.0 ms a step
 2 calls a step, most in aten::is_nonzero and cudaMemcpyAsync:
-  torch.where(condition, a, b) in place of an if on a tensor
+  torch.where(condition, a, b) in place of an if on a tensor;
+  in the Trainer of transformers, logging_nan_inf_filter=False
 removable_ns 3.901e+07, step_share 0.3901, waiting_ns 4.1e+07, calls 4
 cudaStreamSynchronize 4000..40000 us
 cudaStreamSynchronize 104000..140000 us
@@ -328,7 +329,7 @@ cudaLaunchKernel 80000..84000 us
       {"low_gpu_utilization", gpu_step(40 * kMs),
        R"(low_gpu_utilization high x 2.49994 [batch_size=1..4096]
 GPU 0 runs kernels 40.0 % of the time
-in 60.0 ms a step nothing recorded went on:
+in 60.0 ms a step no operator ran:
   Python between operators, or files (record --stacks shows it)
 removable_ns 5.9999e+07, step_share 0.59999, utilization_share 0.4, device 0
 GPU idle 40001..100000 us
@@ -373,7 +374,7 @@ Gather 150000..152000 us
        R"(gpus_take_turns high x 1.38889 []
 2 GPUs work in turn, not together
 two of them work at once for 2.9 % of their time:
-  cut the batch into micro-batches (torch.distributed.pipelining), or have each GPU train the whole model (DDP, FSDP)
+  cut the batch into micro-batches (torch.distributed.pipelining), or have each GPU run the whole model on its own samples (in training DDP, FSDP)
 removable_ns 2.8e+07, step_share 0.28, gpus 2, together_share 0.0285718
 GPU idle 70000..100000 us
 GPU idle 0..1 us
@@ -389,7 +390,7 @@ GPU idle 0..1 us
        R"(gpus_take_turns high x 1.6 []
 2 GPUs work in turn, not together
 two of them work at once for 0.0 % of their time:
-  cut the batch into micro-batches (torch.distributed.pipelining), or have each GPU train the whole model (DDP, FSDP)
+  cut the batch into micro-batches (torch.distributed.pipelining), or have each GPU run the whole model on its own samples (in training DDP, FSDP)
 removable_ns 3e+07, step_share 0.375, gpus 2, together_share 0
 GPU 0 alone 0..50000 us
 )"},
@@ -451,8 +452,8 @@ cudaFree 160000..190000 us
 cudaFree 260000..290000 us
 )"},
       {"allocator_retries", out_of_memory(6), R"(allocator_retries medium x ? [batch_size=1..32]
-Out of memory, and tried again: 6 times
-the allocator emptied its cache to go on:
+Out of memory: allocations failed 6 times
+PyTorch had emptied its cache in vain, so the program got an error, and may have lost a batch:
   a smaller batch, AMP or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 removable_ns 0, step_share 0, calls 0, out_of_memory 6
 [OutOfMemory] 9..9 us

@@ -496,11 +496,36 @@ TEST(Advice, OptimizersAreToldWhatTheyCanDo) {
   EXPECT_THAT(advice("RMSprop.step"),
               cure("give the optimizer foreach=True", "optimizer=default,foreach"));
   EXPECT_THAT(advice("Lion.step"), cure("torch._foreach_add_ and its like in Lion", ""));
-  EXPECT_THAT(advice("LBFGS.step"), Not(HasRule("optimizer_per_parameter")));
+  for (const char* name : {"LBFGS.step", "Muon.step"})
+    EXPECT_THAT(advice(name), Not(HasRule("optimizer_per_parameter"))) << name;
   // On a CPU foreach saves no launches (docs/guide/optimizers.md has the figures).
   EXPECT_THAT(advice("SGD.step", false),
               cure("give the optimizer fused=True", "optimizer=default,fused"));
   EXPECT_THAT(advice("RMSprop.step", false), Not(HasRule("optimizer_per_parameter")));
+}
+
+// No call takes the products of many tensors. Those of Adafactor tell whose it is, too.
+TEST(Advice, ProductsOfAnOptimizerStay) {
+  const auto finding = [](const char* other) {
+    TraceText text = one_step().annotation("Optimizer.step#Adafactor.step", 50 * kMs, 70 * kMs);
+    for (int i = 0; i < 100; ++i) {
+      const int64_t at_ns = 50 * kMs + i * 200 * kUs;
+      text.cpu_op("aten::mul_", at_ns, at_ns + 90 * kUs);
+      text.cpu_op(other, at_ns + 100 * kUs, at_ns + 190 * kUs);
+    }
+    text.runtime("cudaLaunchKernel", 50 * kMs + 110 * kUs, 50 * kMs + 112 * kUs, 5)
+        .kernel("k", 80 * kMs, 90 * kMs, on_stream(7, 5));
+    return only(advice_on(text), "optimizer_per_parameter");
+  };
+  const Finding ours = finding("aten::matmul"), theirs = finding("aten::add_");
+  EXPECT_EQ(ours.headline, "Optimizer: 11.0 ms a step, one tensor at a time");
+  EXPECT_EQ(ours.detail, "100 operators a step, 11.0 % of it: give the optimizer foreach=True");
+  EXPECT_EQ(ours.knob, "optimizer=default,foreach");
+  EXPECT_EQ(theirs.headline, "Optimizer: 30.0 ms a step, one tensor at a time");
+  EXPECT_EQ(theirs.detail,
+            "200 operators a step, 30.0 % of it: torch.optim.Adafactor takes foreach=True, "
+            "transformers' and timm's do not");
+  EXPECT_EQ(theirs.knob, "");
 }
 
 TEST(Advice, WhatAClosureDoesIsNoUpdate) {

@@ -38,9 +38,9 @@ WorkKind call_kind(string_view name) {
       {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy",
        "hipStreamSynchronize", "hipDeviceSynchronize", "hipEventSynchronize", "hipMemcpy",
        "hipMemcpyWithStream", "urEventWait", "urQueueFinish"});
-  constexpr auto kAllocations = std::to_array<string_view>(
-      {"cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaMallocHost", "cudaFreeHost", "cuMemCreate",
-       "cuMemMap", "cuMemUnmap", "cuMemRelease", "hipMalloc", "hipFree", "hipHostMalloc"});
+  constexpr auto kAllocations =
+      std::to_array<string_view>({"cudaMalloc", "cudaFree", "cuMemCreate", "cuMemMap", "cuMemUnmap",
+                                  "cuMemRelease", "hipMalloc", "hipFree"});
   constexpr auto kLaunches =
       std::to_array<string_view>({"cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel",
                                   "cuLaunchKernelEx", "hipLaunchKernel", "hipExtLaunchKernel",
@@ -239,11 +239,27 @@ SliceId Activity::around(SliceId host_slice, WorkKind kind) const {
   return at;
 }
 
+Intervals Activity::waits_for_workers() const {
+  constexpr int64_t kReadyBatchNs = 1'000'000;  // handing over one that is ready takes less
+  std::vector<SliceId> waits;
+  for (const SliceId wait : of(WorkKind::kDataLoader)) {
+    const bool has_workers = contains(name_of(trace(), wait), "MultiProcessing");
+    if (has_workers && duration_ns(trace(), wait) > kReadyBatchNs) waits.push_back(wait);
+  }
+  return time_of(waits);
+}
+
 int64_t Activity::idle_time_after_ns(std::span<const SliceId> calls) const {
-  const Intervals spent = time_of(calls);
+  const Intervals spent = time_of(calls), waits = waits_for_workers();
   int64_t ahead_ns = 0, won_ns = 0;
   auto call = spent.begin();
-  for (const Interval& idle : subtract(steps_, device_time_)) {
+  auto wait = waits.begin();
+  for (const Interval& idle : subtract(subtract(steps_, device_time_), waits)) {
+    // The batch comes when its worker has made it, however far ahead the host is.
+    for (; wait != waits.end() && wait->end_ns <= idle.begin_ns; ++wait) {
+      while (call != spent.end() && call->begin_ns < wait->end_ns) ++call;
+      ahead_ns = 0;
+    }
     for (; call != spent.end() && call->begin_ns < idle.end_ns; ++call) {
       ahead_ns += call->length_ns();
     }

@@ -25,7 +25,7 @@ enum class WorkKind : uint8_t {
   kMatrixOperator,   ///< other operators that autocast runs in 16 bits
   kContiguous,       ///< operators that make a tensor contiguous
   kSynchronization,  ///< calls that wait until the GPU has finished
-  kAllocation,       ///< calls that allocate or free GPU or pinned memory
+  kAllocation,       ///< calls that allocate or free memory of a GPU
   kLaunch,           ///< calls that launch a kernel, and never wait but for a full queue
   kFloat32Kernel,    ///< matrix products and convolutions in FP32 without Tensor Cores
   kTf32Kernel,       ///< the same in TF32
@@ -111,12 +111,13 @@ class Activity {
 
   /// Idle device time that could have been used if the host had not spent its time in `calls`: the
   /// host would be ahead by the time of the calls, and no device can gain more than its idle time
-  /// after them.
+  /// after them. Worker processes that do not keep up with training are not waited for any less.
   [[nodiscard]] int64_t idle_time_after_ns(std::span<const SliceId> calls) const;
 
  private:
   void sort_slices();
   void measure_device();
+  [[nodiscard]] Intervals waits_for_workers() const;
 
   const Analysis& analysis_;
   const RecordedFacts recorded_;

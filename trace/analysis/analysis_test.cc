@@ -248,6 +248,23 @@ TEST(Gpus, WhatRanAtOnceSumsToBusyTime) {
   EXPECT_EQ(std::accumulate(mix.begin(), mix.end(), int64_t{0}), analysis.gpus[0].busy_ns);
 }
 
+// As between two recordings of a job that are merged.
+TEST(Gpus, APauseInTheStepsNumbersDoesNotCount) {
+  const std::string figures = R"("blocks per SM": 0.5, "est. achieved occupancy %": 40)";
+  const std::string other = R"("blocks per SM": 2, "est. achieved occupancy %": 90)";
+  const Analysis analysis = analysis_of(TraceText()
+                                            .step(0, 0, 1000)
+                                            .step(7, 9000, 10000)
+                                            .step(8, 10200, 11000)
+                                            .kernel("gemm", 0, 800, on_stream(7, 0, figures))
+                                            .kernel("eval", 4000, 6000, on_stream(7, 0, other))
+                                            .kernel("gemm", 9000, 9800, on_stream(7, 0, figures)));
+  const GpuUse& gpu = analysis.gpus.at(0);
+  EXPECT_DOUBLE_EQ(gpu.utilization, 1600.0 / 3000);
+  EXPECT_DOUBLE_EQ(*gpu.sm_efficiency, 0.5 * 1600 / 3000);
+  EXPECT_DOUBLE_EQ(*gpu.occupancy, 0.4);
+}
+
 TEST(Gpus, MatrixOperatorsMakeKernelsEligibleForTensorCores) {
   const Analysis analysis = analysis_of(TraceText()
                                             .cpu_op("aten::linear", 0, 100)

@@ -50,12 +50,7 @@ class TensorCoreNames {
   std::vector<Answer> known_;
 };
 
-int64_t overlap_ns(Interval left, Interval right) {
-  return std::max<int64_t>(
-      0, std::min(left.end_ns, right.end_ns) - std::max(left.begin_ns, right.begin_ns));
-}
-
-void add_kernel(const DeviceWork& row, const HostTree& tree, Interval steps,
+void add_kernel(const DeviceWork& row, const HostTree& tree, const Intervals& steps,
                 TensorCoreNames& tensor_core_names, DeviceSlices& device) {
   (row.is_communication ? device.communication : device.compute).add(row.interval);
   const int64_t length_ns = row.interval.length_ns();
@@ -65,14 +60,14 @@ void add_kernel(const DeviceWork& row, const HostTree& tree, Interval steps,
     device.tensor_core_eligible_ns += length_ns;
   }
   if (row.occupancy >= 0) {
-    const int64_t within_ns = overlap_ns(row.interval, steps);
+    const int64_t within_ns = total_within_ns(steps, row.interval);
     device.occupancy_ns += row.occupancy * static_cast<double>(within_ns);
     device.with_occupancy_ns += within_ns;
   }
 }
 
 std::map<int32_t, DeviceSlices> gather(const Trace& trace, const DeviceWorkTable& table,
-                                       const HostTree& tree, Interval steps) {
+                                       const HostTree& tree, const Intervals& steps) {
   TensorCoreNames tensor_core_names(trace);
   std::map<int32_t, DeviceSlices> devices;
   for (const DeviceStream& stream : table.streams) {
@@ -91,10 +86,10 @@ std::map<int32_t, DeviceSlices> gather(const Trace& trace, const DeviceWorkTable
   return devices;
 }
 
-// The mean over the window of min(1, blocks per SM of all rows that run at the time).
+// The mean over the steps of min(1, blocks per SM of all rows that run at the time).
 std::optional<double> mean_capped_blocks(const DeviceWorkTable& table, std::vector<uint32_t> begins,
-                                         Interval window) {
-  if (begins.empty() || window.length_ns() <= 0) return std::nullopt;
+                                         const Intervals& steps) {
+  if (begins.empty() || steps.empty()) return std::nullopt;
   const auto interval = [&](uint32_t row) { return table.rows[row].interval; };
   std::vector<uint32_t> ends = begins;
   natural_sort(std::span(begins), [&](uint32_t left, uint32_t right) {
@@ -107,7 +102,7 @@ std::optional<double> mean_capped_blocks(const DeviceWorkTable& table, std::vect
   int64_t at_ns = interval(begins.front()).begin_ns;
   const auto pass_to = [&](int64_t time_ns) {
     integral +=
-        std::clamp(sum, 0.0, 1.0) * static_cast<double>(overlap_ns({at_ns, time_ns}, window));
+        std::clamp(sum, 0.0, 1.0) * static_cast<double>(total_within_ns(steps, {at_ns, time_ns}));
     at_ns = time_ns;
   };
   auto begin = begins.begin();
@@ -123,7 +118,7 @@ std::optional<double> mean_capped_blocks(const DeviceWorkTable& table, std::vect
     // Starting from 0 in each gap keeps rounding errors from adding up.
     sum = --running == 0 ? 0 : sum - table.rows[end].blocks_per_sm;
   }
-  return integral / static_cast<double>(window.length_ns());
+  return integral / static_cast<double>(total_ns(steps));
 }
 
 // Walks over the begins and ends of a list of intervals.
@@ -173,7 +168,7 @@ Interval span_of(std::initializer_list<const Intervals*> lists) {
   return span;
 }
 
-GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps,
+GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, const Intervals& steps,
                bool has_tensor_cores) {
   const Intervals compute = slices.compute.take();
   const Intervals communication = slices.communication.take();
@@ -193,9 +188,8 @@ GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps
     use.communication_overlap =
         share_of(total_ns(intersect(communication, compute)), use.communication_ns);
   }
-  const int64_t kernels_ns =
-      total_within_ns(compute, steps) + total_within_ns(subtract(communication, compute), steps);
-  use.utilization = share_of(kernels_ns, steps.length_ns());
+  const Intervals kernels = intersect(unite(compute, communication), steps);
+  use.utilization = share_of(total_ns(kernels), total_ns(steps));
   use.sm_efficiency = mean_capped_blocks(table, std::move(slices.with_blocks), steps);
   if (slices.with_occupancy_ns > 0) {
     use.occupancy = slices.occupancy_ns / static_cast<double>(slices.with_occupancy_ns);
@@ -205,6 +199,22 @@ GpuUse measure(const DeviceWorkTable& table, DeviceSlices slices, Interval steps
     use.tensor_core_eligible_share = share_of(slices.tensor_core_eligible_ns, slices.kernel_ns);
   }
   return use;
+}
+
+// From the first step to the last, as the TensorBoard plugin takes it, but without the pauses
+// between recordings that were merged: there the numbers of the steps do not follow each other.
+Intervals stretches_of(const std::vector<Step>& steps) {
+  std::vector<Interval> stretches = {steps.front().window};
+  for (size_t i = 1; i < steps.size(); ++i) {
+    const auto before = steps[i - 1].number, number = steps[i].number;
+    const bool follows = before && number && *before < *number && *before + 1 == *number;
+    if (follows) {
+      stretches.back().end_ns = steps[i].window.end_ns;
+    } else {
+      stretches.push_back(steps[i].window);
+    }
+  }
+  return merge(std::move(stretches));
 }
 
 }  // namespace
@@ -266,7 +276,7 @@ std::vector<GpuUse> gpu_use(const Trace& trace, const DeviceWorkTable& table, co
                             const std::vector<Step>& steps,
                             const std::vector<DeviceProperties>& properties) {
   if (steps.empty()) return {};
-  const Interval all_steps{steps.front().window.begin_ns, steps.back().window.end_ns};
+  const Intervals all_steps = stretches_of(steps);
   const bool amd = is_amd(trace), has_tensor_cores = may_have_tensor_cores(trace);
   std::vector<GpuUse> gpus;
   for (auto& [device, slices] : gather(trace, table, tree, all_steps)) {

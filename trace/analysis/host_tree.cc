@@ -67,6 +67,12 @@ bool is_inside(Interval inner, Interval outer) {
   return outer.begin_ns <= inner.begin_ns && inner.end_ns <= outer.end_ns;
 }
 
+// Whether a closure calls the optimizer, as where it sets gradients to zero. The step that calls
+// the closure may be no longer than it.
+bool is_called_by(Interval closure, Interval annotation) {
+  return is_inside(annotation, closure) && annotation != closure;
+}
+
 // Removes the optimizer from kinds_around of everything inside a closure.
 void leave_closures(const Trace& trace, const NameKinds& names, HostTree& tree) {
   IntervalCursor closures(tree.closures);
@@ -75,13 +81,13 @@ void leave_closures(const Trace& trace, const NameKinds& names, HostTree& tree) 
     const Interval interval = interval_of(trace, slice);
     if ((kinds & kOptimizerName) == 0) return;
     const auto closure = closures.behind(interval.begin_ns);
-    if (closure == tree.closures.end() || closure->begin_ns > interval.begin_ns) return;
+    if (closure == tree.closures.end() || !is_inside(interval, *closure)) return;
     SliceId at =
         is_host_node(trace.slices().category[slice.value]) ? slice : tree.parent[slice.value];
     while (at && !names.is(trace.slices().name[at.value], kOptimizerName))
       at = tree.parent[at.value];
-    const bool is_within = at && is_inside(interval_of(trace, at), *closure);
-    if (!is_within) kinds = static_cast<uint8_t>(kinds & ~kOptimizerName);
+    const bool is_called = at && is_called_by(*closure, interval_of(trace, at));
+    if (!is_called) kinds = static_cast<uint8_t>(kinds & ~kOptimizerName);
   });
 }
 
@@ -90,8 +96,8 @@ void leave_closures(const Trace& trace, const NameKinds& names, HostTree& tree) 
 Intervals HostTree::without_closures(Interval annotation) const {
   IntervalCursor cursor(closures);
   const auto closure = cursor.behind(annotation.begin_ns);
-  const bool is_within = closure != closures.end() && is_inside(annotation, *closure);
-  return is_within ? Intervals{annotation} : subtract({annotation}, closures);
+  const bool is_called = closure != closures.end() && is_called_by(*closure, annotation);
+  return is_called ? Intervals{annotation} : subtract({annotation}, closures);
 }
 
 std::vector<bool> find_threads(const Trace& trace) {

@@ -36,4 +36,9 @@ std::optional<double> percent_of_link(const Collective& row, std::optional<doubl
   return *row.bus_bandwidth / (*link_gb_per_s * 1e9) * 100;
 }
 
+std::optional<double> share_of_link(const Collective& row, std::optional<double> link_gb_per_s) {
+  const auto percent = percent_of_link(row, link_gb_per_s);
+  return percent ? std::optional(*percent / 100) : std::nullopt;
+}
+
 }  // namespace redline::trace

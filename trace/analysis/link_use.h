@@ -17,5 +17,8 @@ namespace redline::trace {
 /// 100 where the switch between the GPUs reduces (NVLS). nullopt: not known.
 [[nodiscard]] std::optional<double> percent_of_link(const Collective& row,
                                                     std::optional<double> link_gb_per_s);
+/// The same as a share, 0 to 1.
+[[nodiscard]] std::optional<double> share_of_link(const Collective& row,
+                                                  std::optional<double> link_gb_per_s);
 
 }  // namespace redline::trace

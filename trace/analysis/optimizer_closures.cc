@@ -32,7 +32,9 @@ class ClosureFinder {
     if (steps_.empty()) return {};
     collect_pieces();
     std::vector<Interval> closures;
-    for (const auto& [step, pieces] : steps_) add_closures(pieces, closures);
+    for (const auto& [step, pieces] : steps_) {
+      add_closures(interval_of(trace_, step).begin_ns, pieces, closures);
+    }
     return merge(std::move(closures));
   }
 
@@ -114,9 +116,13 @@ class ClosureFinder {
 
   // From the first forward operator to the end of the backward pass. Operators that autograd does
   // not record lie between these two (the gradient of the loss), but none between two nodes of
-  // autograd. A collective that began in the pass belongs to it: DDP waits for it at the end.
-  static void add_closures(const std::vector<Piece>& pieces, std::vector<Interval>& closures) {
+  // autograd. A collective that began in the pass belongs to it: DDP waits for it at the end. What
+  // Python does before the first operator is the closure's, too: optimizers call it first.
+  static void add_closures(int64_t step_begin_ns, const std::vector<Piece>& pieces,
+                           std::vector<Interval>& closures) {
     std::optional<int64_t> forward_ns;
+    const Part first = pieces.front().part;
+    if (first == Part::kForward || first == Part::kBackward) forward_ns = step_begin_ns;
     bool is_open = false;
     for (const Piece& piece : pieces) {
       if (piece.part == Part::kForward) {

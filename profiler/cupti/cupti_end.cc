@@ -37,14 +37,13 @@ void CuptiSource::flush_before_exit() noexcept {
   static_cast<void>(is_flushed_.try_acquire_for(kMostWaitAtEnd));
 }
 
-void CuptiSource::let_go() noexcept {
+void CuptiSource::let_go(std::chrono::steady_clock::time_point until) noexcept {
   if (!thread_) return;
   shared_state().ids = nullptr;
   is_closing_ = true;
   shared_state().pool.wake();
-  // The thread may hang in CUPTI, which waits for a thread that has crashed. If it gets free later,
-  // it uses the reader once more: the reader is then not destroyed.
-  const bool is_over = is_over_.try_acquire_for(kMostWaitAtEnd);
+  const bool is_over = is_over_.try_acquire_until(until);
+  is_unanswered_ = !is_over;
   is_over ? thread_->join() : thread_->detach();
   thread_.reset();
   if (!is_on_.exchange(false)) return;
@@ -52,12 +51,13 @@ void CuptiSource::let_go() noexcept {
     if (is_over) reader_->add_last();
     reader_->finish();
     stream_names().deliver_all();
-    add_entries();
+    add_counts(true);
   } catch (const std::exception&) {
     // No memory: the trace ends a little earlier.
   }
-  if (!is_over) static_cast<void>(reader_.release());
-  reader_.reset();
+  // Otherwise the thread hangs in CUPTI, which may wait for a thread that has crashed. If it gets
+  // free later, it uses the reader once more.
+  if (is_over) reader_.reset();
 }
 
 void CuptiSource::give_up(const std::string& tool) noexcept {
@@ -88,7 +88,8 @@ void CuptiSource::end() {
   if (off_after_.empty()) switch_off_and_collect();
   reader_->finish();
   stream_names().deliver_all();
-  add_entries();
+  add_counts(true);
+  add_device_entries(devices_);
   const GraphLaunches& graphs = reader_->activities().graph_launches();
   if (graphs.without_work() > 0) {
     warn(kGraphs, "CUPTI gave no GPU work for " + std::to_string(graphs.without_work()) + " of " +

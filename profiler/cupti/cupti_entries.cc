@@ -36,25 +36,25 @@ std::string CuptiSource::counts_json(bool is_over) const {
   };
   add_text("off_before", off_before_);
   add_text("off_after", off_after_);
-  add_text("failed_flush", failed_flush_ != kSuccess ? explain(*library_, failed_flush_) : "");
+  if (is_unanswered_) {
+    add_text("failed_flush", "CUPTI or the driver did not answer when the process ended");
+  } else if (failed_flush_ != kSuccess) {
+    add_text("failed_flush", explain(*library_, failed_flush_));
+  }
   if (!has_system_thread_ids_) json += R"(, "thread_ids": "not the system's")";
   return json + "}";
 }
 
-void CuptiSource::add_entries() {
-  profiler::add_entry("redline", "{\"gpu\": " + counts_json(true) + "}");
-  add_device_entries(devices_);
+/// Without what is right only at the end, unless it `is_over`.
+void CuptiSource::add_counts(bool is_over) {
+  profiler::add_entry("redline", "{\"gpu\": " + counts_json(is_over) + "}");
 }
 
-/// A flight recorder's traces are written while we go on, also when the GPU or the driver hangs. So
-/// they have what was known at the last flush, without what is right only at the end.
+/// A trace may be written when the GPU or the driver hangs, or CUDA has ended: by a flight
+/// recorder, which goes on, or when the process ends. It has what was known at the last flush.
 void CuptiSource::add_known_entries() {
-  if (!has_ring_) return;
-  profiler::add_entry("redline", "{\"gpu\": " + counts_json(false) + "}");
-  if (are_devices_told_ || DeviceTable::count() == 0) return;
-  are_devices_told_ = true;
-  DeviceTable devices;
-  add_device_entries(devices);
+  if (has_ring_) add_counts(false);
+  if (DeviceTable::count() > 0) add_device_entries(told_devices_);
 }
 
 void CuptiSource::add_device_entries(DeviceTable& devices) {

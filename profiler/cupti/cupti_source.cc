@@ -189,8 +189,7 @@ tl::expected<void, std::string> CuptiSource::begin(const RecorderOptions& option
   dropped_ = surges_ = 0;
   seen_ = {};
   failed_flush_ = kSuccess;
-  devices_ = {};
-  are_devices_told_ = false;
+  devices_ = told_devices_ = {};
   has_ring_ = options.ring_seconds > 0;
   if (const Result result = enable_kinds(options); result != kSuccess) {
     return tl::unexpected(explain(*library_, result));
@@ -307,7 +306,7 @@ void CuptiSource::collect_if_ours(bool is_forced) {
   if (!off_after_.empty()) return;
   collect(is_forced ? kFlushForced : 0);
   look_for_surge();
-  add_known_entries();
+  if (!is_closing_) add_known_entries();  // else whoever ends the window has the last word
 }
 
 void CuptiSource::collect(uint32_t flush_flags) {

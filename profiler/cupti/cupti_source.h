@@ -63,9 +63,10 @@ class CuptiSource final : public profiler::Source {
   void give_up(const std::string& tool) noexcept;
   /// Delivers what waits for more work, because a flight recorder is about to write its trace.
   void deliver_for_ring() noexcept;
-  /// Records what CUPTI has handed over, without a call of CUPTI. To be called when the process
-  /// ends and CUDA may be half destroyed.
-  void let_go() noexcept;
+  /// Records what CUPTI has handed over, without a call of CUPTI or of the driver. To be called
+  /// when the process ends and CUDA may be half destroyed. A call that is under way may hang; it is
+  /// waited for until then.
+  void let_go(std::chrono::steady_clock::time_point until) noexcept;
 
   /// Whether a window is ending and waits for GPU work. Such work may never end, for example a
   /// collective whose peer is gone.
@@ -112,7 +113,7 @@ class CuptiSource final : public profiler::Source {
   void say_off(const std::string& why);  ///< in the trace
   void refuse(const std::string& why);   ///< on stderr, too
   void warn(Topic topic, const std::string& why);
-  void add_entries();
+  void add_counts(bool is_over);
   void add_known_entries();
   void add_device_entries(DeviceTable& devices);
   [[nodiscard]] std::string counts_json(bool is_over) const;
@@ -135,8 +136,9 @@ class CuptiSource final : public profiler::Source {
   uint64_t surges_ = 0;
   uint64_t dropped_ = 0;
   std::atomic<Result> failed_flush_ = kSuccess;  ///< the error of the last flush that failed
+  bool is_unanswered_ = false;                   ///< a flush hangs while the process ends
   DeviceTable devices_;                          ///< only for the reader's thread until it ends
-  bool are_devices_told_ = false;
+  DeviceTable told_devices_;                     ///< for who asks CUPTI for records
   bool has_ring_ = false;
   std::unique_ptr<ActivityReader> reader_;  ///< within a window
   std::atomic<bool> is_on_ = false;         ///< CUPTI is switched on, or was given up

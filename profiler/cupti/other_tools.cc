@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string_view>
+
+#include "profiler/source/gpu_work.h"
 
 namespace redline::cupti {
 namespace {
@@ -47,9 +50,14 @@ bool torch_says(const char* name) {
   return says;
 }
 
-/// Whether torch.profiler records this thread or the main thread.
-bool is_torch_profiler_recording() {
-  return torch_says("_ZN5torch8profiler4impl15profilerEnabledEv") ||
+std::atomic<bool (*)()> g_torch_profiler_query = nullptr;
+
+/// Whether torch.profiler records or is in its warm-up. Without the LibTorch adapter we only see
+/// whether it records this thread or the main thread.
+bool is_torch_profiler_active() {
+  bool (*const query)() = g_torch_profiler_query;
+  return (query != nullptr && query()) ||
+         torch_says("_ZN5torch8profiler4impl15profilerEnabledEv") ||
          torch_says("_ZN5torch8autograd8profiler29isProfilerEnabledInMainThreadEv");
 }
 
@@ -63,7 +71,7 @@ std::string other_tool(const std::string& name_in_cupti) {
   const bool is_named = !name_in_cupti.empty() && !name_in_cupti.starts_with(kUsersOfCupti);
   if (is_named) return name_in_cupti;
   if (const std::string tool = tool_by_its_traces(); !tool.empty()) return tool;
-  if (is_torch_profiler_recording()) return "torch.profiler";
+  if (is_torch_profiler_active()) return "torch.profiler";
   return name_in_cupti.empty() ? "another profiler" : name_in_cupti;
 }
 
@@ -81,7 +89,7 @@ std::string Subscription::take(const Library& library) {
     handle_ = nullptr;
     const std::string tool = other_tool(other);
     // torch.profiler keeps the place after it has recorded, but does not use it any more.
-    const bool is_idle_torch = has_torch() && !is_torch_profiler_recording() &&
+    const bool is_idle_torch = has_torch() && !is_torch_profiler_active() &&
                                tool_by_its_traces().empty() &&
                                (other[0] == '\0' || tool.starts_with(kUsersOfCupti));
     return is_idle_torch ? "" : tool;
@@ -97,3 +105,11 @@ void Subscription::release(const Library& library) {
 }
 
 }  // namespace redline::cupti
+
+namespace redline::profiler {
+
+void set_torch_profiler_query(bool (*is_active)()) noexcept {
+  cupti::g_torch_profiler_query = is_active;
+}
+
+}  // namespace redline::profiler

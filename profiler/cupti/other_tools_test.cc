@@ -91,6 +91,16 @@ TEST_F(WithTorch, APlaceThatIsInUseRefusesUs) {
   EXPECT_TRUE(is_refused("CUPTI for torch"));
 }
 
+TEST_F(WithTorch, ItsProfilerHasThePlaceInItsWarmUpAlready) {
+  profiler::set_torch_profiler_query([] { return true; });
+  EXPECT_TRUE(is_refused("CUPTI for torch"));
+  EXPECT_THAT(said_, HasSubstr("torch.profiler uses CUPTI in this process"));
+  EXPECT_EQ(other_tool(), "torch.profiler");
+  profiler::set_torch_profiler_query([] { return false; });
+  EXPECT_FALSE(is_refused("CUPTI for torch"));
+  profiler::set_torch_profiler_query(nullptr);
+}
+
 TEST(Subscription, IsNotAskedForWhereCuptiHasNoSuchCall) {
   stub::reset_cupti();
   Library library = **find_library();

@@ -47,7 +47,8 @@ TEST_F(FreshSource, WhatCuptiHoldsIsForcedOutBeforeTheProcessEnds) {
   stub::keep_buffer_of(0);
   source_.flush_before_exit();
   EXPECT_EQ(stub::forced_buffers(), 1);
-  source_.let_go();
+  stub::set_cuda_initialized(false);
+  source_.let_go(std::chrono::steady_clock::now() + std::chrono::hours(1));
   EXPECT_FALSE(profiler::wants_external_ids());
   const int flushes = stub::cupti_calls("cuptiActivityFlushAll");
   source_.flush_before_exit();
@@ -57,7 +58,30 @@ TEST_F(FreshSource, WhatCuptiHoldsIsForcedOutBeforeTheProcessEnds) {
   const json trace = end();
   EXPECT_EQ(events(trace, "cuda_runtime").size(), 1u);
   EXPECT_EQ(trace["redline"]["gpu"]["records"], 1);
+  EXPECT_FALSE(trace["redline"]["gpu"].contains("failed_flush"));
   EXPECT_EQ(trace["cupti_version"], 130001);
+  ASSERT_EQ(trace["deviceProperties"].size(), 1U) << "known before CUDA ended";
+  EXPECT_EQ(trace["deviceProperties"][0]["name"], "NVIDIA A100");
+}
+
+TEST_F(FreshSource, AFlushThatHangsKeepsTheProcessFromItsEndNoLongerThanItMay) {
+  set("REDLINE_GPU_FLUSH_MS", "1");
+  // Never destroyed, as in a job: its thread may outlive this test.
+  static auto* const source = new CuptiSource(kShortWait);
+  stub::hang_flushes(true);
+  begin(false);
+  source->enable({});
+  while (stub::cupti_calls("cuptiActivityFlushAll") == 0) std::this_thread::yield();
+  stub::set_cuda_initialized(false);  // to ask the driver would hang, too
+  source->let_go(std::chrono::steady_clock::now());
+  const json trace = end();
+  EXPECT_EQ(trace["redline"]["gpu"]["failed_flush"],
+            "CUPTI or the driver did not answer when the process ended");
+  EXPECT_EQ(trace["deviceProperties"].size(), 1U);
+  EXPECT_EQ(stub::cupti_calls("cuptiActivityGetNumDroppedRecords"), 0);
+  stub::hang_flushes(false);
+  // It is asked for after the thread has used what the window left.
+  while (stub::cupti_calls("cuptiActivityGetNumDroppedRecords") == 0) std::this_thread::yield();
 }
 
 TEST_F(FreshSource, OutsideOfAWindowNothingHappens) {

@@ -46,14 +46,17 @@ class GpuSampler::Run {
     ended_.release();
   }
 
-  /// Tells the thread to end. Gives whether it has ended, or soon will.
-  [[nodiscard]] bool stop() {
+  void ask_to_stop() {
     {
       const std::lock_guard lock(mutex_);
       is_over_ = true;
     }
     wake_.notify_one();
-    return ended_.try_acquire_for(kMostWaitAtEnd);
+  }
+  /// Gives whether the thread has ended, or soon will.
+  [[nodiscard]] bool stop(std::chrono::steady_clock::time_point until) {
+    ask_to_stop();
+    return ended_.try_acquire_until(until);
   }
 
   /// Adds the sampler's own facts to the trace, if there are any. Only for its thread until stop().
@@ -181,9 +184,17 @@ void GpuSampler::enable(const RecorderOptions& options) noexcept {
 }
 
 void GpuSampler::disable() noexcept {
+  disable_until(std::chrono::steady_clock::now() + kMostWaitAtEnd);
+}
+
+void GpuSampler::ask_to_stop() noexcept {
+  if (run_) run_->ask_to_stop();
+}
+
+void GpuSampler::disable_until(std::chrono::steady_clock::time_point until) noexcept {
   if (!run_) return;
   try {
-    if (run_->stop()) {
+    if (run_->stop(until)) {
       thread_->join();
       run_->add_entries();
     } else {

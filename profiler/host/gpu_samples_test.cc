@@ -120,5 +120,19 @@ TEST_F(GpuSampling, OneThatNeverAnswersHoldsNobodyUp) {
   EXPECT_TRUE(trace["redline"].contains("gpu")) << "CUPTI's part is there";
 }
 
+TEST_F(GpuSampling, AProcessThatEndsWaitsOnlyAsLongAsItMay) {
+  for (const bool hangs : {false, true}) {
+    set("REDLINE_STUB_HANG", hangs ? 1 : 0);
+    testing::begin_recording({{"host_samples_hz", 100}, {"gpu", false}});
+    GpuSampler sampler;
+    sampler.enable({.host_samples_hz = 100});
+    sampler.ask_to_stop();
+    const auto now = std::chrono::steady_clock::now();
+    sampler.disable_until(hangs ? now : now + std::chrono::hours(1));
+    const json trace = testing::end_recording();
+    EXPECT_EQ(has_given_up(trace), hangs) << trace["redline"];
+  }
+}
+
 }  // namespace
 }  // namespace redline::profiler

@@ -2,6 +2,7 @@
 // what the process and its DataLoader workers use, and the state of its GPUs, as NVML tells it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -42,6 +43,10 @@ class GpuSampler final : public Source {
  public:
   void enable(const RecorderOptions& options) noexcept override;
   void disable() noexcept override;
+  /// Says that disable_until() comes soon, so that NVML answers meanwhile.
+  void ask_to_stop() noexcept;
+  /// Waits for NVML no longer than until then.
+  void disable_until(std::chrono::steady_clock::time_point until) noexcept;
 
  private:
   class Run;

@@ -80,7 +80,7 @@ Capture::Stacks Capture::stacks() {
   return progress_.done + 1 == progress_.steps ? Stacks::kEndWithStep : Stacks::kWanted;
 }
 
-void Capture::cut_short(const std::lock_guard<std::mutex>&, bool has_begun) {
+void Capture::cut_short(const RecorderLock&, bool has_begun) {
   const std::lock_guard lock(mutex_);
   if (progress_.phase == Phase::kNone) return;
   if (has_begun) {

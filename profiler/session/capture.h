@@ -14,6 +14,7 @@
 #include <tl/expected.hpp>
 
 #include "profiler/request/options.h"
+#include "profiler/session/recorder_lock.h"
 
 namespace redline::profiler {
 
@@ -59,7 +60,7 @@ class Capture {
 
   /// The recorder has ended or discarded the capture's window, because a window of the program
   /// begins. If the capture had begun, the steps so far are its result.
-  void cut_short(const std::lock_guard<std::mutex>& recorder_lock, bool has_begun);
+  void cut_short(const RecorderLock& lock, bool has_begun);
 
  private:
   void start();

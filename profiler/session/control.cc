@@ -11,12 +11,15 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <thread>
 
+#include "base/file.h"
 #include "base/json_values.h"
 #include "base/quiet_thread.h"
 #include "profiler/request/trigger.h"
@@ -29,16 +32,30 @@ namespace {
 using Json = nlohmann::json;
 using Phase = Capture::Progress::Phase;
 
+constexpr auto kWaitForDescriptor = std::chrono::milliseconds(200);
+
+/// A descriptor, or null. The job may close it and give its number to a file of its own.
+using File = std::atomic<GuardedDescriptor*>;
+
 // Global variables, because signal handlers and forked children need them.
 std::atomic<pid_t> g_process = 0;
-std::atomic<int> g_wake[2] = {-1, -1};  ///< a pipe
-std::atomic<int> g_listener = -1;
-std::atomic<int> g_client = -1;
+File g_wake[2] = {};  ///< a pipe
+File g_listener = nullptr;
+File g_client = nullptr;
 char g_socket_path[sizeof(sockaddr_un::sun_path)] = "";
 
-void close_file(std::atomic<int>& file) {
-  if (const int number = file.exchange(-1); number >= 0) close(number);
+/// Negative if there is none, or if the job has closed it. Async-signal-safe.
+int number_of(const File& file) {
+  const GuardedDescriptor* const descriptor = file;
+  return descriptor != nullptr ? descriptor->get() : -1;
 }
+
+/// Where the job has closed one end, what is written into the other one is never heard.
+bool has_both_ends() { return number_of(g_wake[0]) >= 0 && number_of(g_wake[1]) >= 0; }
+
+void hold(File& file, int number) { delete file.exchange(new GuardedDescriptor(number)); }
+
+void close_file(File& file) { delete file.exchange(nullptr); }
 
 void leave_in_child() {
   g_process = 0;
@@ -51,8 +68,9 @@ void remove_socket() {
 
 void stop_hearing() {
   remove_socket();
-  g_process = 0;
-  for (auto* file : {&g_wake[0], &g_wake[1], &g_listener, &g_client}) *file = -1;
+  close_file(g_listener);
+  close_file(g_client);
+  g_process = 0;  // a signal handler may still look at the pipe, so that stays
 }
 
 tl::unexpected<std::string> system_error(const char* what) {
@@ -90,12 +108,12 @@ void say(int file, const char* key, const std::string& text) {
 class Control {
  public:
   void run() {
-    for (;;) {
-      pollfd files[] = {{g_wake[0], POLLIN, 0}, {g_listener, POLLIN, 0}, {g_client, 0, 0}};
+    while (has_both_ends()) {
+      pollfd files[] = {{number_of(g_wake[0]), POLLIN, 0},
+                        {number_of(g_listener), POLLIN, 0},
+                        {number_of(g_client), 0, 0}};
       if (poll(files, 3, -1) < 0) continue;
       try {
-        // The job has closed descriptors of others, and may have their numbers by now.
-        if ((files[0].revents & (POLLNVAL | POLLHUP)) != 0) return stop_hearing();
         if (files[0].revents != 0) answer_bells();
         // First see whether the client has left, because a new one may have waited for that.
         if ((files[2].revents & (POLLHUP | POLLERR)) != 0) client_left();
@@ -104,6 +122,7 @@ class Control {
         fail(exception.what());  // the job's memory is full
       }
     }
+    stop_hearing();
   }
 
   void set_defaults(const CaptureDefaults& defaults) {
@@ -114,7 +133,7 @@ class Control {
  private:
   void answer_bells() {
     char calls[64];
-    const ssize_t count = read(g_wake[0], calls, sizeof(calls));
+    const ssize_t count = read(number_of(g_wake[0]), calls, sizeof(calls));
     for (ssize_t i = 0; i < count; ++i) {
       answer(static_cast<Call>(calls[i]));
     }
@@ -132,7 +151,7 @@ class Control {
         remove_socket();
         return crash_is_recorded();
       case Call::kCapture:
-        if (g_client >= 0) return;  // a capture is under way, and its client waits for it
+        if (g_client != nullptr) return;  // a capture is under way, and its client waits for it
         return start_capture("{}", "SIGUSR2");
       case Call::kTold:
         return Recorder::instance().write_termination();
@@ -151,23 +170,25 @@ class Control {
   }
 
   void write_ring(const char* reason, const std::string& directory) {
-    say(g_client, "progress", "writing what the flight recorder has");
-    const auto path = Recorder::instance().write_ring(reason, directory);
-    path ? say(g_client, "path", *path) : say(g_client, "error", path.error());
-    close_file(g_client);
+    tell("progress", "writing what the flight recorder has");
+    end_request(Recorder::instance().write_ring(reason, directory));
   }
 
   void answer_call() {
-    const int file = accept4(g_listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (file < 0) return;
+    const int file = accept4(number_of(g_listener), nullptr, nullptr, SOCK_CLOEXEC);
+    if (file < 0) {
+      // Without a free descriptor the call stays in the queue, and poll() would not wait.
+      if (errno != EAGAIN) std::this_thread::sleep_for(kWaitForDescriptor);
+      return;
+    }
     const std::string line = is_own_user(file) ? read_line(file) : "";
     if (line.empty()) {
       close(file);  // the client only wanted to know whether this process listens
-    } else if (g_client >= 0) {
+    } else if (g_client != nullptr) {
       say(file, "error", "a capture is under way already");
       close(file);
     } else {
-      g_client = file;
+      hold(g_client, file);
       start_capture(line, "redline trigger");
     }
   }
@@ -189,26 +210,34 @@ class Control {
     }
     const auto armed = capture().arm(wanted.options, wanted.steps, reason);
     if (!armed) return fail(armed.error());
-    say(g_client, "progress", "waiting for the next step");
+    tell("progress", "waiting for the next step");
   }
 
   void report_progress() {
     const auto progress = capture().progress();
     if (progress.phase == Phase::kRecording) {
-      say(g_client, "progress",
-          std::to_string(progress.done) + " of " + std::to_string(progress.steps) + " steps");
+      tell("progress",
+           std::to_string(progress.done) + " of " + std::to_string(progress.steps) + " steps");
     } else if (progress.phase == Phase::kRecorded) {
-      say(g_client, "progress", "writing");
-      const auto path = capture().write();
-      path ? say(g_client, "path", *path) : say(g_client, "error", path.error());
-      close_file(g_client);
+      tell("progress", "writing");
+      end_request(capture().write());
     } else if (progress.phase == Phase::kFailed) {
       fail(progress.why);
     }
   }
 
+  static void tell(const char* key, const std::string& text) {
+    say(number_of(g_client), key, text);
+  }
+
+  void end_request(const tl::expected<std::string, std::string>& path) {
+    if (!path) return fail(path.error());
+    tell("path", *path);
+    close_file(g_client);
+  }
+
   void fail(const std::string& why) {
-    say(g_client, "error", why);
+    tell("error", why);
     close_file(g_client);
   }
 
@@ -244,7 +273,7 @@ tl::expected<void, std::string> open_socket() {
     return error;
   }
   std::strcpy(g_socket_path, address->sun_path);
-  g_listener = file;
+  hold(g_listener, file);
   std::atexit(remove_socket);
   wake_control_thread(Call::kListen);
   return {};
@@ -254,7 +283,8 @@ tl::expected<void, std::string> open_socket() {
 
 bool wake_control_thread(Call call) noexcept {
   const char byte = static_cast<char>(call);
-  return has_control_thread() && (write(g_wake[1], &byte, 1) == 1 || errno == EAGAIN);
+  return has_control_thread() && has_both_ends() &&
+         (write(number_of(g_wake[1]), &byte, 1) == 1 || errno == EAGAIN);
 }
 
 bool has_control_thread() noexcept { return g_process == getpid(); }
@@ -263,8 +293,7 @@ tl::expected<void, std::string> start_control_thread() {
   if (has_control_thread()) return {};
   int wake[2];
   if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) return system_error("pipe");
-  g_wake[0] = wake[0];
-  g_wake[1] = wake[1];
+  for (const int end : {0, 1}) hold(g_wake[end], wake[end]);
   auto thread = start_quiet_thread([] { control().run(); });
   if (!thread) {
     for (auto& file : g_wake) close_file(file);
@@ -279,7 +308,7 @@ tl::expected<void, std::string> start_control_thread() {
 
 tl::expected<void, std::string> listen_for_captures(const CaptureDefaults& defaults) {
   control().set_defaults(defaults);
-  if (g_listener >= 0) return {};
+  if (number_of(g_listener) >= 0) return {};
   if (auto started = start_control_thread(); !started) return started;
   if (auto opened = open_socket(); !opened) return opened;
   capture_on_signal();

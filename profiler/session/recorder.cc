@@ -79,6 +79,7 @@ Recorder::Recorder()
 Result Recorder::check_alive() const {
   if (is_child_) return misuse("this process was forked from a recorded one and is not recorded");
   if (is_over_) return misuse("the process is ending");
+  if (mutex_.is_mine()) return misuse("this thread is within another call of the recorder");
   return {};
 }
 
@@ -382,7 +383,7 @@ void Recorder::deliver(const Record& record) {
 }
 
 void Recorder::flush_gpu() noexcept {
-  if (is_child_) return;
+  if (is_child_ || mutex_.is_mine()) return;  // see finish()
   const std::lock_guard lock(mutex_);
   gpu_.flush_before_exit();
 }

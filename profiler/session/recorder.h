@@ -35,6 +35,7 @@
 #include "profiler/session/capture.h"
 #include "profiler/session/flight_recorder.h"
 #include "profiler/session/job_steps.h"
+#include "profiler/session/recorder_lock.h"
 #include "profiler/source/run_metadata.h"
 #include "profiler/source/source.h"
 #include "profiler/write/window.h"
@@ -52,9 +53,6 @@ enum class Owner : uint8_t {
   kProgram,  ///< the program itself, its front end, or `redline record`
   kDemand,   ///< somebody outside, by `redline trigger` or SIGUSR2: a capture
 };
-
-/// Locks the recorder's mutex. A function that takes one must be called under that lock.
-using RecorderLock = std::lock_guard<std::mutex>;
 
 class Recorder {
  public:
@@ -98,7 +96,8 @@ class Recorder {
 
   [[nodiscard]] Capture& capture() { return capture_; }
   [[nodiscard]] JobSteps& steps() { return steps_; }
-  /// Gives an error in a forked child, and when the process is ending.
+  /// Gives an error in a forked child, when the process is ending, and within another call of this
+  /// thread: a signal handler of the job has come there.
   [[nodiscard]] Result check_alive() const;
   [[nodiscard]] bool is_alive() const { return !is_child_ && !is_over_; }
 
@@ -181,7 +180,7 @@ class Recorder {
   std::mutex source_entries_mutex_;
   std::vector<trace::Entry> source_entries_;
 
-  std::mutex mutex_;  ///< for all below
+  RecorderMutex mutex_;  ///< for all below
   Session sessions_[2];
   /// Written by all flight recorders of the process, the oldest first.
   std::deque<std::string> slow_traces_, hang_traces_;

@@ -12,6 +12,9 @@ namespace {
 // At the end of the process, the recorder waits so long for a thread that waits for GPUs: 4 s.
 constexpr auto kLookAtEnd = std::chrono::milliseconds(10);
 constexpr int kMostLooksAtEnd = 400;
+// And so long for NVML and CUPTI. A thread that has crashed waits 4 s in all for its trace.
+constexpr auto kMostWaitForDriver = std::chrono::seconds(2);
+constexpr auto kMostWaitInNeed = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -39,7 +42,9 @@ void Recorder::write_at_end(Session& session) {
 
 /// Leaves the sources enabled, because LibTorch may be half destroyed by now.
 void Recorder::finish(const std::string& reason) {
-  if (is_child_) return;
+  // If the mutex is ours, a signal handler of the job has come within a call of the recorder and
+  // ends the process. That call never returns; its .partial file stays.
+  if (is_child_ || mutex_.is_mine()) return;
   const int64_t end_ns = monotonic_ns();
   want_no_more_records();
   if (reason.empty()) {
@@ -50,8 +55,11 @@ void Recorder::finish(const std::string& reason) {
   }
   const RecorderLock lock(mutex_, std::adopt_lock);
   is_over_ = true;
-  gpu_sampler_.disable();  // before the process unloads NVML
-  gpu_.let_go();
+  const auto until =
+      std::chrono::steady_clock::now() + (reason.empty() ? kMostWaitForDriver : kMostWaitInNeed);
+  gpu_sampler_.ask_to_stop();  // if both hang, one wait is enough
+  gpu_.let_go(until);
+  gpu_sampler_.disable_until(until);  // before the process unloads NVML
   if (reason.empty()) write_slow_step_of(session(lock, Owner::kProgram));
   for (Session& each : sessions_) {
     const bool is_wanted = each.flight ? !reason.empty() : !each.options.directory.empty();

@@ -53,7 +53,8 @@ void on_crash(int signal, siginfo_t* info, void*) {
     if (crash.signal != signal) continue;
     const Crash* none = nullptr;
     if (has_control_thread()) {
-      if (g_crash.compare_exchange_strong(none, &crash)) wake_control_thread(Call::kCrash);
+      const bool is_first = g_crash.compare_exchange_strong(none, &crash);
+      if (is_first && !wake_control_thread(Call::kCrash)) crash_is_recorded();  // nobody hears it
       wait_for(g_is_recorded);  // other threads that crash meanwhile wait, too
     }
     sigaction(signal, &crash.job_action, nullptr);

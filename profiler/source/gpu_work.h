@@ -31,6 +31,10 @@ void name_stream(void* stream, const std::string& name) noexcept;
 /// CUPTI. Returns when CUPTI has handed over what it holds for us.
 REDLINE_API void give_up_gpu(const char* tool) noexcept;
 
+/// Hands over how to ask whether torch.profiler records, on any thread, or is in its warm-up, for
+/// which it has taken CUPTI already. Without this only some that record are noticed.
+REDLINE_API void set_torch_profiler_query(bool (*is_active)()) noexcept;
+
 /// Says that the first cuInit() of this process has begun. Until it ends, the driver answers no
 /// question, but CUPTI can be switched on.
 void see_cuda_start() noexcept;

@@ -8,7 +8,7 @@ namespace redline::profiler {
 void attach_torch_memory();
 
 /// From now on, if torch.profiler begins to record GPUs within a window, the window gives up CUPTI
-/// first.
+/// first. If it has begun before, be it with its warm-up, the window leaves CUPTI to it.
 void watch_torch_profiler();
 
 /// From now on LibTorch does not prepare its observers again around each backward function while we

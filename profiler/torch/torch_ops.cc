@@ -24,19 +24,25 @@ namespace redline::profiler {
 namespace {
 
 /// Memory for open operators. Each thread reuses its memory, so that recording an operator
-/// allocates nothing. An operator may end on another thread than it began.
+/// allocates nothing. An operator may end on another thread than it began: a thread that ends more
+/// of them than it begins keeps only as much as operators lie within each other.
 struct FreeContext {
   FreeContext* next;
 };
 struct ContextMemory {
   FreeContext* top = nullptr;
+  uint32_t count = 0;
+  bool closes = false;  ///< when the thread ends
   bool closed = false;
 };
+constexpr uint32_t kMostFree = 64;
 REDLINE_THREAD_LOCAL ContextMemory t_memory;
 
 FreeContext* pop_context() {
   FreeContext* memory = t_memory.top;
-  if (memory != nullptr) t_memory.top = memory->next;
+  if (memory == nullptr) return nullptr;
+  t_memory.top = memory->next;
+  --t_memory.count;
   return memory;
 }
 
@@ -51,19 +57,26 @@ struct CloseAtThreadEnd {
   }
 };
 
-void* allocate_context(size_t size) {
+void close_at_thread_end() {
   [[maybe_unused]] thread_local const CloseAtThreadEnd close;
-  return ::operator new(size, kCacheLine);
+  t_memory.closes = true;
+}
+
+void push_context(void* memory) {
+  if (!t_memory.closes) close_at_thread_end();
+  t_memory.top = new (memory) FreeContext{t_memory.top};
+  ++t_memory.count;
 }
 
 struct OpenOperator final : at::ObserverContext {
   static void* operator new(size_t size) {
     void* memory = pop_context();
-    return memory != nullptr ? memory : allocate_context(size);
+    return memory != nullptr ? memory : ::operator new(size, kCacheLine);
   }
   static void operator delete(void* memory) {
-    if (t_memory.closed) return free_context(memory);  // operators that end while the thread ends
-    t_memory.top = new (memory) FreeContext{t_memory.top};
+    // An operator may end while the thread ends.
+    if (t_memory.closed || t_memory.count == kMostFree) return free_context(memory);
+    push_context(memory);
   }
 
   int64_t begin_ns = 0;

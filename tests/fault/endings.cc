@@ -10,8 +10,16 @@
 #include <string>
 
 #include "profiler/redline.h"
+#include "profiler/source/source.h"
 
 namespace {
+
+/// Ends the program as a signal handler does that comes within a call of the recorder.
+class Exits final : public redline::profiler::Source {
+ public:
+  void enable(const redline::RecorderOptions&) noexcept override { std::exit(7); }
+  void disable() noexcept override {}
+};
 
 void work() {
   for (int i = 0; i < 1000; ++i) const redline::range range("work");
@@ -25,6 +33,8 @@ bool is_on_disk(const std::string& folder) {
 }
 
 int end(const std::string& how) {
+  static Exits exits;
+  if (how == "exit in a call") redline::profiler::add_source(&exits);
   if (how == "exit") std::exit(3);
   if (how == "_exit") _exit(4);
   if (how == "quick_exit") std::quick_exit(5);
@@ -47,7 +57,8 @@ int main(int argc, char** argv) {
   static redline::Profiler profiler({.on_trace_ready = redline::write_chrome_trace(folder)});
   redline_finish_on_termination();
   work();
-  while (how == "_exit" && !is_on_disk(folder)) work();
+  const bool cuts_short = how == "_exit" || how == "exit in a call";
+  while (cuts_short && !is_on_disk(folder)) work();
   std::puts("worked");
   std::fflush(stdout);
   return end(how);

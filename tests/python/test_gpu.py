@@ -125,15 +125,20 @@ set_other_subscriber(b"CUPTI")
 window("idle")
 with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
     window("recording")
+warm_up = torch.profiler.schedule(wait=0, warmup=1, active=1)
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=warm_up):
+    window("warming_up")
+window("idle_again")
 """
 
 
 def test_the_place_in_cupti_is_torch_profilers_where_there_is_torch(tmp_path):
     run_stubbed(BESIDE_TORCH, tmp_path)
-    gpu = {name: load(tmp_path / f"{name}.json")["redline"]["gpu"] for name in ("free", "idle", "recording")}
-    assert "off" not in gpu["free"]
-    assert "off" not in gpu["idle"]
-    assert gpu["recording"]["off"].startswith("torch.profiler uses CUPTI in this process")
+    gpu = {path.stem: load(path)["redline"]["gpu"] for path in tmp_path.glob("*.json")}
+    in_use = {name: facts["off"] for name, facts in gpu.items() if "off" in facts}
+    assert gpu.keys() == {"free", "idle", "recording", "warming_up", "idle_again"}
+    assert in_use.keys() == {"recording", "warming_up"}
+    assert all(why.startswith("torch.profiler uses CUPTI in this process") for why in in_use.values())
 
 
 # Calls what torch.profiler calls where there is a GPU: CuptiActivityApi::enableCuptiActivities() with an empty

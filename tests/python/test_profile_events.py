@@ -1,5 +1,7 @@
 """redline.profile's events(), beyond what test_agreement.py compares: windows, pauses, threads."""
 
+import concurrent.futures
+import ctypes
 import json
 import re
 import sys
@@ -186,3 +188,28 @@ def test_ranges_of_nvtx_are_no_events_of_torch():
     window = {"ph": "X", "cat": "Trace", "name": "Redline (0)", "tid": "Redline", "ts": "1.000",
               "dur": "9.000", "args": {}}
     assert event_list({"traceEvents": [nvtx, window]}, profile_memory=False, with_flops=False) == []
+
+
+class HeapUse(ctypes.Structure):
+    """What mallinfo2() tells."""
+
+    _fields_ = [("_before", ctypes.c_size_t * 7), ("uordblks", ctypes.c_size_t), ("_after", ctypes.c_size_t * 2)]
+
+
+def test_scopes_that_end_on_another_thread_leave_no_memory_behind():
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = HeapUse
+
+    def end_all(scopes):
+        while scopes:
+            torch.ops.profiler._record_function_exit._RecordFunction(scopes.pop())
+
+    def heap_after_a_window():
+        with redline.profile(), concurrent.futures.ThreadPoolExecutor(1) as other:
+            for _ in range(10):
+                scopes = [torch.ops.profiler._record_function_enter_new("scope", None) for _ in range(1000)]
+                other.submit(end_all, scopes).result()
+        return mallinfo2().uordblks
+
+    heap = [heap_after_a_window() for _ in range(5)]
+    assert heap[4] - heap[1] < 3 * 10_000 * 40  # the first has what is needed only once; a scope takes 64 bytes

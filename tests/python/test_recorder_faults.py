@@ -246,6 +246,34 @@ def test_a_window_of_the_programs_own_is_written_though_nothing_happened_in_it(c
     assert load(path)["redline"]["dropped"] == 0
 
 
+def test_a_request_for_which_no_descriptor_is_left_waits_asleep(ctypes_job):
+    done, _ = ctypes_job(
+        """
+import contextlib, socket, tempfile
+with tempfile.TemporaryDirectory() as runtime:
+    os.environ["XDG_RUNTIME_DIR"] = runtime
+    call("redline_listen", None, 1)
+    (thread,) = set(os.listdir("/proc/self/task")) - {str(os.getpid())}
+    state = os.open(f"/proc/self/task/{thread}/stat", os.O_RDONLY)
+    (name,) = os.listdir(runtime + "/redline")
+    client = socket.socket(socket.AF_UNIX)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    files = []
+    with contextlib.suppress(OSError):
+        while True:
+            files.append(os.open("/dev/null", os.O_RDONLY))
+    client.connect(f"{runtime}/redline/{name}")
+    while b") S " not in os.pread(state, 1000, 0):
+        pass
+    for file in files:
+        os.close(file)
+    client.sendall(b"{}\\n")
+    print(client.makefile().readline())
+"""
+    )
+    assert json.loads(done.stdout) == {"progress": "waiting for the next step"}
+
+
 def test_a_job_that_closes_all_descriptors_costs_no_processor(ctypes_job):
     done, _ = ctypes_job(
         """

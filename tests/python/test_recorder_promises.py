@@ -104,13 +104,16 @@ def test_a_write_rate_bounds_the_file_while_it_grows_and_keeps_every_event(start
 
 
 CLOSES = """
-import os, signal, torch
+import contextlib, fcntl, os, signal, sys, torch
 
 optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
 for step in range(12):
     optimizer.step()
+for number in range(3, 256):  # as in a child that knows no fork handlers, so that no thread sees a pipe end
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(number, fcntl.F_DUPFD, 300)
 os.closerange(3, 256)
-files = [open("/dev/null") for _ in range(8)]
+files = [open(f"{sys.argv[1]}/model{number}", "w+b", buffering=0) for number in range(253)]
 print("closed", flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
 signal.pause()
@@ -118,9 +121,23 @@ signal.pause()
 
 
 def test_a_job_that_closes_what_it_did_not_open_ends_by_sigterm(start, program, python, tmp_path):
-    with start([program("redline"), "record", "-o", tmp_path / "traces", "--", python, "-c", CLOSES]) as process:
+    job = [python, "-c", CLOSES, tmp_path]
+    with start([program("redline"), "record", "-o", tmp_path / "traces", "--", *job]) as process:
         assert process.stdout.readline() == "closed\n"
         assert process.wait(60) == 128 + signal.SIGTERM
+    models = list(tmp_path.glob("model*"))
+    assert len(models) == 253
+    assert {model.read_bytes() for model in models} == {b""}
+
+
+def test_a_signal_handler_that_ends_the_program_within_a_call_of_the_recorder_does_not_wait(run, program, tmp_path):
+    """exit() runs the recorder's exit handler on the thread of that call."""
+    done = run([program("fault_endings"), "exit in a call", tmp_path])
+    assert done.returncode == 7
+    assert done.stderr == "redline: recording is off: this thread is within another call of the recorder\n"
+    (path,) = tmp_path.iterdir()
+    assert path.name.endswith(".partial")
+    assert inflate(path).count('"work"') > 0
 
 
 def test_killed_jobs_leave_readable_traces(succeed, library):

@@ -55,6 +55,7 @@ struct State {
   size_t most_in_buffer = SIZE_MAX;
   bool is_reversed = false;
   bool is_held = false;
+  std::atomic<bool> is_hanging = false;
   bool is_lent = false;
   std::set<std::pair<int, uint32_t>> not_recorded;
   std::set<std::pair<uint32_t, uint32_t>> unified_counters;
@@ -237,6 +238,10 @@ void set_most_in_buffer(size_t bytes) { state().most_in_buffer = bytes; }
 void reverse_buffers(bool is_reversed) { state().is_reversed = is_reversed; }
 void lend_callbacks(bool is_lent) { state().is_lent = is_lent; }
 void hold_buffers(bool is_held) { state().is_held = is_held; }
+void hang_flushes(bool is_hanging) {
+  state().is_hanging = is_hanging;
+  state().is_hanging.notify_all();
+}
 void keep_buffer_of(int thread, int flushes) {
   const std::lock_guard lock(state().buffers);
   state().kept[thread] = flushes;
@@ -425,6 +430,7 @@ STUB_API int cuptiActivityDisable(redline::cupti::Kind kind) {
 
 STUB_API int cuptiActivityFlushAll(uint32_t flags) {
   const int result = answer("cuptiActivityFlushAll");
+  state().is_hanging.wait(true);
   if (result != 0 || state().is_held) return result;
   std::vector<redline::stub::Open> buffers;
   {

@@ -92,6 +92,8 @@ STUB_API void hold_buffers(bool is_held);
 /// Marks the buffer of `thread` as having work that is not over. It comes with a forced flush, or
 /// after this many flushes that are not forced.
 STUB_API void keep_buffer_of(int thread, int flushes = 1 << 30);
+/// While true, flushes do not return.
+STUB_API void hang_flushes(bool is_hanging);
 /// How many buffers came only because a flush was forced.
 STUB_API int forced_buffers();
 /// Waits until CUPTI was flushed this many times from now on.

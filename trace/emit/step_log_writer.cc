@@ -177,8 +177,7 @@ void StepLogWriter::thin() {
   size_thinned_ = size_;
   std::string log(size_, '\0');
   const ssize_t count = ::pread(descriptor_.get(), log.data(), log.size(), 0);
-  if (count < 0) return;
-  log.resize(static_cast<size_t>(count));
+  if (count != static_cast<ssize_t>(log.size())) return;  // what lies behind would be lost
   const std::string thinned = thinned_log(log);
   if (thinned.empty()) return;
   StepLogWriter other(path_ + ".partial",

@@ -247,6 +247,18 @@ TEST(StepLogWriter, TheFileIsThinnedAfterEachGrowthButNotAtItsEnd) {
   EXPECT_EQ(entries(*thinned), 14U);
 }
 
+TEST(StepLogWriter, AFileThatCannotBeReadWholeIsNotThinned) {
+  const testing::TemporaryFolder place;
+  LogBlock block = written_at(1);
+  block.steps = steps_of_minutes(4);
+  auto writer = *StepLogWriter::create(place.path(), {});
+  EXPECT_TRUE(writer->append(block));
+  writer->set_thinning(std::filesystem::file_size(writer->path()) + 1);
+  std::filesystem::resize_file(writer->path(), 0);  // by somebody else
+  EXPECT_TRUE(writer->append(block));
+  EXPECT_EQ(blocks_of(read_file(writer->path())).at(0).steps, block.steps);
+}
+
 TEST(StepLogWriter, AFileOfTheJobThatGotItsNumberIsLeftAlone) {
   const testing::TemporaryFolder folder;
   const int number = ::dup(STDERR_FILENO);

@@ -143,7 +143,8 @@ REDLINE_API int redline_note(const char* what, const char* text);
 /* The step log (docs/run-log.md): what the training thread does, for each step of the whole job.
  * The parts are trace::LogPart, in its order: 0 data wait, 1 forward, 2 backward, 3 optimizer, 4
  * communication wait, 5 evaluation, 6 checkpoint, 7 garbage collection, 8 compile. They nest, and
- * time counts for the innermost. Calls from a thread that ends no steps do nothing. */
+ * time counts for the innermost. Calls from a thread that ends no steps do nothing; in a job that
+ * only infers, those from a thread that runs no model. */
 REDLINE_API void redline_log_enter(int part);
 REDLINE_API void redline_log_leave(int part);
 /* Hooks see this part: where it does not occur, the log says 0. */
@@ -153,7 +154,8 @@ REDLINE_API void redline_log_evaluated(void);
 /* Nothing since the last step belongs to one: the next begins where its first part does. */
 REDLINE_API void redline_log_pause(void);
 /* A step has ended; -1 where samples or tokens are not known. Gives -1, and does nothing, while no
- * log is open; 1, every ten seconds: it is time for redline_log_device_memory(); else 0. */
+ * log is open; 1, every ten seconds and in the first two minutes each second: it is time for
+ * redline_log_device_memory(); else 0. */
 REDLINE_API int redline_log_step(int64_t samples, int64_t tokens);
 /* The same for a batch on which models only inferred, which is a step of a job that trains nothing.
  * If a step follows, this was an evaluation before the training, and readers drop it. */

@@ -77,6 +77,13 @@ void StepClock::pause() {
   times_ = trained_ = {};
 }
 
+void StepClock::change_thread() {
+  depth_ = too_deep_ = 0;
+  times_ = trained_ = {};
+  seen_ = known_;
+  publish();
+}
+
 void StepClock::evaluated(int64_t now_ns) {
   if (begin_ns_ == 0) return;
   charge(now_ns);

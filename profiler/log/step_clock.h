@@ -15,7 +15,10 @@ namespace redline::profiler {
 class StepClock {
  public:
   /// A hook sees this part: where it does not occur, that is 0 from now on and not unseen.
-  void know(trace::LogPart part) { seen_ |= bit(part); }
+  void know(trace::LogPart part) {
+    known_ |= bit(part);
+    seen_ |= bit(part);
+  }
 
   void enter(trace::LogPart part, int64_t now_ns);
   /// Also leaves what was entered within `part` and never left. Nothing where it was not entered.
@@ -24,6 +27,10 @@ class StepClock {
   void evaluated(int64_t now_ns);
   /// Nothing since the last step belongs to one; but in the midst of a part, this does nothing.
   void pause();
+
+  /// From now on it is another thread: what the one before was in, and what only it saw, does not
+  /// count.
+  void change_thread();
 
   /// The step from the end of the one before, or from where a batch was first waited for, or a
   /// model, a backward pass or an optimizer first ran. None where there is no such moment: that
@@ -55,6 +62,7 @@ class StepClock {
   int64_t begin_ns_ = 0;    // of the step; 0: nobody knows
   int64_t charged_ns_ = 0;  // until when time is divided
   uint32_t seen_ = 0;
+  uint32_t known_ = 0;  // of them, whatever the thread
   int64_t step_ = 0;
   std::atomic<uint64_t> state_{0};  // 0, or the time << 4 and the part + 1
 };

@@ -50,6 +50,23 @@ TEST(StepClock, APartThatAHookSeesIsZeroWhereItDoesNotOccur) {
   EXPECT_EQ(step->part(LogPart::kOptimizer), trace::kUnseen);
 }
 
+TEST(StepClock, WhatAnotherThreadWasInDoesNotCount) {
+  StepClock clock;
+  clock.know(LogPart::kCheckpoint);
+  spend(clock, LogPart::kForward, 10, 20);
+  clock.enter(LogPart::kDataWait, 30);
+  clock.change_thread();
+  EXPECT_FALSE(clock.state().has_value());
+  const auto first = clock.end_step(50);
+  EXPECT_EQ(first->begin_ns, 10);
+  EXPECT_EQ(first->part(LogPart::kForward), trace::kUnseen);
+  spend(clock, LogPart::kForward, 60, 90);
+  const auto second = clock.end_step(100);
+  EXPECT_EQ(second->part(LogPart::kForward), 30);
+  EXPECT_EQ(second->part(LogPart::kCheckpoint), 0);
+  EXPECT_EQ(second->part(LogPart::kDataWait), trace::kUnseen);
+}
+
 TEST(StepClock, AnEvaluationIsAllButWhatIsAPartOfItsOwn) {
   StepClock clock;
   spend(clock, LogPart::kBackward, 10, 20);

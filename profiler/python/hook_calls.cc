@@ -288,7 +288,7 @@ bool tell_of_batches(Arguments batch, size_t count) {
   leave(trace::LogPart::kBackward);  // and the wait for the reducer
   if (watch != nullptr && watch.get() != Py_None) remove(watch);
   if (PyErr_Occurred() != nullptr) return nullptr;
-  const auto step = hooks().loop.backward_ended();
+  const auto step = hooks().loop.backward_ended(hooks().optimizers > 0);
   if (!step) return result.release();
   if (!end_step(step)) return nullptr;
   tell_recording();

@@ -11,7 +11,9 @@ namespace redline::profiler {
 namespace {
 
 constexpr int kBackwardsWithoutStep = 64;  // as in python/redline/_training_signs.py
-constexpr size_t kMostWaiting = 2048;      // a script may skip batches without end
+// LBFGS makes as many as it is told, and some jobs are a single call of it.
+constexpr int kBackwardsWithinStep = 10'000;
+constexpr size_t kMostWaiting = 2048;  // a script may skip batches without end
 constexpr int kEpoch = static_cast<int>(trace::LogMarkKind::kEpoch);
 
 int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + more; }
@@ -77,7 +79,7 @@ void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
   step_.tokens = tokens ? added(step_.tokens, *tokens) : kUnknown;
 }
 
-[[gnu::hot]] std::optional<TrainingLoop::Step> TrainingLoop::backward_ended() {
+[[gnu::hot]] std::optional<TrainingLoop::Step> TrainingLoop::backward_ended(bool within_optimizer) {
   trained_ = true;
   if (!has_taken_) take_batches();  // the model may have been in evaluation mode
   has_taken_ = false;
@@ -85,7 +87,8 @@ void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
   ++backwards_;
   // An optimizer of torch.optim will step, perhaps after many passes. A job without one updates its
   // parameters after each, by hand or by an optimizer of its own.
-  if (made_optimizer_ && backwards_ < kBackwardsWithoutStep) return {};
+  const int without_step = within_optimizer ? kBackwardsWithinStep : kBackwardsWithoutStep;
+  if (made_optimizer_ && backwards_ < without_step) return {};
   return end_step();
 }
 

@@ -35,8 +35,9 @@ class TrainingLoop {
   void model_evaluates(const void* model);
   /// Of the model's input; nullopt where that does not tell.
   void add_tokens(std::optional<int64_t> tokens);
-  /// A step has ended where no optimizer of torch.optim steps.
-  [[nodiscard]] std::optional<Step> backward_ended();
+  /// A step has ended where no optimizer of torch.optim steps. `within_optimizer`: its closure
+  /// makes the pass.
+  [[nodiscard]] std::optional<Step> backward_ended(bool within_optimizer);
   /// The leading optimizer, whose steps are those of the job.
   [[nodiscard]] Step optimizer_stepped();
   void optimizer_made();

@@ -28,7 +28,8 @@ constexpr size_t kMarksOfBlock = 16;
 constexpr size_t kLongestText = 4096;
 constexpr int64_t kBetweenMemory_ns = 10'000'000'000;
 constexpr int64_t kSecond_ns = 1'000'000'000;
-constexpr int64_t kNotedEachSecond_ns = 120 * kSecond_ns;  // so that short runs have a trend, too
+// So that short runs have a trend, too, and their peaks are seen.
+constexpr int64_t kNotedEachSecond_ns = 120 * kSecond_ns;
 /// close() waits so long for the last block: 2 s. Looks are counted, because the whole machine may
 /// stand still for longer than that.
 constexpr auto kLookAtClose = std::chrono::milliseconds(100);
@@ -88,9 +89,18 @@ void drop_first(std::vector<Entry>& entries, size_t count) {
   return thread_ == this_thread();
 }
 
+/// Until the first step ends, the first thread that did anything is taken for the one that trains:
+/// it may be one that reads batches ahead.
+[[gnu::hot]] void StepLog::follow_thread(Kind kind) {
+  const bool infers = kind == Kind::kInference && model_thread_ != nullptr;
+  const void* const thread = infers ? model_thread_ : this_thread();
+  if (std::exchange(thread_, thread) != thread) clock_.change_thread();
+}
+
 void StepLog::know(trace::LogPart part) { clock_.know(part); }
 
 [[gnu::hot]] void StepLog::enter(trace::LogPart part) {
+  if (part == trace::LogPart::kForward) model_thread_ = this_thread();
   if (is_training_thread()) clock_.enter(part, monotonic_ns());
 }
 
@@ -107,8 +117,8 @@ void StepLog::pause() {
 }
 
 [[gnu::hot]] StepLog::Outcome StepLog::end_step(int64_t samples, int64_t tokens, Kind kind) {
-  thread_ = this_thread();
   const std::lock_guard lock(mutex_);
+  follow_thread(kind);
   if (writer_ == nullptr) return Outcome::kNotOpen;
   const int64_t now_ns = monotonic_ns();
   auto step = clock_.end_step(now_ns);
@@ -129,7 +139,9 @@ void StepLog::pause() {
   } else {
     ++lost_steps_;
   }
-  if (now_ns - memory_asked_ns_ < kBetweenMemory_ns) return Outcome::kDone;
+  const int64_t between_ns =
+      now_ns - opened_ns_ < kNotedEachSecond_ns ? kSecond_ns : kBetweenMemory_ns;
+  if (now_ns - memory_asked_ns_ < between_ns) return Outcome::kDone;
   memory_asked_ns_ = now_ns;
   return Outcome::kMemoryIsDue;
 }

@@ -22,7 +22,8 @@ class StepLog {
   /// A forked child has one of its own, which is not open.
   static StepLog& instance();
 
-  // Of the training thread; on others, which are those that never end a step, nothing counts.
+  // Of the training thread; on others nothing counts. It is the one that ends the steps. Inference
+  // may end them on a thread that reads ahead: there it is the one that runs the model.
   void know(trace::LogPart part);
   void enter(trace::LogPart part);
   void leave(trace::LogPart part);
@@ -31,8 +32,8 @@ class StepLog {
   /// Inference that training follows was an evaluation.
   enum class Kind { kTraining, kInference };
   enum class Outcome { kNotOpen = -1, kDone, kMemoryIsDue };
-  /// Without a log that is open, nothing is done. Every ten seconds, the memory of devices is to be
-  /// told.
+  /// Without a log that is open, nothing is done. Every ten seconds, and in the first two minutes
+  /// each second, the memory of devices is to be told.
   Outcome end_step(int64_t samples, int64_t tokens, Kind kind = Kind::kTraining);
 
   // Of any thread.
@@ -52,6 +53,7 @@ class StepLog {
 
  private:
   bool is_training_thread();
+  void follow_thread(Kind kind);
   void add_mark(trace::LogMark mark);
   void write_each_second();
   void write(std::unique_lock<std::mutex>& lock);
@@ -61,6 +63,7 @@ class StepLog {
 
   StepClock clock_;
   const void* thread_ = nullptr;
+  const void* model_thread_ = nullptr;  // ran a model last
 
   std::mutex mutex_;
   std::condition_variable changed_;

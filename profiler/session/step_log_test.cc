@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -95,6 +96,25 @@ TEST(StepLogOfProcess, StepsMarksAndTheExitStatusAreWritten) {
   EXPECT_EQ(log->exit_status, 3);
 }
 
+// Memory of the process is noted each second, too, so the log has about as many readings.
+TEST(StepLogOfProcess, AShortRunIsAskedForItsDevicesMemoryEachSecond) {
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
+  run_in_child([&] {
+    if (redline_log_open(folder.c_str(), "", 0, 1) != 0) return 1;
+    for (int asked = 0; asked < 3;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a step
+      if (redline_log_step(kNone, kNone) == 1) redline_log_device_memory(++asked);
+    }
+    return 0;
+  });
+  const auto log = trace::read_step_log(folder + "/rank0.steps.redline");
+  ASSERT_TRUE(log.has_value());
+  ASSERT_FALSE(log->memory.empty());
+  EXPECT_EQ(log->memory.back().device_bytes, 3);
+  EXPECT_LT(log->memory.size(), 15U) << "each ten seconds it would have 20";
+}
+
 TEST(StepLogOfProcess, BatchesBeforeTheFirstStepWereAnEvaluation) {
   const testing::TemporaryFolder place;
   const std::string folder = place.path();
@@ -160,6 +180,59 @@ TEST(StepLogOfProcess, OtherThreadsDoNotCount) {
   const auto log = trace::read_step_log(folder + "/rank0.steps.redline");
   ASSERT_TRUE(log.has_value());
   EXPECT_EQ(log->steps.at(0).part(LogPart::kDataWait), trace::kUnseen);
+}
+
+TEST(StepLogOfProcess, AThreadThatReadsAheadDoesNotCountEvenIfItIsFirst) {
+  for (const bool stays_open : {false, true}) {
+    const testing::TemporaryFolder place;
+    const std::string folder = place.path();
+    run_in_child([&] {
+      static_cast<void>(redline_log_open(folder.c_str(), "", 0, 1));
+      std::thread([&] {
+        redline_log_enter(kWait);
+        if (!stays_open) redline_log_leave(kWait);
+      }).join();
+      for (int step = 0; step < 2; ++step) {
+        redline_log_enter(kForward);
+        redline_log_leave(kForward);
+        redline_log_step(kNone, kNone);
+      }
+      return 0;
+    });
+    const auto log = trace::read_step_log(folder + "/rank0.steps.redline");
+    ASSERT_TRUE(log.has_value());
+    ASSERT_EQ(log->steps.size(), 2U) << stays_open;
+    for (const trace::LoggedStep& step : log->steps) {
+      EXPECT_EQ(step.part(LogPart::kDataWait), trace::kUnseen) << stays_open;
+    }
+    EXPECT_GE(log->steps[1].part(LogPart::kForward), 0) << stays_open;
+  }
+}
+
+TEST(StepLogOfProcess, InInferenceTheThreadThatRunsTheModelCounts) {
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
+  run_in_child([&] {
+    static_cast<void>(redline_log_open(folder.c_str(), "", 0, 1));
+    for (int batch = 0; batch < 3; ++batch) {
+      std::thread([&] {  // reads ahead, which ends the batch before
+        if (batch > 0) redline_log_batch(8, kNone);
+        redline_log_enter(kWait);
+        redline_log_leave(kWait);
+      })
+          .join();
+      redline_log_enter(kForward);
+      redline_log_leave(kForward);
+    }
+    return 0;
+  });
+  const auto log = trace::read_step_log(folder + "/rank0.steps.redline");
+  ASSERT_TRUE(log.has_value());
+  ASSERT_EQ(log->steps.size(), 2U);
+  for (const trace::LoggedStep& step : log->steps) {
+    EXPECT_EQ(step.part(LogPart::kDataWait), trace::kUnseen);
+  }
+  EXPECT_GE(log->steps[1].part(LogPart::kForward), 0);
 }
 
 TEST(StepLogOfProcess, AProgramOfItsOwnIsLoggedWhereTheEnvironmentAsksForIt) {

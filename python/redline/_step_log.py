@@ -6,6 +6,7 @@ adds up the times and writes them (profiler/session/step_log.h). What runs at ea
 is absent from the log, never guessed.
 """
 
+import atexit
 import contextlib
 import ctypes
 import functools
@@ -175,7 +176,15 @@ class StepLog:
 
     def _look_at_device_memory(self):
         if torch.cuda.is_initialized():  # is_available() would end CUDA in forked children
-            self._device_memory(sum(map(torch.cuda.memory_reserved, range(torch.cuda.device_count()))))
+            # memory_reserved() would flatten and sort all figures of the allocator for each GPU.
+            all_stats = map(torch.cuda.memory_stats_as_nested_dict, range(torch.cuda.device_count()))
+            self._device_memory(sum(stats["reserved_bytes"]["all"]["current"] for stats in all_stats))
+
+    def _look_a_last_time(self):
+        """An evaluation after the last step may take more memory than the steps, and torch's allocator keeps it."""
+        if self._is_open:
+            with contextlib.suppress(Exception):  # CUDA may have failed
+                self._look_at_device_memory()
 
     # Parts.
 
@@ -285,6 +294,7 @@ class StepLog:
     def _watch_end(self):
         replace(sys, "excepthook", self._exception)
         replace(os, "_exit", self._exit_at_once)  # exit() is seen by libredline.so
+        atexit.register(self._look_a_last_time)
 
     def _exception(self, show, error_type, error, traceback):
         if issubclass(error_type, KeyboardInterrupt):
@@ -295,6 +305,8 @@ class StepLog:
         show(error_type, error, traceback)
 
     def _exit_at_once(self, leave, status):
+        if status == 0:  # the end of a job that hangs must not wait for a thread that holds the allocator's lock
+            self._look_a_last_time()
         self._close(status)
         if status == 0:
             end_watch()

@@ -17,6 +17,7 @@ NUMBERS = [  # the file in C++ and what stands before its number, the file in Py
     (HANG[0], "kBusyShare = ", HANG[1], "_BUSY_SHARE"),
     (HANG[0], "kStarved_ns = ", HANG[1], "_STARVED_SECONDS"),
     ("profiler/python/training_loop.cc", "kBackwardsWithoutStep = ", "_training_signs.py", "BACKWARDS_WITHOUT_STEP"),
+    ("profiler/python/training_loop.cc", "kBackwardsWithinStep = ", "_training_signs.py", "BACKWARDS_WITHIN_STEP"),
     ("profiler/schedule.h", "kMost = ", "_schedule.py", "_MOST"),
 ]
 

@@ -32,6 +32,23 @@ def test_a_sampler_that_gives_more_than_its_length_is_counted_batch_by_batch(log
     assert [step["samples"] for step in log.steps] == [4] * 7
 
 
+@pytest.mark.parametrize(("calls", "evaluations", "steps"), [(3, 100, 3), (1, 10_003, 5)], ids=["many", "one"])
+def test_evaluations_within_a_step_are_no_steps_until_they_are_all_that_shows(log_of, calls, evaluations, steps):
+    script = f"""
+import torch
+class Optimizer(torch.optim.SGD):  # evaluates as often as torch.optim.LBFGS may
+    def step(self, closure):
+        for _ in range({evaluations}):
+            closure()
+weight = torch.ones(1, requires_grad=True)
+optimizer = Optimizer([weight], 0.1)
+for _ in range({calls}):
+    optimizer.step(lambda: (weight * weight).sum().backward())
+"""
+    _, log = log_of("-c", script)
+    assert len(log.steps) == steps
+
+
 GROUPS_READ_AGAIN = """
 import torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset

@@ -1,5 +1,7 @@
 """What a script may do under the step log's hooks, and that it notices none of them."""
 
+import pytest
+
 HOOKED_CALLS = """
 import inspect, pickle, sys, torch
 from torch import nn
@@ -140,6 +142,69 @@ def test_odd_objects_and_errors_of_the_script_are_as_without_a_log(log_of):
     assert done.stdout == "as ever\n"
     assert len(log.steps) == 4
     assert all(step["optimizer"] > 0 and step["backward"] > 0 for step in log.steps)
+
+
+END_WITH_A_FULL_GPU = """
+import os, sys, torch
+from torch.utils.data import DataLoader
+held = 1 << 30
+torch.cuda.is_initialized = lambda: True
+torch.cuda.device_count = lambda: 2
+torch.cuda.memory_stats_as_nested_dict = lambda device: {"reserved_bytes": {"all": {"current": held}}}
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.ones(8, 2), batch_size=2):
+    model(batch).sum().backward()
+    optimizer.step()
+held = 8 << 30  # a last evaluation
+exec(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(("end", "status", "gib"), [
+    ("pass", 0, 8), ("sys.exit(3)", 3, 8), ("os._exit(0)", 0, 8),
+    # It may be a watchdog's, whose job hangs with the allocator's lock.
+    ("os._exit(1)", 1, 1),
+    ("torch.cuda.is_initialized = lambda: False", 0, 1), ("torch.cuda.memory_stats_as_nested_dict = None", 0, 1)])
+def test_the_gpus_memory_is_read_at_the_end_too(log_of, end, status, gib):
+    """As a stub tells it. CUDA may be gone by then."""
+    done, log = log_of("-c", END_WITH_A_FULL_GPU, end, check=False)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+    assert log.ended and log.status == status
+    assert log.memory[-1][1] == 2 * gib << 30
+
+
+# As that of ddtrace does.
+RUNS_THE_NEXT_SITECUSTOMIZE = """
+import os, sys
+folder = os.path.dirname(__file__)
+place = sys.path.index(folder)
+del sys.path[place]
+del sys.modules["sitecustomize"]
+import sitecustomize
+sys.path.insert(place, folder)
+"""
+
+
+def test_another_sitecustomize_may_run_the_hook_again(log_of, tmp_path):
+    folders = [tmp_path / "tracer", tmp_path / "users"]
+    counts = "import sys; sys.users = getattr(sys, 'users', 0) + 1"
+    for folder, text in zip(folders, [RUNS_THE_NEXT_SITECUSTOMIZE, counts]):
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text(text)
+    script = """
+import sys, torch
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(2):
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+print(sys.users)
+"""
+    done, log = log_of("-c", script, environment={"PYTHONPATH": ":".join(map(str, folders))})
+    assert done.stdout == "1\n"
+    assert len(log.steps) == 2
 
 
 PINNED = """

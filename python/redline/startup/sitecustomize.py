@@ -50,7 +50,9 @@ def _attempt(action):
         print(f"redline: the start-up hook failed, nothing is recorded or tuned: {error!r}", file=sys.stderr)
 
 
-if any(name in os.environ for name in ("REDLINE_RECORD", "REDLINE_KNOBS", "REDLINE_LOG")):
+# The one that this one runs may run the next one in its turn, as that of ddtrace does: this one again.
+_is_first = not any(type(finder).__name__ == "_OwnPackage" for finder in sys.meta_path)
+if _is_first and any(name in os.environ for name in ("REDLINE_RECORD", "REDLINE_KNOBS", "REDLINE_LOG")):
     sys.meta_path.insert(0, _OwnPackage())
     _attempt(_wait_for_torch)
 if "REDLINE_TRIAL" in os.environ and sys.stdout is not None:

@@ -20,6 +20,7 @@ from torch.optim.optimizer import Optimizer
 
 from redline._optimizer_steps import parameters_of
 from redline._stand_in import replace
+from redline._training_signs import readable_twice
 
 CLIPPING = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_")
 
@@ -119,6 +120,7 @@ class AccumulationKnob:
         """Divides the loss."""
         if self.given_up or self.inside:
             return original(tensors, grad_tensors, *args, **kwargs)
+        tensors = readable_twice(tensors)
         if self.done == 0:
             self._call_late_schedulers()
         elif not self._gradients_are_kept():

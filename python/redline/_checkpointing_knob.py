@@ -19,15 +19,25 @@ class CheckpointingKnob:
         if id(model) in self._known:
             return
         remember(model, self._known)
-        offers = [set_one for module in model.modules() if (set_one := _switch_of(module))]
-        if not offers:
+        switches = list(_outermost_switches(model))
+        if not switches:
             return
         if self.on is not None:
-            offers[0](self.on)  # the outermost module's switch also sets the modules within
+            for switch in switches:
+                switch(self.on)
         self.is_on = any(
             getattr(module, "gradient_checkpointing", False) or getattr(module, "grad_checkpointing", False)
             for module in model.modules()
         )
+
+
+def _outermost_switches(module):
+    """Those of the modules that are in no other with a switch, because that sets the modules within, too."""
+    if switch := _switch_of(module):
+        yield switch
+    else:
+        for child in module.children():
+            yield from _outermost_switches(child)
 
 
 def _switch_of(module):

@@ -21,6 +21,7 @@ class CompileKnob:
         self.effective = mode
         self.script_compiles = False
         self._compiled = set()  # ids of models that were given to torch.compile
+        self._seen = set()  # ids of models
 
     def enter_model(self, model):
         if self.mode and not _is_compiled(model):
@@ -28,7 +29,11 @@ class CompileKnob:
             _compile_whole(model, self.mode)
 
     def see_model(self, model):
-        if id(model) not in self._compiled and _is_compiled(model):
+        """The script may compile blocks of the model, or what DistributedDataParallel holds."""
+        if id(model) in self._compiled or id(model) in self._seen:
+            return
+        remember(model, self._seen)
+        if any(map(_is_compiled, model.modules())):
             self.effective = self.script_compiles = True
 
 
@@ -46,4 +51,18 @@ def _compile_whole(module, mode):
     def call(*args, **kwargs):
         return call_whole(*args, **kwargs)
 
-    module._compiled_call_impl = torch.compile(call, mode=mode)
+    module._compiled_call_impl = _Compiled(torch.compile(call, mode=mode))
+
+
+class _Compiled:
+    """What torch.compile gave. It calls the module that it was made of, so a copy of the module has None in its place:
+    not every module leaves it out of its state as torch.nn.Module does (Lightning's do not)."""
+
+    def __init__(self, call):
+        self._call = call
+
+    def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    def __reduce__(self):
+        return type(None), ()

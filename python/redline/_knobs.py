@@ -13,7 +13,7 @@ import sys
 import weakref
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from redline._accumulation_knob import AccumulationKnob
 from redline._amp_knob import TYPES, AmpKnob, device_of
@@ -181,6 +181,7 @@ class Knobs:
         MemoryErrors(self.reporter.report_error).install()
         CompilationTime(self.reporter.compilation).install()
         self._watch_gradients()
+        register_optimizer_step_pre_hook(self._before_step)
         if self.reporter.marker:
             self._watch_marker()
         for function in (TrialReporter.add_step, TrialReporter.note_loss, TrialReporter.backward_ended):
@@ -273,6 +274,10 @@ class Knobs:
         self.compile.see_model(module)
         self.memory_format.see_model(module)
         note_autocast()
+
+    def _before_step(self, *_):
+        if not torch.compiler.is_compiling():
+            self.reporter.is_stepping = True
 
     def _after_step(self, optimizer, args, kwargs):
         if torch.compiler.is_compiling():  # the script compiles its whole step: backward passes then show the steps

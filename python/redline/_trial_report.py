@@ -4,9 +4,11 @@ The lines hold totals, not increments, so that a line dropped on a full pipe los
 """
 
 import atexit
+import contextlib
 import faulthandler
 import os
 import sys
+import threading
 import time
 from multiprocessing.process import BaseProcess
 
@@ -22,7 +24,7 @@ from redline._rank import launched_rank, rank_and_world_size
 from redline._stand_in import replace
 from redline._step_log import OUT_OF_MEMORY, UNKNOWN, batches_digest, step_log
 from redline._training_code import may_train
-from redline._training_signs import BACKWARDS_WITHOUT_STEP
+from redline._training_signs import BACKWARDS_WITHIN_STEP, BACKWARDS_WITHOUT_STEP
 from redline._trial_channel import Channel
 
 MOST_BATCHES = 200  # the times of so many batches fit into a line beside its other fields
@@ -55,12 +57,12 @@ class TrialReporter:
 
     def __init__(self, path):
         self.channel = Channel(path)
-        self.process = os.getpid()
         self.first_step_ended = lambda: None  # the owner may replace it
         self.marker = os.environ.get("REDLINE_STEP_MARKER")  # if set, steps begin and end only at ranges of this name
         self.optimizer = None  # gives the one that was made last; None before
         self._begin()
         self.channel.send("begin", patience=1.0)
+        os.register_at_fork(after_in_child=self._begin)
         atexit.register(self._flush)
         show_stacks_when_asked(os.path.join(os.path.dirname(path), "stacks"))
 
@@ -81,6 +83,8 @@ class TrialReporter:
         self.only_evaluated = False  # a model ran on the undecided batches, and only without gradients
         self.loader_batches = 0
         self.data_wait_ns = 0
+        self.ran_on = None  # the thread that called a model last
+        self.is_read_ahead = False  # by another thread of the script: that one waits, and not the model
         self.evaluation = EvaluationTime()
         # (waiting, evaluating and compiling), ns until the last step ended: its line may be sent later, at exit.
         self.times_at_step = (0, 0)
@@ -98,6 +102,7 @@ class TrialReporter:
         self.compilation_ns = 0
         self.optimizer_stepped = False
         self.has_optimizer = False  # one would step, but the knob accumulation holds it back
+        self.is_stepping = False  # an optimizer is: its closure may make backward passes
         self.first_backward = None  # when it ended, by time.monotonic()
         self.all_backwards = 0
         self.accumulates = False  # gradients of an earlier backward pass were there when the latest began
@@ -143,6 +148,7 @@ class TrialReporter:
         self.new_batches += 1
         self.new_samples += samples
         self.data_wait_ns += waited_ns
+        self.is_read_ahead |= self.ran_on not in (None, threading.get_ident())
 
     def batches_a_step(self):
         """How many batches the step that ends now was made of. The script may have fetched a batch for the next step
@@ -174,6 +180,7 @@ class TrialReporter:
     def forward(self, gradients, model=None):
         """A model is called; `gradients` says whether they are enabled. `model` is given if it is in the mode that fits:
         training with gradients, or evaluation without."""
+        self.ran_on = threading.get_ident()
         if gradients:
             self.all_forwards += 1
             if not self.steps_sent:
@@ -214,7 +221,7 @@ class TrialReporter:
             self.backward_ended()
 
     def _waits_long_for_an_optimizer(self, now):
-        if self.has_optimizer:
+        if self.has_optimizer or (self.is_stepping and self.all_backwards < BACKWARDS_WITHIN_STEP):
             return False
         if self.all_backwards >= BACKWARDS_WITHOUT_STEP:
             return True
@@ -262,11 +269,8 @@ class TrialReporter:
             self.steps = self.steps_sent = self.samples = self.samples_sent = 0
 
     def add_step(self):
-        if os.getpid() != self.process:  # a rank forked from the process that was hooked
-            self.process = os.getpid()
-            self._begin()
         self.optimizer_stepped = True
-        self.steps_by_backward = False
+        self.is_stepping = self.steps_by_backward = False
         if not self.marker:
             self._end_step()
 
@@ -308,7 +312,7 @@ class TrialReporter:
         self.new_batches = 0
         self.backwards = 0
         now = time.monotonic()
-        if now - self.last_check >= SECONDS_BETWEEN_CHECKS:
+        if now - self.last_check >= SECONDS_BETWEEN_CHECKS and not _captures_a_graph():
             self.last_check = now
             if why := self.memory.thrashing():
                 self.fail("thrash", "", why)
@@ -328,7 +332,7 @@ class TrialReporter:
         """At exit: sends the last steps, which may not have been sent yet."""
         self.batch_began = None  # the last batch gets no time, because the script may have done other work since
         self.next_batch_is_due()
-        if self.steps > self.steps_sent and os.getpid() == self.process:
+        if self.steps > self.steps_sent:
             self._send_step()
 
     def _send_step(self):
@@ -339,7 +343,7 @@ class TrialReporter:
     def _send_totals(self, t, steps, samples):
         fields = self.memory.fields()
         data_wait_ns, evaluation_ns = self.times_at_step
-        if self.loader_batches:
+        if self.loader_batches and not self.is_read_ahead:
             fields["wait"] = data_wait_ns
         if evaluation_ns:
             fields["evaluation"] = evaluation_ns
@@ -369,7 +373,8 @@ class TrialReporter:
         loss, self.loss = self.loss, None
         if loss is None:
             return
-        self.nan_checks = self.nan_checks + 1 if bool(torch.isnan(loss)) else 0
+        with contextlib.suppress(Exception):  # a loss of a run without data, for example, has no value
+            self.nan_checks = self.nan_checks + 1 if bool(torch.isnan(loss)) else 0
         if self.nan_checks == NAN_CHECKS:
             self.fail("nan_loss", "", f"the loss is NaN at step {self.steps}")
 
@@ -381,7 +386,9 @@ class TrialReporter:
         if not self.optimizer_stepped and not self.steps_by_backward:
             self.accumulates = self._has_gradients()
         if isinstance(loss, torch.Tensor) and loss.numel() == 1 and loss.is_floating_point():
-            self.loss = loss.detach()
+            loss = loss.detach()
+            # torch.isnan of a DTensor may communicate, and each rank checks at another step.
+            self.loss = loss.to_local() if hasattr(loss, "to_local") else loss
 
     def _has_gradients(self):
         optimizer = self.optimizer and self.optimizer()
@@ -459,6 +466,11 @@ class TrialReporter:
             str(error)[-1500:],
             **fields,
         )
+
+
+def _captures_a_graph():
+    """Within torch.cuda.graph() nothing may wait for the GPU."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def _text(value):

@@ -117,8 +117,9 @@ def test_ctrl_c_keeps_all_and_leaves_no_process(start, tune, tmp_path, no_proces
         wait_for_trial(tmp_path, 3)
         for _ in range(presses):
             autotune.send_signal(signal.SIGINT)
-        stdout, _ = autotune.communicate(timeout=60)
-    assert autotune.returncode == 0
+        stdout, stderr = autotune.communicate(timeout=60)
+    assert autotune.returncode == 130, "a script that starts the job with best.json must not go on"
+    assert stderr.endswith("autotune: stopped: best.json has the best so far\n")
     assert "BEST" in stdout
     assert "Stopped; autotune --resume … (before the --) goes on." in stdout
     assert [state for _, state, _, _ in trials_of(tmp_path)][-1] == "interrupted"
@@ -130,7 +131,7 @@ def test_ctrl_c_in_the_first_trial_leaves_nothing_to_show(start, tune, tmp_path,
         wait_for_trial(tmp_path, 1)
         autotune.send_signal(signal.SIGINT)
         stdout, stderr = autotune.communicate(timeout=60)
-    assert autotune.returncode == 1
+    assert autotune.returncode == 130
     assert stderr == "autotune: stopped before the first trial had ended, so there is nothing to show\n"
     assert "trials" not in stdout and not (tmp_path / "autotune.study.html").exists()
 
@@ -287,7 +288,7 @@ class TestParallel:
             wait_for_trial(tmp_path, 3)
             autotune.send_signal(signal.SIGINT)
             stdout, _ = autotune.communicate(timeout=60)
-        assert autotune.returncode == 0
+        assert autotune.returncode == 130
         assert "BEST" in stdout and "Stopped; autotune --resume" in stdout
         assert [state for _, state, _, _ in trials_of(tmp_path)] == ["finished", "interrupted", "interrupted"]
 
@@ -408,6 +409,9 @@ def test_what_is_no_study_is_said_in_one_line(run, program, tmp_path):
         assert done.stderr.startswith(f"autotune: {name}: ") and words in done.stderr
         assert done.stderr.count("\n") == 1
     assert run([program("autotune"), "apply"]).returncode == 2
+    unnamed = run([program("autotune"), "show", ""])  # a script's variable that is not set
+    assert unnamed.returncode == 2
+    assert unnamed.stderr == "autotune: show: no study is named. Example: autotune show autotune.study.db\n"
 
 
 def test_a_mistyped_command_can_be_mended_and_run_again(run, succeed, tune, program, tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import sys
+import threading
 import time
 
 import pytest
@@ -90,6 +91,49 @@ def test_a_step_that_is_sent_at_exit_tells_the_times_up_to_itself(reporter):
     assert (last["steps"], last["samples"], last["wait"]) == (2, 16, 7)
     assert "evaluation" not in last
     assert reporter.evaluation.total_ns > 0
+
+
+def test_a_thread_that_reads_ahead_waits_for_data_and_not_the_training(reporter):
+    reporter, read_lines = reporter
+    reporter.add_batch(8, 3)
+    reporter.forward(gradients=True)
+    reporter.last_line = 0.0  # so that the step sends a line
+    reporter.add_step()
+    assert read_lines()[-1]["wait"] == 3
+    helper = threading.Thread(target=reporter.add_batch, args=(8, 4))
+    helper.start()
+    helper.join()
+    reporter.last_line = 0.0
+    reporter.add_step()
+    assert "wait" not in read_lines()[-1]
+
+
+def test_evaluations_within_a_step_are_no_steps(reporter):
+    reporter, read_lines = reporter
+    reporter.add_batch(8, 0)
+    reporter.is_stepping = True
+    for _ in range(100):
+        reporter.note_loss(None)
+        reporter.backward_ended()
+    reporter.last_line = 0.0  # so that the step sends a line
+    reporter.add_step()
+    lines = read_lines()
+    assert lines[-1]["steps"] == 1
+    assert "note" not in {line["type"] for line in lines}
+
+
+def test_the_check_for_nan_neither_communicates_nor_needs_a_value(reporter):
+    class Sharded(torch.Tensor):
+        def to_local(self):
+            return torch.tensor(float("nan"))
+
+    reporter, _ = reporter
+    reporter.note_loss(torch.ones(()).as_subclass(Sharded))
+    assert type(reporter.loss) is torch.Tensor
+    reporter._check_loss()
+    assert reporter.nan_checks == 1
+    reporter.note_loss(torch.ones((), device="meta"))
+    reporter._check_loss()
 
 
 def fetch_one_ahead(reporter):

@@ -176,3 +176,82 @@ if __name__ == "__main__":
     pool.shutdown()
 """)
     assert len(of_type(with_knobs({}, script, trial=True), "begin")) == 1
+
+
+COPIES = """
+import copy, pickle, torch
+
+class Whole(torch.nn.Linear):
+    def __getstate__(self):  # as that of Lightning's modules
+        return dict(self.__dict__)
+
+torch.compile = lambda call, **named: call
+model = Whole(1, 1, bias=False)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+model(torch.ones(1, 1)).sum().backward()
+optimizer.step()
+other = copy.deepcopy(model)
+with torch.no_grad():
+    model.weight.fill_(100.0)
+    other.weight.fill_(1.0)
+read = pickle.loads(pickle.dumps(model))
+print(model._compiled_call_impl is not None, other(torch.ones(1, 1)).item(), read(torch.ones(1, 1)).item())
+"""
+
+
+def test_a_copy_of_a_compiled_model_computes_with_its_own_weights(with_knobs, script):
+    assert with_knobs({"compile": "on"}, script(COPIES)).stdout == "True 1.0 100.0\n"
+
+
+TOWERS = """
+import torch
+
+class Tower(torch.nn.Linear):
+    grad_checkpointing = False
+    def set_grad_checkpointing(self, enable=True):
+        self.grad_checkpointing = enable
+
+class Both(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.image, self.text = Tower(1, 1), Tower(1, 1)
+    def forward(self, inputs):
+        return self.image(inputs) + self.text(inputs)
+
+model = Both()
+model(torch.ones(1, 1)).sum().backward()
+print(model.image.grad_checkpointing, model.text.grad_checkpointing)
+"""
+
+
+def test_each_of_two_towers_is_checkpointed(with_knobs, script):
+    assert with_knobs({"checkpointing": "on"}, script(TOWERS)).stdout == "True True\n"
+
+
+COMPILES_A_BLOCK = """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))
+model[1].compile(backend="eager")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+for (inputs,) in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(8, 1)), batch_size=2):
+    model(inputs).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_model_of_which_the_script_compiles_a_block_is_compiled(with_knobs, script):
+    assert seen_knobs(with_knobs({}, script(COMPILES_A_BLOCK), trial=True))["compile"] == "on"
+
+
+def test_accumulation_reads_an_iterator_of_losses_once(with_knobs, script):
+    job = script("""
+import torch
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], lr=1.0)
+for _ in range(4):
+    torch.autograd.backward(iter([(weight * 2).sum()]))
+    optimizer.step()
+    optimizer.zero_grad()
+print(weight.item())
+""")
+    assert with_knobs({"accumulation": 2}, job).stdout == "-3.0\n", "two steps by a mean gradient of 2"

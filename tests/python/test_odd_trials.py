@@ -104,16 +104,18 @@ def train(trains):
     raise ValueError("from the child")
 
 if __name__ == "__main__":
-    child = torch.multiprocessing.get_context("spawn").Process(target=train, args=(%s,))
+    nn.Linear(4, 2)(torch.ones(3, 4))
+    child = torch.multiprocessing.get_context("%s").Process(target=train, args=(%s,))
     child.start()
     child.join()
 """
 
 
+@pytest.mark.parametrize("method", ["spawn", "fork"])
 @pytest.mark.parametrize("trains", [True, False])
-def test_what_a_child_that_trains_raises_is_the_trials_failure(with_knobs, tmp_path, trains):
+def test_what_a_child_that_trains_raises_is_the_trials_failure(with_knobs, tmp_path, method, trains):
     """multiprocessing prints it, and the script that started the child goes on."""
-    (tmp_path / "job.py").write_text(FAILING_CHILD % trains)
+    (tmp_path / "job.py").write_text(FAILING_CHILD % (method, trains))
     done = with_knobs({}, tmp_path / "job.py", trial=True)
     assert "ValueError: from the child" in done.stderr
     assert ["from the child" in failure["message"] for failure in of_type(done, "failure")] == ([True] if trains else [])
@@ -196,6 +198,21 @@ def test_code_that_trains_later_makes_an_inference_undecided(with_knobs, tmp_pat
     (tmp_path / "metrics.py").write_text("def accuracy(right, all): return right / all")
     (tmp_path / "evaluates.py").write_text(more + EVALUATES)
     done = with_knobs({}, tmp_path / "evaluates.py", trial=True)
+    assert {report["may_train"] for report in of_type(done, "step")} == {may_train}
+
+
+@pytest.mark.parametrize(("more", "may_train"), [
+    ("def finetune(loss): loss.backward()", True),
+    ("from package import engine", True),  # engine calls fit()
+    ("", False),
+])
+def test_code_of_a_package_that_trains_later_is_found_too(with_knobs, tmp_path, monkeypatch, more, may_train):
+    commands = tmp_path / "package" / "commands"
+    commands.mkdir(parents=True)
+    (commands.parent / "engine.py").write_text("def run(trainer): trainer.fit()")
+    (commands / "train.py").write_text(more + EVALUATES)
+    monkeypatch.chdir(tmp_path)
+    done = with_knobs({}, "package.commands.train", trial=True, launcher=["-m"])
     assert {report["may_train"] for report in of_type(done, "step")} == {may_train}
 
 

@@ -18,6 +18,8 @@ namespace redline::tuner {
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+// As a shell says of a command that Ctrl-C ended: `autotune … && redline run …` must not go on.
+constexpr int kInterrupted = 130;
 
 /// Writes "autotune: MESSAGE" to stderr and gives `status`, for `return complain("…")`.
 int complain(const std::string& message, int status = kFailed);

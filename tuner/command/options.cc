@@ -101,7 +101,8 @@ constexpr const char* kExamples =
     "  autotune --from-trace traces --profile-best -- python train.py\n"
     "  autotune show|export|apply autotune.study.db   (each has its --help)\n"
     "\n"
-    "Ctrl-C ends the trial, keeps everything and prints the best so far; --resume goes on.";
+    "Ctrl-C ends the trial, keeps everything, prints the best so far and ends with status 130;\n"
+    "--resume goes on.";
 
 /// Prints the error as one line, without what CLI11 puts before it: "autotune: --knob batch=8..4:
 /// the range is empty …".
@@ -124,14 +125,17 @@ void add_search_options(CLI::App& app, Options& options) {
   app.add_option("--knob", options.knobs,
                  "What to try: NAME=LOW..HIGH or NAME=A,B,C, as often as you like; default: the "
                  "usual knobs of Python scripts")
+      ->type_name("NAME=VALUES")
       ->allow_extra_args(false)
       ->check(check_knob);
   add_parsed(app, "--budget", options.budget.time, parse_duration, "Time for all trials together")
+      ->type_name("TIME")
       ->default_str("10m");
   app.add_option("--max-trials", options.budget.max_trials, "The most trials to run")
       ->check(above_zero);
   add_parsed(app, "--target", options.budget.target, parse_share,
-             "End the search when no more than this is left to gain, e.g. 5%");
+             "End the search when no more than this is left to gain, e.g. 5%")
+      ->type_name("PERCENT");
   app.add_option("--strategy", options.strategy, "model, coordinate, random or grid")
       ->capture_default_str()
       ->check(CLI::IsMember({"model", "coordinate", "random", "grid"}));
@@ -139,7 +143,8 @@ void add_search_options(CLI::App& app, Options& options) {
                  "Samples of a step over all ranks; accumulation makes up the rest")
       ->check(above_zero);
   add_parsed(app, "--memory-limit", options.memory_limit_bytes, parse_memory_limit,
-             "Memory that each process may use, e.g. 2GiB");
+             "Memory that each process may use, e.g. 2GiB")
+      ->type_name("SIZE");
   app.add_option("--parallel", options.parallel,
                  "How many trials run at a time, each with a part of the GPUs or cores")
       ->capture_default_str()
@@ -150,11 +155,13 @@ void add_search_options(CLI::App& app, Options& options) {
   app.add_option("--study", options.study,
                  "The file that keeps every trial; without it each command has its own, "
                  "autotune.study-2.db and so on")
+      ->type_name("FILE")
       ->capture_default_str()
       ->check(check_file);
   app.add_option("--from-trace", options.from_trace,
                  "Try first what the report on this trace or folder advises; without --knob, also "
-                 "add the knobs that it names");
+                 "add the knobs that it names")
+      ->type_name("PATH");
 }
 
 /// How a trial is measured.
@@ -169,6 +176,7 @@ void add_trial_options(CLI::App& app, Options& options) {
   app.add_option("--metric", options.metric_regex,
                  "Measure by what the command prints: a regular expression with one group, whose "
                  "last match on stdout is the rate")
+      ->type_name("REGEX")
       ->check(check_regex);
   app.add_option("--step-marker", options.step_marker,
                  "A step begins at each range or mark of this name (record_function, NVTX), "
@@ -178,12 +186,14 @@ void add_trial_options(CLI::App& app, Options& options) {
       ->excludes("--metric");
   app.add_option("--memory-metric", options.memory_metric_regex,
                  "Like --metric, for the peak of device memory: bytes, or with a unit (3.2 GiB)")
+      ->type_name("REGEX")
       ->check(check_regex);
   app.add_option("--cost-per-hour", options.cost_per_hour,
                  "Price of the job's machines, to say what an epoch costs")
       ->check(above_zero);
   add_parsed(app, "--trial-timeout", options.trial_timeout, parse_duration,
-             "The longest time of a trial; default 120s, less in small budgets");
+             "The longest time of a trial; default 120s, less in small budgets")
+      ->type_name("TIME");
 }
 
 /// How this search runs, what it prints, and the command.
@@ -203,6 +213,7 @@ void add_run_options(CLI::App& app, Options& options) {
       "table or json (to stdout)")
       ->excludes("--dry-run");
   app.add_option("-o,--output", options.output, "Where the best configuration is written")
+      ->type_name("FILE")
       ->capture_default_str()
       ->check(check_file);
   app.add_option("CMD", options.command, "The training command, after --")->required();

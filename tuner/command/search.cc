@@ -127,8 +127,10 @@ class Screen final : public Observer {
     }
     if (!write_error_.empty()) return complain(write_error_);
     if (!page) return complain(page.error());
-    if (!profile_error.empty()) return complain(profile_error);
-    return best ? kDone : complain(why_nothing_worked(history_, stopped));
+    if (!profile_error.empty()) return complain(profile_error, failure());
+    if (!best) return complain(why_nothing_worked(history_, stopped), failure());
+    if (stopped) return complain("stopped: " + options_.output + " has the best so far", failure());
+    return kDone;
   }
 
  private:
@@ -137,6 +139,11 @@ class Screen final : public Observer {
     const auto written =
         write_atomically(options_.output, best_json(*best, history, options_.command));
     write_error_ = written ? "" : written.error();
+  }
+
+  /// The exit status where there is no result, or not all of it.
+  [[nodiscard]] static int failure() {
+    return stop_request.load() == StopRequest::kNone ? kFailed : kInterrupted;
   }
 
   /// Returns the error; empty if there is none.
@@ -380,9 +387,7 @@ StudyIdentity identity_of(const Options& options, const Space& space,
           .memory_limit_bytes = options.memory_limit_bytes,
           .metric_regex = options.metric_regex,
           .memory_metric_regex = options.memory_metric_regex,
-          .objective = options.objective == Objective::kSamplesPerJoule  ? "energy"
-                       : options.objective == Objective::kStepsPerSecond ? "steps"
-                                                                         : "",
+          .objective = word_of(options.objective),
           .share = share_text(shares),
           .step_marker = options.step_marker,
           // The trials of Slurm run on other machines, which may differ.

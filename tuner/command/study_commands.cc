@@ -90,6 +90,12 @@ int finish(const Result<std::string>& text, const std::string& path) {
 }
 
 int run(const std::string& command, const Request& request) {
+  // Of a script whose variable is not set.
+  if (request.study.empty()) {
+    return complain(fmt::format("{}: no study is named. Example: autotune {} autotune.study.db",
+                                command, command),
+                    kUsage);
+  }
   if (same_file(request.output, request.study)) {
     return complain(fmt::format("-o {} is the study. Choose another file", request.output), kUsage);
   }

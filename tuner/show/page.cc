@@ -47,19 +47,11 @@ std::string verdict_card(const std::optional<Best>& best, const StudyTerms& term
                          const char* unit) {
   if (!best) return card("No trial succeeded", "<p>The table below says why.</p>");
   const Throughput& rate = best->estimate.score;
-  std::string text = fmt::format(
-      "<div class=step><b>{} {}</b><span class=dim>{}</span></div>",
-      format_number(rate.samples_per_s), unit,
-      best->has_interval()
-          ? fmt::format("{} to {}, 95 %", format_number(rate.low), format_number(rate.high))
-          : "one run");
-  if (best->is_default) {
-    text += fmt::format("<p>{} itself</p>", best->default_name());
-  } else if (best->speedup) {
-    text += "<p>" + speedup_text(*best) + "</p>";
-  } else {
-    text += fmt::format("<p>{} does not run{}</p>", best->default_name(), best->doubt());
-  }
+  std::string text =
+      fmt::format("<div class=step><b>{} {}</b><span class=dim>{}</span></div>",
+                  format_number(rate.samples_per_s), unit,
+                  best->has_interval() ? fmt::format("{}, 95 %", interval_text(rate)) : "one run");
+  text += "<p>" + verdict_text(*best) + "</p>";
   for (const std::string& line :
        {step_samples_text(*best, ""), tokens_text(*best, ""), energy_text(*best, "")}) {
     if (!line.empty()) text += "<p>" + line + "</p>";
@@ -139,9 +131,7 @@ std::string trial_rows(const History& history, const Space& space,
     };
     number(trial.ok() ? format_number(trial.score().samples_per_s) : "–");
     const auto& expected = result.expected;
-    number(expected ? fmt::format("{} to {}", format_number(expected->score.low),
-                                  format_number(expected->score.high))
-                    : "–");
+    number(expected ? interval_text(expected->score) : "–");
     if (metered) {
       number(result.joules_per_sample ? format_number(*result.joules_per_sample) : "–");
     }

@@ -273,16 +273,8 @@ std::string Table::best_lines(const Best& best, const StudyTerms& terms) const {
   std::string text = style_.painted(
       fmt::format("BEST  {} {}", format_number(rate.samples_per_s), unit_of(objective_)),
       Hue::kBold);
-  text += best.has_interval()
-              ? fmt::format(" ({} to {}, 95 %)", format_number(rate.low), format_number(rate.high))
-              : " (one run)";
-  if (best.is_default) {
-    text += fmt::format("  {} itself\n", best.default_name());
-  } else if (best.speedup) {
-    text += "\n      " + speedup_text(best) + "\n";
-  } else {
-    text += fmt::format("\n      {} does not run{}\n", best.default_name(), best.doubt());
-  }
+  text += best.has_interval() ? fmt::format(" ({}, 95 %)", interval_text(rate)) : " (one run)";
+  text += (best.is_default ? "  " : "\n      ") + verdict_text(best) + "\n";
   std::vector<std::string> parts;
   for (const auto& [name, value] : best.effective) parts.push_back(name + " " + value);
   if (best.peak_memory_bytes) {

@@ -17,7 +17,7 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
     const Throughput& rate = trial.score();
     text += fmt::format("  {} {}", format_number(rate.samples_per_s), unit_of(history.objective()));
     if (rate.high > rate.low) {
-      text += fmt::format(" ({} to {}, 95 %)", format_number(rate.low), format_number(rate.high));
+      text += fmt::format(" ({}, 95 %)", interval_text(rate));
     }
     // A figure from --metric has no steps.
     if (result.steps > 0) text += " over " + format_plural(result.steps, "step");
@@ -28,9 +28,9 @@ std::string text_of(const FinishedTrial& trial, const History& history) {
                         format_count(result.latency->count));
   }
   if (result.expected) {
-    text += fmt::format(
-        "  expected {} ({} to {})", format_number(result.expected->score.samples_per_s),
-        format_number(result.expected->score.low), format_number(result.expected->score.high));
+    const Throughput& rate = result.expected->score;
+    text +=
+        fmt::format("  expected {} ({})", format_number(rate.samples_per_s), interval_text(rate));
     if (const auto& peak = result.expected->peak_memory_bytes) {
       text += ", memory " + format_bytes(*peak);
     }

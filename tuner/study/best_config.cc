@@ -102,7 +102,9 @@ std::optional<Best> find_best(const History& history) {
   return best;
 }
 
-std::string speedup_text(const Best& best) {
+std::string verdict_text(const Best& best) {
+  if (best.is_default) return fmt::format("{} itself", best.default_name());
+  if (!best.speedup) return fmt::format("{} does not run{}", best.default_name(), best.doubt());
   std::string text = fmt::format("{:.2f} x {}", best.speedup->value, best.default_name());
   if (!best.has_interval()) return text + best.doubt();
   if (!best.proven()) text = "not proven faster: " + text;

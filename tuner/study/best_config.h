@@ -78,10 +78,10 @@ struct Best {
 /// nullopt if no trial succeeded.
 [[nodiscard]] std::optional<Best> find_best(const History& history);
 
-/// For example "1.71 x the default (1.55 to 1.88)". `best` must have a speed-up. The text says "the
-/// first trial" instead of "the default" if the command has no default of its own, and that the
-/// winner is not confirmed if it ran only once.
-[[nodiscard]] std::string speedup_text(const Best& best);
+/// For example "1.71 x the default (1.55 to 1.88)", "the default itself" or "the default does not
+/// run". The text says "the first trial" instead of "the default" if the command has no default of
+/// its own, and that the winner is not confirmed if it ran only once.
+[[nodiscard]] std::string verdict_text(const Best& best);
 
 /// {"samples_per_s", "low", "high"}, or null. A figure without an interval has null for both ends.
 [[nodiscard]] nlohmann::ordered_json throughput_json(const std::optional<Throughput>& throughput);

@@ -64,7 +64,7 @@ TEST_F(BestConfig, IsWrittenWithAllItsFigures) {
   EXPECT_EQ(found.latency->p50_ns, 204) << "of the last run";
   EXPECT_FALSE(found.is_default);
   EXPECT_STREQ(found.default_name(), "the default");
-  EXPECT_EQ(speedup_text(found), "2.02 x the default (1.78 to 2.29)");
+  EXPECT_EQ(verdict_text(found), "2.02 x the default (1.78 to 2.29)");
   // The second run was 1 % off the mean of both, so a 95 % interval of two runs is 3 % wide. The
   // winner takes 0.323 s less a step, and compilation took 2.04 s.
   EXPECT_EQ(rounded(best_json(found, history(), {"train", "--api-key=x"})), R"({
@@ -141,28 +141,28 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
   EXPECT_EQ(best().speedup->low, 1);
   EXPECT_EQ(best().speedup->high, 1);
   add(kWinner, 200);
-  EXPECT_EQ(speedup_text(best()), "2.00 x the default (1.98 to 2.02), not confirmed: it ran once");
+  EXPECT_EQ(verdict_text(best()), "2.00 x the default (1.98 to 2.02), not confirmed: it ran once");
   Best unsure = best();
   unsure.speedup = Ratio{.value = 2, .low = 1.5, .high = 100};
   EXPECT_EQ(
-      speedup_text(unsure),
+      verdict_text(unsure),
       "2.00 x the default (too few runs to say how sure that is), not confirmed: it ran once");
   trials_.last().throughput = Throughput{100.5, 98, 103};
-  EXPECT_EQ(speedup_text(best()),
+  EXPECT_EQ(verdict_text(best()),
             "not proven faster: 1.00 x the default (0.98 to 1.03), not confirmed: it ran once");
   trials_.last().throughput = Throughput{100.5, 0, 100'000};
-  EXPECT_EQ(speedup_text(best()),
+  EXPECT_EQ(verdict_text(best()),
             "not proven faster: 1.00 x the default (too few runs to say how sure that is), "
             "not confirmed: it ran once");
   trials_.last().throughput = Throughput{200, 200, 200};
-  EXPECT_EQ(speedup_text(best()), "2.00 x the default, not confirmed: it ran once");
+  EXPECT_EQ(verdict_text(best()), "2.00 x the default, not confirmed: it ran once");
   const auto json = nlohmann::json::parse(best_json(best(), history(), {"train"}));
   EXPECT_EQ(json["throughput"].dump(), R"({"high":null,"low":null,"samples_per_s":200.0})");
   EXPECT_TRUE(json["speedup_interval"].is_null());
   EXPECT_EQ(json["confirmed"], false);
   add(kWinner, 190);
   trials_.last().disturbance = "other programs";
-  EXPECT_EQ(speedup_text(best()), "2.00 x the default, not confirmed: it ran once undisturbed");
+  EXPECT_EQ(verdict_text(best()), "2.00 x the default, not confirmed: it ran once undisturbed");
   space_.first = {{"batch_size", "32"}};
   EXPECT_STREQ(best().default_name(), "the first trial");
 }
@@ -170,10 +170,10 @@ TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
 TEST_F(BestConfig, OfTrialsSideBySideTheConfirmingRunIsEnough) {
   add({}, 100, "default");
   add(kWinner, 190).neighbours = 1;
-  EXPECT_THAT(speedup_text(best()), ::testing::EndsWith(", not confirmed: it ran once"));
+  EXPECT_THAT(verdict_text(best()), ::testing::EndsWith(", not confirmed: it ran once"));
   add(kWinner, 200, kConfirm);
   EXPECT_EQ(best().estimate.runs, 1);
-  EXPECT_EQ(speedup_text(best()), "2.00 x the default (1.98 to 2.02)");
+  EXPECT_EQ(verdict_text(best()), "2.00 x the default (1.98 to 2.02)");
   EXPECT_EQ(nlohmann::json::parse(best_json(best(), history(), {}))["confirmed"], true);
 }
 

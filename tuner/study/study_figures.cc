@@ -39,9 +39,7 @@ std::string hint_of(const FinishedTrial& trial, Objective objective) {
   if (trial.ok()) {
     const Throughput& rate = trial.score();
     ended = format_number(rate.samples_per_s) + " " + unit_of(objective);
-    if (rate.high > rate.low) {
-      ended += fmt::format(" ({} to {})", format_number(rate.low), format_number(rate.high));
-    }
+    if (rate.high > rate.low) ended += fmt::format(" ({})", interval_text(rate));
   }
   if (!trial.result.disturbance.empty()) ended += ", disturbed: " + trial.result.disturbance;
   return fmt::format("trial {}: {}", trial.id, ended);

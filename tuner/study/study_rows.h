@@ -20,7 +20,7 @@ struct StudyIdentity {
   std::optional<uint64_t> memory_limit_bytes;
   std::string metric_regex;
   std::string memory_metric_regex;
-  std::string objective = {};  ///< "energy" or empty
+  std::string objective = {};  ///< word_of() it
   std::string share = {};      ///< the part of the machine that a trial gets; empty: all of it
   std::string step_marker = {};
   std::optional<Machine> machine = {};  ///< as a trial sees it; nullopt: unknown

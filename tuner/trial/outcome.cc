@@ -4,29 +4,14 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <utility>
 
 namespace redline::tuner {
 
 namespace {
-
-constexpr std::array<std::pair<Outcome, const char*>, 10> kNames{{
-    {Outcome::kOk, "ok"},
-    {Outcome::kGpuOom, "gpu_oom"},
-    {Outcome::kHostOom, "host_oom"},
-    {Outcome::kShmFull, "shm_full"},
-    {Outcome::kThrash, "thrash"},
-    {Outcome::kInvalid, "invalid"},
-    {Outcome::kHang, "hang"},
-    {Outcome::kCrash, "crash"},
-    {Outcome::kNanLoss, "nan_loss"},
-    {Outcome::kCancelled, "cancelled"},
-}};
 
 struct Pattern {
   const char* regex;
@@ -222,9 +207,13 @@ Verdict of_signal(int signal, bool oom_killer_ran) {
 
 Verdict of_exit(int code, const Evidence& evidence) {
   if (code > 128 && code < 128 + NSIG) return of_signal(code - 128, evidence.oom_killer_ran);
-  if (code == 127) return verdict(Outcome::kInvalid, -1, "command not found");
-  if (code == 126) return verdict(Outcome::kInvalid, -1, "command is not executable");
   const std::string line = failure_line(evidence.stderr_text);
+  if (code == 127) {
+    const bool lacks_library =
+        line.find("error while loading shared libraries") != std::string::npos;
+    return verdict(Outcome::kInvalid, -1, lacks_library ? line : "command not found");
+  }
+  if (code == 126) return verdict(Outcome::kInvalid, -1, "command is not executable");
   const bool usage = !evidence.stepped && (code == 2 || is_usage_error(line));
   const std::string status = fmt::format("exit status {}", code);
   return verdict(usage ? Outcome::kInvalid : Outcome::kCrash, root_cause_rank(evidence.stderr_text),
@@ -232,39 +221,6 @@ Verdict of_exit(int code, const Evidence& evidence) {
 }
 
 }  // namespace
-
-const char* unit_of(Objective objective) {
-  switch (objective) {
-    case Objective::kSamplesPerJoule:
-      return "samples/J";
-    case Objective::kStepsPerSecond:
-      return "steps/s";
-    case Objective::kMetric:
-      return "by --metric";
-    case Objective::kSamplesPerSecond:
-      break;
-  }
-  return "samples/s";
-}
-
-Objective objective_of(std::string_view word) {
-  if (word == "energy") return Objective::kSamplesPerJoule;
-  return word == "steps" ? Objective::kStepsPerSecond : Objective::kSamplesPerSecond;
-}
-
-const char* to_string(Outcome outcome) {
-  for (const auto& [value, name] : kNames) {
-    if (value == outcome) return name;
-  }
-  return "unknown";
-}
-
-std::optional<Outcome> outcome_from_string(const std::string& text) {
-  for (const auto& [value, name] : kNames) {
-    if (text == name) return value;
-  }
-  return std::nullopt;
-}
 
 std::optional<Verdict> judge_text(const std::string& text) {
   static const std::vector<std::regex> compiled = [] {

@@ -274,6 +274,16 @@ TEST(Outcome, TellsWaitStatusesApart) {
   }
 }
 
+TEST(Outcome, AMissingLibraryIsNoMissingCommand) {
+  Evidence evidence;
+  evidence.wait_status = exited(127);
+  evidence.stderr_text =
+      "./train: error while loading shared libraries: libtorch.so: cannot open shared object file: "
+      "No such file or directory\n";
+  EXPECT_THAT(judge(evidence).message, HasSubstr("libraries: libtorch.so: cannot open"));
+  EXPECT_EQ(name(judge(evidence).outcome), "invalid");
+}
+
 // C++ ends a process that does not catch its exception by SIGABRT.
 TEST(Outcome, AnUncaughtExceptionOfCppIsKnownByItsText) {
   Evidence evidence;

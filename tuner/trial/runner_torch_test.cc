@@ -114,9 +114,7 @@ TEST_F(TorchTrial, AHangingRankTellsWhereItIsStuck) {
       "waits_for_a_peer()\n";
   launch::TrackedOptions options;
   options.argv = from_venv("python", {"-c", body});
-  options.environment =
-      trial_environment({{}, {}, folder + "/reports", folder + "/tmp", folder, "stuck", {}})
-          .strings();
+  options.environment = trial_environment({}, {folder}, "stuck", {}).strings();
   options.environment.emplace_back("RANK=1");
   options.environment.emplace_back("WORLD_SIZE=2");
   options.stdout_path = folder + "/stdout";

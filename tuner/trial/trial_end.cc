@@ -74,7 +74,7 @@ std::string unseen_steps(const EndedTrial& trial) {
 std::string why_nothing_was_measured(const EndedTrial& trial) {
   if (const std::string unseen = unseen_steps(trial); !unseen.empty()) return unseen;
   if (trial.reports.measurement().latest_ns() == 0) {
-    return "the command ended without an optimizer step that the hook could see; programs that are "
+    return "the command ended without an optimizer step that the hook could see. Programs that are "
            "not PyTorch in Python need --metric or, in C++, redline::Trial";
   }
   return fmt::format(

@@ -79,8 +79,8 @@ class EndOfTrial : public ::testing::Test {
 
 TEST_F(EndOfTrial, FourStepsAfterTheWarmUpAreAResultOfATrainingThatEnded) {
   EXPECT_EQ(verdict(TrialEnd::kExited, 0),
-            "invalid: the command ended without an optimizer step that the hook could see; "
-            "programs that are not PyTorch in Python need --metric or, in C++, redline::Trial");
+            "invalid: the command ended without an optimizer step that the hook could see. "
+            "Programs that are not PyTorch in Python need --metric or, in C++, redline::Trial");
   steps(1, 6);
   EXPECT_EQ(verdict(TrialEnd::kExited, 0),
             "invalid: the command ended after 6 counted steps, too few to measure: let it train "

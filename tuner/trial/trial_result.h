@@ -39,6 +39,7 @@ struct Throughput {
   double low = 0;
   double high = 0;
 };
+[[nodiscard]] std::string interval_text(const Throughput& rate);  ///< "1,190 to 1,218"
 
 /// What the search expected of a trial before it ran.
 struct Expectation {
@@ -57,6 +58,7 @@ enum class Objective : uint8_t {
 [[nodiscard]] const char* unit_of(Objective objective);
 /// Of a value of --objective: "energy" or "steps"; any other word means samples a second.
 [[nodiscard]] Objective objective_of(std::string_view word);
+[[nodiscard]] const char* word_of(Objective objective);  ///< "" for those that have none
 
 /// Memory of the host that all processes of a trial take together, in bytes.
 struct HostUse {

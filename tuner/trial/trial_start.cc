@@ -78,33 +78,36 @@ std::optional<uint64_t> data_limit(const TrialSpec& spec, const launch::Environm
 
 }  // namespace
 
-launch::Environment trial_environment(TrialEnvironment trial) {
+launch::Environment trial_environment(const TrialSpec& spec, const TrialPaths& paths,
+                                      const std::string& mark, std::set<std::string> used) {
   launch::Environment result;
   for (const auto& [name, value] : launch::Environment::current()) {
-    result.set(name, fill_placeholders(value, trial.config, &trial.used));
+    result.set(name, fill_placeholders(value, spec.config, &used));
   }
   // If it fails, no rank reports.
-  (void)launch::add_step_log(trial.directory, result);
-  result.set("REDLINE_KNOBS", knobs_json(trial.config, trial.used));
-  result.set("REDLINE_TRIAL", trial.reports);
+  (void)launch::add_step_log(paths.directory, result);
+  result.set("REDLINE_KNOBS", knobs_json(spec.config, used));
+  result.set("REDLINE_TRIAL", paths.reports());
   // Tells the trial the value of {batch_size}, because without a DataLoader nothing else tells the
   // batch size.
-  if (const auto batch = trial.config.find("batch_size");
-      batch != trial.config.end() && trial.used.contains("batch_size")) {
+  if (const auto batch = spec.config.find("batch_size");
+      batch != spec.config.end() && used.contains("batch_size")) {
     result.set("REDLINE_BATCH_SIZE", batch->second);
   }
-  result.set(launch::kMarkVariable, trial.mark);
-  if (trial.memory_limit_bytes) {
-    result.set("REDLINE_MEMORY_LIMIT", std::to_string(*trial.memory_limit_bytes));
+  result.set(launch::kMarkVariable, mark);
+  if (spec.memory_limit_bytes) {
+    result.set("REDLINE_MEMORY_LIMIT", std::to_string(*spec.memory_limit_bytes));
   }
-  if (!trial.step_marker.empty()) {
-    result.set("REDLINE_STEP_MARKER", trial.step_marker);
+  if (!spec.step_marker.empty()) {
+    result.set("REDLINE_STEP_MARKER", spec.step_marker);
     launch::add_nvtx_tool(result);
   }
-  if (trial.by_metric) result.set("REDLINE_METRIC", "1");
-  if (trial.by_steps) result.set("REDLINE_OBJECTIVE", "steps");
-  result.set("REDLINE_TRIAL_DIRECTORY", trial.directory);
-  result.set("TMPDIR", trial.temporary);
+  if (!spec.metric_regex.empty()) result.set("REDLINE_METRIC", "1");
+  if (spec.objective == Objective::kStepsPerSecond) {
+    result.set("REDLINE_OBJECTIVE", word_of(spec.objective));
+  }
+  result.set("REDLINE_TRIAL_DIRECTORY", paths.directory);
+  result.set("TMPDIR", paths.temporary());
   // torchrun takes the defaults of its options from PET_*; scripts that start their own ranks read
   // MASTER_PORT. An option on the command line still wins.
   const std::string port = std::to_string(free_port());
@@ -153,10 +156,7 @@ tl::expected<TrialStart, std::string> prepare_start(
   for (const std::string& word : spec.command) {
     options.argv.push_back(fill_placeholders(word, spec.config, &used));
   }
-  launch::Environment variables =
-      trial_environment({spec.config, std::move(used), paths.reports(), paths.temporary(),
-                         paths.directory.string(), mark, spec.memory_limit_bytes, spec.step_marker,
-                         !spec.metric_regex.empty(), spec.objective == Objective::kStepsPerSecond});
+  launch::Environment variables = trial_environment(spec, paths, mark, std::move(used));
   // Without the hook only --metric tells anything.
   if (auto hook = variables.add_python_startup(); !hook && spec.metric_regex.empty()) {
     return tl::unexpected(hook.error());

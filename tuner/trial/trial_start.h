@@ -18,23 +18,6 @@
 
 namespace redline::tuner {
 
-struct TrialEnvironment {
-  const Config& config;
-  std::set<std::string> used;  ///< knobs that a placeholder in the command has set already
-  std::string reports;         ///< path of the FIFO
-  std::string temporary;       ///< folder for TMPDIR
-  std::string directory;       ///< REDLINE_TRIAL_DIRECTORY
-  std::string mark;            ///< value of REDLINE_TRIAL_ID
-  std::optional<uint64_t> memory_limit_bytes;
-  std::string step_marker = {};
-  bool by_metric = false;  ///< the hook need not count samples
-  bool by_steps = false;   ///< each step counts as one sample
-};
-
-/// This process's environment with placeholders filled, plus the start-up hook, the REDLINE_*
-/// variables of a trial, its own TMPDIR and its own rendezvous port.
-[[nodiscard]] launch::Environment trial_environment(TrialEnvironment trial);
-
 /// Restricts the trial to the GPUs of `share`. If the user set no number of OpenMP threads and the
 /// command is a single rank, it gets as many as `share` has cores (torchrun gives each of several
 /// ranks one thread).
@@ -59,6 +42,13 @@ struct TrialPaths {
   /// Removes everything except the output.
   void remove() const;
 };
+
+/// This process's environment with placeholders filled, plus the start-up hook, the REDLINE_*
+/// variables of a trial, its own TMPDIR and its own rendezvous port. `mark` is the value of
+/// REDLINE_TRIAL_ID; a placeholder in the command has set the knobs of `used` already.
+[[nodiscard]] launch::Environment trial_environment(const TrialSpec& spec, const TrialPaths& paths,
+                                                    const std::string& mark,
+                                                    std::set<std::string> used);
 
 struct TrialStart {
   launch::TrackedOptions options;

@@ -17,13 +17,20 @@ namespace redline::tuner {
 namespace {
 
 TEST(TrialEnvironment, TellsTheTrialItsKnobsAndPlaces) {
-  const Config config = {{"amp", "bf16"}, {"batch_size", "64"}};
-  const auto made = [&](const std::set<std::string>& used, std::optional<uint64_t> limit,
-                        const std::string& marker) {
-    return trial_environment({config, used, "/s/1/reports", "/s/1/tmp", "/s/1", "mark", limit,
-                              marker, limit.has_value()});
-  };
-  const launch::Environment told = made({"batch_size"}, 77, "my step");
+  const TrialPaths paths = {"/s/1"};
+  TrialSpec spec;
+  spec.config = {{"amp", "bf16"}, {"batch_size", "64"}};
+  const launch::Environment least = trial_environment(spec, paths, "mark", {"amp"});
+  EXPECT_EQ(least.get("REDLINE_KNOBS"), R"({"batch_size":64})") << "the command has amp";
+  for (const char* name : {"REDLINE_BATCH_SIZE", "REDLINE_MEMORY_LIMIT", "REDLINE_STEP_MARKER",
+                           "REDLINE_METRIC", "REDLINE_OBJECTIVE"}) {
+    EXPECT_FALSE(least.get(name)) << name;
+  }
+  spec.memory_limit_bytes = 77;
+  spec.step_marker = "my step";
+  spec.metric_regex = "loss (.*)";
+  spec.objective = Objective::kStepsPerSecond;
+  const launch::Environment told = trial_environment(spec, paths, "mark", {"batch_size"});
   EXPECT_EQ(told.get("REDLINE_KNOBS"), R"({"amp":"bf16"})");
   EXPECT_EQ(told.get("REDLINE_BATCH_SIZE"), "64");
   EXPECT_EQ(told.get("REDLINE_TRIAL"), "/s/1/reports");
@@ -34,25 +41,18 @@ TEST(TrialEnvironment, TellsTheTrialItsKnobsAndPlaces) {
   EXPECT_EQ(told.get("REDLINE_MEMORY_LIMIT"), "77");
   EXPECT_EQ(told.get("REDLINE_STEP_MARKER"), "my step");
   EXPECT_EQ(told.get("REDLINE_METRIC"), "1");
+  EXPECT_EQ(told.get("REDLINE_OBJECTIVE"), "steps");
   EXPECT_TRUE(told.get("NVTX_INJECTION64_PATH"));
   EXPECT_EQ(told.get("MASTER_PORT"), told.get("PET_MASTER_PORT"));
-  const launch::Environment least = made({"amp"}, {}, "");
-  EXPECT_EQ(least.get("REDLINE_KNOBS"), R"({"batch_size":64})") << "the command has amp";
-  for (const char* name :
-       {"REDLINE_BATCH_SIZE", "REDLINE_MEMORY_LIMIT", "REDLINE_STEP_MARKER", "REDLINE_METRIC"}) {
-    EXPECT_FALSE(least.get(name)) << name;
-  }
 }
 
 TEST(TrialEnvironment, NobodyElseGetsThePortOfATrial) {
   const int first_of_kernel =
       std::atoi(read_file("/proc/sys/net/ipv4/ip_local_port_range").c_str());
   if (first_of_kernel < 11'000) GTEST_SKIP() << "the kernel gives all ports away";
-  const Config config = {};
   std::set<std::string> ports;
   for (int trial = 0; trial < 10; ++trial) {
-    const launch::Environment told =
-        trial_environment({config, {}, "/s/1/reports", "/s/1/tmp", "/s/1", "mark", {}});
+    const launch::Environment told = trial_environment({}, {"/s/1"}, "mark", {});
     const std::string port = told.get("MASTER_PORT").value_or("");
     EXPECT_TRUE(ports.insert(port).second) << port;
     EXPECT_GE(std::stoi(port), 10'000);

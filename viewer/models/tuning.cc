@@ -207,18 +207,11 @@ void add_verdict(Tuning& tuning, const tuner::StudyContent& study, const History
   }
   const tuner::Throughput& rate = best->estimate.score;
   tuning.rate = format_number(rate.samples_per_s) + " " + tuner::unit_of(history.objective());
-  tuning.spread = best->has_interval() ? fmt::format("{} to {}, 95 %", format_number(rate.low),
-                                                     format_number(rate.high))
-                                       : "one run";
+  tuning.spread =
+      best->has_interval() ? fmt::format("{}, 95 %", tuner::interval_text(rate)) : "one run";
   const std::string confirmed = confirmation(*best, history);
   if (!confirmed.empty()) tuning.spread += ", " + confirmed;
-  if (best->is_default) {
-    tuning.verdict = fmt::format("{} itself", best->default_name());
-  } else if (best->speedup) {
-    tuning.verdict = typeset(tuner::speedup_text(*best));
-  } else {
-    tuning.verdict = fmt::format("{} does not run{}", best->default_name(), best->doubt());
-  }
+  tuning.verdict = typeset(tuner::verdict_text(*best));
   tuning.knobs = tuner::config_text(best->effective, " · ");
   tuning.notes = tuner::step_samples_text(*best, "") + tuner::tokens_text(*best, "") +
                  tuner::energy_text(*best, "");

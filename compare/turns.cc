@@ -162,10 +162,12 @@ class Turns {
       const Side& side = sides_[i];
       tell_progress();
       const auto end = start(side, RunKind::kRecorded);
-      if (!end || end->is_stopped || end->files.empty()) {
-        answer_.no_windows = !end              ? end.error()
-                             : end->is_stopped ? "interrupted"
-                                               : "--" + side.name + ": no trace was recorded";
+      if (end && end->is_stopped) {
+        answer_.is_interrupted = true;
+        return;
+      }
+      if (!end || end->files.empty()) {
+        answer_.no_windows = end ? "--" + side.name + ": no trace was recorded" : end.error();
         return;
       }
       const auto traces = trace::read_traces(end->files);

@@ -129,6 +129,19 @@ def test_interrupted_it_ends_the_command_and_shows_what_it_has(start, compare, s
     assert stderr == "redline: interrupted: these are the runs so far\n"
 
 
+def test_interrupted_while_it_records_it_says_so(start, compare, steps, tmp_path, no_process_left):
+    """The last run of each side only names the operator, so the answer is there."""
+    begun = tmp_path / "begun"
+    base = f'[ -z "$REDLINE_RECORD" ] || {{ echo > {begun}; exec sleep 600; }}; {steps()}'
+    with start(compare(base, steps("--wait-ms", 30), "--fail-slower", "5%")) as process:
+        wait_until(begun.exists)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert "Surely more than 5 % slower." in stdout
+    assert stderr == "redline: interrupted: these are the runs so far\n"
+
+
 def test_killed_it_leaves_no_process(start, compare, steps, tmp_path, no_process_left):
     hangs = f"echo > {tmp_path / 'begun'}; exec sleep 600"
     with start(compare(hangs, steps())) as process:

@@ -7,7 +7,6 @@
 
 #include "base/format.h"
 #include "base/statistics.h"
-#include "trace/analysis/analysis.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/report/diff_words.h"
@@ -44,6 +43,33 @@ std::string other_logs_sentence(const RunComparison& runs) {
   return logs > 0 ? other_logs_text(logs) + "." : "";
 }
 
+std::string lengths_sentence(const RunComparison& runs) {
+  std::string text;
+  if (runs.counts_all_groups) {
+    text =
+        "The runs differ in length, so all their steps count alike, those of a busy minute, too.";
+  }
+  if (runs.all_steps.pause_share > 0) {
+    text += fmt::format(
+        "{}{} an evaluation or checkpoint more or less makes {:.1f} %, which is in the range.",
+        text.empty() ? "" : " ", text.empty() ? "The runs differ in length:" : "And",
+        100 * runs.all_steps.pause_share);
+  }
+  return text;
+}
+
+std::string failed_runs_sentence(const RunComparison& runs) {
+  std::vector<std::string> failed;
+  const auto add = [&](const std::vector<RunFigures>& side, const char* when) {
+    const auto count = std::ranges::count(side, false, &RunFigures::is_whole);
+    if (count > 0) failed.push_back(format_plural(count, "run") + " " + when);
+  };
+  add(runs.before, "before");
+  add(runs.after, "after");
+  if (failed.empty()) return "";
+  return joined(failed, " and ") + " did not end well, or still run: redline report says why.";
+}
+
 std::string basis_sentence(const RunDiff& diff) {
   const RunComparison& runs = diff.runs;
   const StepChange& step = runs.step();
@@ -75,10 +101,10 @@ std::string undisturbed_sentence(const RunComparison& runs, ShownSteps shown) {
   }
   const bool is_much_narrower =
       std::log(runs.undisturbed->width()) < std::log(runs.all_steps.width()) / 2;
-  if (runs.is_clear() || !is_much_narrower) return "";
-  return fmt::format(
-      "The undisturbed steps, among the fastest quarter of each run, are less noisy: {}.",
-      range_words(runs.undisturbed->ratio));
+  if (!runs.rests_on_all && (runs.is_clear() || !is_much_narrower)) return "";
+  return fmt::format("The undisturbed steps, among the fastest quarter of each run{}: {}.",
+                     runs.rests_on_all ? ", say otherwise" : ", are less noisy",
+                     range_words(runs.undisturbed->ratio));
 }
 
 /// Whether the few recorded steps changed against the direction in which all steps did.
@@ -156,13 +182,18 @@ std::string part_sentence(const RunDiff& diff) {
   if (share < kLeastShare) return "";
   return fmt::format("{} in {}: {} a step.", share >= 0.5 ? "Most of it" : "A part of it",
                      most.part ? log_part_name(*most.part) : "time outside of the parts",
-                     signed_ns(std::llround(most.delta_ns.value)));
+                     signed_ns(most.delta_ns.value));
 }
 
 }  // namespace
 
 RunDiff make_run_diff(std::string before, std::string after, RunComparison runs,
                       const GateLimits& limits) {
+  if (limits.slower && runs.is_by_undisturbed()) {
+    const GateOutcome by_all = outcome_of(runs.all_steps.ratio, *limits.slower);
+    runs.rests_on_all = by_all != GateOutcome::kCannotTell &&
+                        by_all != outcome_of(runs.undisturbed->ratio, *limits.slower);
+  }
   const GateVerdict gate = judge_change(runs, limits);
   return {std::move(before), std::move(after), std::move(runs), limits, gate, std::nullopt};
 }
@@ -176,6 +207,7 @@ std::optional<RunFigures> run_figures(const Report& report) {
   run.ranks = report.rank_count;
   run.steps = steps.count;
   run.all_steps.step = {steps.mean, steps.deviation / std::sqrt(static_cast<double>(steps.count))};
+  run.mean_steps = run.all_steps;
   run.samples = mean_count(report, &TraceFacts::samples_per_step);
   return run;
 }
@@ -229,8 +261,9 @@ std::vector<std::string> run_diff_sentences(const RunDiff& diff, ShownSteps show
   }
   for (const std::string& text :
        {ranks_sentence(diff.runs), rank_counts_sentence(diff.runs), other_logs_sentence(diff.runs),
-        part_sentence(diff), cause_sentence(diff), windows_sentence(diff),
-        undisturbed_sentence(diff.runs, shown), basis_sentence(diff)}) {
+        failed_runs_sentence(diff.runs), lengths_sentence(diff.runs), part_sentence(diff),
+        cause_sentence(diff), windows_sentence(diff), undisturbed_sentence(diff.runs, shown),
+        basis_sentence(diff)}) {
     if (!text.empty()) sentences.push_back(text);
   }
   return sentences;

@@ -62,14 +62,14 @@ std::string run_diff_markdown(const RunDiff& diff) {
                   format_plural(runs.before.size(), "run"), code(diff.before));
   out += fmt::format("| | before | after | change | {} interval |\n|:--|--:|--:|--:|--:|\n",
                      step.is_spread_assumed ? "assumed" : "95 %");
-  const auto ns = [](double value) { return format_ns(std::llround(value)); };
-  out += fmt::format("| **step** | {} | {} | {} | {} |\n", ns(step.before_ns), ns(step.after_ns),
-                     change_words(step.ratio.value), percent_range(step.ratio));
+  out += fmt::format("| **step** | {} | {} | {} | {} |\n", format_ns(step.before_ns),
+                     format_ns(step.after_ns), change_words(step.ratio.value),
+                     percent_range(step.ratio));
   for (const PartChange& part : step.parts) {
-    const auto delta = [](double value) { return signed_ns(std::llround(value)); };
     out += fmt::format("| {} | {} | {} | {} | {} to {} |\n", log_part_name(part.part),
-                       ns(part.before_ns), ns(part.after_ns), delta(part.delta_ns.value),
-                       delta(part.delta_ns.low), delta(part.delta_ns.high));
+                       format_ns(part.before_ns), format_ns(part.after_ns),
+                       signed_ns(part.delta_ns.value), signed_ns(part.delta_ns.low),
+                       signed_ns(part.delta_ns.high));
   }
   const auto memory = [&](const char* name, const std::optional<MemoryChange>& change) {
     if (!change) return;

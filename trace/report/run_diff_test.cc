@@ -199,6 +199,45 @@ TEST(RunDiffText, SaysWhichStepsTheFiguresAreOf) {
   EXPECT_LT(json["all_steps_ratio"]["low"].get<double>(), 0.95);
 }
 
+// The fastest steps take 7.5 % longer, and the others do not.
+TEST(RunDiffText, TheFiguresAreOfTheStepsThatDecideOnTheLimit) {
+  auto before = side_of({20, 20.4, 19.8, 20.1}, 1, 1e9);
+  auto after = side_of({20.1, 20.3, 20, 19.9}, 1, 1e9);
+  for (RunFigures& run : before) run.undisturbed = StepFigures{{16e6, 1e4}, run.all_steps.parts};
+  for (RunFigures& run : after) {
+    run.begin_ns += 100;
+    run.undisturbed = StepFigures{{17.2e6, 1e4}, run.all_steps.parts};
+  }
+  const auto diff = [&](std::optional<double> limit) {
+    return make_run_diff("a", "b", change_between(before, after),
+                         {.slower = limit, .memory = std::nullopt});
+  };
+  EXPECT_THAT(run_diff_text(diff(0.05), {}),
+              AllOf(HasSubstr("no clear difference"), HasSubstr("Surely not more than 5 % slower."),
+                    HasSubstr("say otherwise:"), Not(HasSubstr("x slower"))));
+  EXPECT_THAT(run_diff_text(diff({}), {}), HasSubstr("1.08 x slower"));
+}
+
+TEST(RunDiffText, SaysThatRunsDifferInLengthOrFailed) {
+  RunDiff diff = slower({});
+  EXPECT_THAT(run_diff_text(diff, {}), Not(AnyOf(HasSubstr("length"), HasSubstr("end well"))));
+  diff.runs.before[0].is_whole = diff.runs.after[0].is_whole = diff.runs.after[2].is_whole = false;
+  diff.runs.counts_all_groups = true;
+  diff.runs.all_steps.pause_share = 0.034;
+  EXPECT_THAT(run_diff_markdown(diff),
+              AllOf(HasSubstr("- 1 run before and 2 runs after did not end well, or still run: "
+                              "redline report says why.\n"),
+                    HasSubstr("- The runs differ in length, so all their steps count alike, those "
+                              "of a busy minute, too. And an evaluation or checkpoint more or "
+                              "less makes 3.4 %, which is in the range.\n")));
+  diff.runs.before[0].is_whole = true;
+  diff.runs.counts_all_groups = false;
+  EXPECT_THAT(run_diff_markdown(diff),
+              AllOf(HasSubstr("- 2 runs after did not end well"),
+                    HasSubstr("- The runs differ in length: an evaluation or checkpoint more or "
+                              "less makes 3.4 %, which is in the range.\n")));
+}
+
 TEST(RunDiffText, NamesTheOperatorThatChangedMost) {
   RunDiff diff = slower({});
   Diff windows;

@@ -90,7 +90,7 @@ class RunDiffPage {
           .left(log_part_name(part.part), 29)
           .right(format_ns(part.before_ns), 11)
           .right(format_ns(part.after_ns), 11)
-          .right((is_clear ? "" : "~") + signed_ns(std::llround(part.delta_ns.value)), 12,
+          .right((is_clear ? "" : "~") + signed_ns(part.delta_ns.value), 12,
                  !is_clear                 ? Hue::kDim
                  : part.delta_ns.value < 0 ? Hue::kGreen
                                            : Hue::kRed)

@@ -32,6 +32,7 @@ json run_finding_json(const RunFinding& finding) {
           {"period_steps", unless_zero(finding.period)},
           {"typical_ns", unless_zero(std::llround(finding.typical_ns))},
           {"by_other_processes", finding.by_others},
+          {"takes_turns", finding.takes_turns},
           {"more_tokens", unless_zero(finding.more_tokens)},
           {"bytes_per_hour", unless_zero(std::llround(finding.bytes_per_hour))}};
 }

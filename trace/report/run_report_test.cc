@@ -160,9 +160,13 @@ TEST(RunReport, SeveralRanksWorkAndOneWorks) {
 }
 
 TEST(RunReport, WhatRanksDoInTurnsIsSaidToBeSo) {
-  RunFinding turns;
+  RunVerdict verdict = some_verdict();
+  verdict.findings.resize(1);
+  EXPECT_EQ(run_json(verdict)["findings"][0]["takes_turns"], false);
+  RunFinding& turns = verdict.findings[0] = {};
   turns.part = LogPart::kDataWait;
   turns.takes_turns = true;
+  EXPECT_EQ(run_json(verdict)["findings"][0]["takes_turns"], true);
   EXPECT_THAT(detail_of(turns), StartsWith("Now one rank takes longer in it and now another, and "
                                            "the others wait for it. More workers"));
   turns.count = 5;
@@ -352,6 +356,17 @@ TEST(RunReport, EachFormSaysWhatTheLogsLack) {
   EXPECT_EQ(run["damaged_bytes"], 4096);
   EXPECT_EQ(run["earlier_logs"], 2);
   EXPECT_EQ(run["after_steps_ns"], 30'000'000'000);
+}
+
+TEST(RunReport, WhyALogIsLeftOutIsSaidToTheEnd) {
+  RunVerdict verdict = some_verdict();
+  verdict.unreadable_logs = {
+      "logs/of/one/job/rank0.steps.redline: is empty: its rank ended before it wrote a step, could "
+      "not write, or has only begun"};
+  EXPECT_THAT(run_text(verdict, {}),
+              HasSubstr("\n  1 log left out: logs/of/one/job/rank0.steps.redline: is empty: its "
+                        "rank ended\n  before it wrote a step, could not write, or has only "
+                        "begun\n"));
 }
 
 TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {

@@ -8,7 +8,7 @@
 
 #include "base/statistics.h"
 #include "trace/model/loader_workers.h"
-#include "trace/run/parts.h"
+#include "trace/run/causes.h"
 
 namespace redline::trace {
 namespace {
@@ -21,12 +21,11 @@ constexpr double kLeastExplained = 0.4;
 constexpr double kLeastVarying = 0.3;
 constexpr double kLeastGrowth = 0.05;
 constexpr double kLeastGrownBytes = 32 << 20;
+constexpr auto kWaitPart = static_cast<size_t>(LogPart::kCommunicationWait);
 
 /// By LogPart, the share of the run's time from which on the part is worth a finding. Above 1 it
 /// never is, because the part is the work itself.
 constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.05, 0.03, 2};
-
-double seen_sum(const RankRun& rank, size_t part) { return rank.all.part_ns[part]; }
 
 // The share of a part in the blocks behind the warm-up.
 double later_share(const RankRuns& ranks, size_t part) {
@@ -42,14 +41,12 @@ double later_share(const RankRuns& ranks, size_t part) {
   return all_ns > 0 ? part_ns / all_ns : 0;
 }
 
-constexpr auto kWaitPart = static_cast<size_t>(LogPart::kCommunicationWait);
-
 // How long the ranks together wait while one of them evaluates or saves. They may meet it steps
 // later.
 double waits_for_pause_ns(const RankRuns& ranks, size_t part) {
   double sum = 0, longest = 0;
-  for (const RankRun& rank : ranks) longest = std::max(longest, seen_sum(rank, part));
-  for (const RankRun& rank : ranks) sum += longest - seen_sum(rank, part);
+  for (const RankRun& rank : ranks) longest = std::max(longest, rank.all.part_ns[part]);
+  for (const RankRun& rank : ranks) sum += longest - rank.all.part_ns[part];
   return sum;
 }
 
@@ -115,12 +112,12 @@ struct CommunicationShares {
 };
 
 CommunicationShares communication_of(const RankRuns& ranks, Waits waits) {
-  for (const LogPart pause : {LogPart::kEvaluation, LogPart::kCheckpoint}) {
+  for (const LogPart pause : kPauseParts) {
     double& own = waits[static_cast<size_t>(pause)];
     own = std::max(own, waits_for_pause_ns(ranks, static_cast<size_t>(pause)));
   }
   double sum_ns = 0;
-  for (const RankRun& rank : ranks) sum_ns += seen_sum(rank, kWaitPart);
+  for (const RankRun& rank : ranks) sum_ns += rank.all.part_ns[kWaitPart];
   const double explained_ns = std::accumulate(waits.begin(), waits.end(), 0.0);
   return {sum_ns / total_ns(ranks), std::max(0.0, sum_ns - explained_ns) / total_ns(ranks)};
 }
@@ -262,7 +259,7 @@ std::optional<RunFinding> find_unexplained_stalls(const RankRuns& ranks, const S
 std::pair<const RankRun*, double> longest_in(const RankRuns& ranks, size_t part) {
   std::pair<const RankRun*, double> longest = {&ranks.front(), 0};
   for (const RankRun& rank : ranks) {
-    const double own = seen_sum(rank, part) / std::max(rank.all.length_ns, 1.0);
+    const double own = rank.all.part_ns[part] / std::max(rank.all.length_ns, 1.0);
     if (own > longest.second) longest = {&rank, own};
   }
   return longest;
@@ -273,7 +270,7 @@ std::vector<int> ranks_short_of_data(const RankRuns& ranks, double most) {
   constexpr auto kPart = static_cast<size_t>(LogPart::kDataWait);
   std::vector<int> numbers;
   for (const RankRun& rank : ranks) {
-    if (seen_sum(rank, kPart) > most / 2 * rank.all.length_ns) numbers.push_back(rank.rank);
+    if (rank.all.part_ns[kPart] > most / 2 * rank.all.length_ns) numbers.push_back(rank.rank);
   }
   if (2 * numbers.size() > ranks.size()) numbers.clear();
   return numbers;
@@ -295,7 +292,7 @@ std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, con
     stalled *= mean.all > 0 ? mean.unexplained / mean.all : 1;
   } else {
     double with_waits_ns = waits[part];
-    for (const RankRun& rank : ranks) with_waits_ns += seen_sum(rank, part);
+    for (const RankRun& rank : ranks) with_waits_ns += rank.all.part_ns[part];
     share = std::max(share, with_waits_ns / total_ns(ranks));
   }
   constexpr double kLeastForTurns = 1.25;
@@ -324,7 +321,7 @@ std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, con
       is_worthy && !finding.takes_turns && pauses.count > 0) {
     finding.period = pauses.period;
     finding.typical_ns = pauses.sum_ns / static_cast<double>(pauses.count);
-    finding.count = std::llround(seen_sum(*longest, part) / finding.typical_ns);
+    finding.count = std::llround(longest->all.part_ns[part] / finding.typical_ns);
   } else if (stalled >= kLeastStalled / 4) {
     tell_stalls(finding, stalls, ranks.size());
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <numeric>
 
 #include "base/format.h"
 #include "base/statistics.h"
@@ -12,6 +14,13 @@ namespace {
 
 // With fewer runs a side the spread between them is assumed, for whichever steps.
 constexpr size_t kFewestForUndisturbed = 3;
+// As many times as much work may a block, or a group, of one run have as that of another.
+constexpr double kAlikeBlocks = 1.1;
+constexpr double kAlikeGroups = 1.5;
+
+ValueInterval wider(const ValueInterval& interval, double by) {
+  return {interval.value, interval.low - by, interval.high + by};
+}
 
 ValueInterval exponential(const ValueInterval& logs) {
   return {std::exp(logs.value), std::exp(logs.low), std::exp(logs.high)};
@@ -55,18 +64,66 @@ std::optional<double> mean_samples(const std::vector<RunFigures>& side) {
   return sum / static_cast<double>(side.size());
 }
 
+/// Whether that many steps are about the same work in all runs.
+bool are_alike(const RunComparison& runs, double RunFigures::*steps, double most) {
+  double least = std::numeric_limits<double>::infinity(), largest = 0;
+  for (const auto* side : {&runs.before, &runs.after}) {
+    for (const RunFigures& run : *side) {
+      const double work = run.*steps * (runs.basis_samples ? *run.samples : 1);
+      least = std::min(least, work);
+      largest = std::max(largest, work);
+    }
+  }
+  return largest <= most * least;
+}
+
+bool have_one_length(const RunComparison& runs) {
+  const auto has_length = [&](const RunFigures& run) {
+    return run.end_step == runs.before.front().end_step;
+  };
+  return std::ranges::all_of(runs.before, has_length) &&
+         std::ranges::all_of(runs.after, has_length);
+}
+
+// A run that ends a step later may have one evaluation more. Of those that come regularly as many
+// count as do in a long run.
+void count_regular_pauses(RunFigures& run) {
+  for (size_t part = 0; part < kLogParts; ++part) {
+    if (run.regular_ns[part] <= 0) continue;
+    for (StepFigures* figures : {&run.all_steps, &run.mean_steps}) {
+      const double more_ns = run.regular_ns[part] - figures->parts[part]->ns;
+      figures->parts[part]->ns += more_ns;
+      figures->step.ns += more_ns;
+    }
+    run.pause_ns[part] = 0;
+  }
+}
+
+void fit_lengths(RunComparison& runs) {
+  const bool is_one_length = have_one_length(runs);
+  for (auto* side : {&runs.before, &runs.after}) {
+    for (RunFigures& run : *side) {
+      is_one_length ? run.pause_ns.fill(0) : count_regular_pauses(run);
+    }
+  }
+}
+
 /// Compares the runs by all their steps, or by others.
 template <typename FiguresOf>
 class StepComparison {
  public:
-  StepComparison(const RunComparison& runs, FiguresOf figures_of, double tail)
-      : runs_(runs), figures_of_(figures_of), tail_(tail) {}
+  StepComparison(const RunComparison& runs, FiguresOf figures_of, double tail, bool has_pauses)
+      : runs_(runs), figures_of_(figures_of), tail_(tail), has_pauses_(has_pauses) {}
 
   [[nodiscard]] StepChange compare() {
     const SideValues before = logs_of(runs_.before), after = logs_of(runs_.after);
     const SideDifference difference =
         difference_of(before, after, {runs_.is_paired, kAssumedSpread, tail_});
-    change_.ratio = exponential(difference.interval);
+    change_.pause_share = most_of_runs([&](const RunFigures& run) {
+      const double pauses_ns = std::accumulate(run.pause_ns.begin(), run.pause_ns.end(), 0.0);
+      return pauses_ns / figures_of_(run).step.ns;
+    });
+    change_.ratio = exponential(wider(difference.interval, change_.pause_share));
     change_.before_ns = std::exp(mean_of(before.values));
     change_.after_ns = change_.before_ns * change_.ratio.value;
     change_.spread = difference.spread;
@@ -85,6 +142,15 @@ class StepComparison {
   // What a time of the run is to be multiplied by to be for the same work.
   [[nodiscard]] double scale(const RunFigures& run) const {
     return runs_.basis_samples ? *runs_.basis_samples / *run.samples : 1;
+  }
+  /// The largest that `pause_of` gives of a run, 0 of steps without pauses.
+  template <typename PauseOf>
+  [[nodiscard]] double most_of_runs(PauseOf pause_of) const {
+    double most = 0;
+    for (const auto* side : {&runs_.before, &runs_.after}) {
+      for (const RunFigures& run : *side) most = std::max(most, has_pauses_ ? pause_of(run) : 0);
+    }
+    return most;
   }
   [[nodiscard]] SideValues logs_of(const std::vector<RunFigures>& side) const {
     SideValues values;
@@ -113,7 +179,11 @@ class StepComparison {
     const double after_ns = mean_of(after->values);
     if (change.before_ns <= 0 && after_ns <= 0) return;
     const double assumed = kAssumedSpread * std::max(change.before_ns, after_ns);
-    change.delta_ns = difference_of(*before, *after, {runs_.is_paired, assumed, tail_}).interval;
+    const double pause_ns = most_of_runs([&](const RunFigures& run) {
+      return part < kLogParts ? run.pause_ns[part] * scale(run) : 0;
+    });
+    change.delta_ns =
+        wider(difference_of(*before, *after, {runs_.is_paired, assumed, tail_}).interval, pause_ns);
     change.after_ns = std::max(0.0, change.before_ns + change.delta_ns.value);
     change_.parts.push_back(change);
   }
@@ -121,6 +191,7 @@ class StepComparison {
   const RunComparison& runs_;
   FiguresOf figures_of_;
   double tail_;
+  bool has_pauses_;
   StepChange change_;
 };
 
@@ -150,7 +221,7 @@ std::optional<std::string> why_not_comparable(const std::vector<RunFigures>& bef
 }
 
 bool RunComparison::is_by_undisturbed() const {
-  if (!undisturbed || !undisturbed->is_clear()) return false;
+  if (rests_on_all || !undisturbed || !undisturbed->is_clear()) return false;
   if (!all_steps.is_clear()) return true;
   const bool is_same = (undisturbed->ratio.value > 1) == (all_steps.ratio.value > 1);
   return is_same && undisturbed->width() < all_steps.width();
@@ -164,21 +235,27 @@ RunComparison change_between(std::vector<RunFigures> before, std::vector<RunFigu
   result.is_paired = took_turns(before, after);
   const auto samples = mean_samples(before);
   if (samples && mean_samples(after)) result.basis_samples = samples;
-  const auto is_known = [](const RunFigures& run) { return run.undisturbed.has_value(); };
-  const bool will_have_two =
-      std::ranges::all_of(before, is_known) && std::ranges::all_of(after, is_known);
-  const bool has_two =
-      will_have_two && std::min(before.size(), after.size()) >= kFewestForUndisturbed;
   result.before = std::move(before);
   result.after = std::move(after);
-  const double tail_of_each = has_two ? tail / 2 : tail;
+  fit_lengths(result);
+  const auto is_known = [](const RunFigures& run) { return run.undisturbed.has_value(); };
+  const bool can_show_undisturbed = std::ranges::all_of(result.before, is_known) &&
+                                    std::ranges::all_of(result.after, is_known) &&
+                                    are_alike(result, &RunFigures::block_steps, kAlikeBlocks);
+  const bool shows_undisturbed =
+      can_show_undisturbed &&
+      std::min(result.before.size(), result.after.size()) >= kFewestForUndisturbed;
+  const double tail_of_each = shows_undisturbed ? tail / 2 : tail;
   result.tail_of_more = tail_of_more;
-  result.step_tail_of_more = will_have_two ? tail_of_more / 2 : tail_of_more;
-  const auto all = [](const RunFigures& run) -> const StepFigures& { return run.all_steps; };
-  result.all_steps = StepComparison(result, all, tail_of_each).compare();
-  if (has_two) {
+  result.step_tail_of_more = can_show_undisturbed ? tail_of_more / 2 : tail_of_more;
+  result.counts_all_groups = !are_alike(result, &RunFigures::group_steps, kAlikeGroups);
+  const auto all = [&result](const RunFigures& run) -> const StepFigures& {
+    return result.counts_all_groups ? run.mean_steps : run.all_steps;
+  };
+  result.all_steps = StepComparison(result, all, tail_of_each, true).compare();
+  if (shows_undisturbed) {
     const auto some = [](const RunFigures& run) -> const StepFigures& { return *run.undisturbed; };
-    result.undisturbed = StepComparison(result, some, tail_of_each).compare();
+    result.undisturbed = StepComparison(result, some, tail_of_each, false).compare();
   }
   result.host_memory = memory_change(result, &RunFigures::host_bytes, tail);
   result.device_memory = memory_change(result, &RunFigures::device_bytes, tail);

@@ -37,7 +37,10 @@ struct StepChange {
   /// Relative standard deviation between runs; in pairs, that of a pair's ratio divided by √2.
   double spread = 0;
   bool is_spread_assumed = false;  ///< there was nothing to measure it by
-  std::vector<PartChange> parts;   ///< those that explain the most of the change first
+  /// By how much one evaluation or checkpoint more or less changes a run, where the runs differ in
+  /// length and these do not come regularly. The interval is wider by that.
+  double pause_share = 0;
+  std::vector<PartChange> parts;  ///< those that explain the most of the change first
 
   [[nodiscard]] bool is_clear() const { return ratio.low > 1 || ratio.high < 1; }
   /// How many times as large the upper end of the interval is as the lower one.
@@ -64,8 +67,13 @@ struct RunComparison {
   double tail_of_more = 0.05;
   double step_tail_of_more = 0.05;
   StepChange all_steps;
-  std::optional<StepChange>
-      undisturbed;  ///< nullopt if a run does not know them, or if these are few
+  /// all_steps is of RunFigures::mean_steps, because the runs differ in length. Of a longer run
+  /// each group has more steps, so stalls that a short run has in a few groups are in each of them.
+  bool counts_all_groups = false;
+  /// nullopt if a run does not know them, if the runs are few, or if they differ in length or in
+  /// samples a step: the fastest of many single steps are faster than those of means of two.
+  std::optional<StepChange> undisturbed;
+  bool rests_on_all = false;  ///< all steps decide on the limit, and the undisturbed ones disagree
   std::optional<MemoryChange> host_memory;
   std::optional<MemoryChange> device_memory;
 

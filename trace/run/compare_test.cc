@@ -39,8 +39,9 @@ struct Work {
   double forward = 0.3;  // share of a step
   int64_t samples = 32;
   int64_t steps = 200;
-  double stall_ms = 0;  // in the part below, every tenth step
+  double stall_ms = 0;  // in the part below, in each of so many steps the last one
   LogPart stall_part = LogPart::kCheckpoint;
+  int64_t stall_every = 10;
   double scale = 1;
   uint32_t seed = 1;
 };
@@ -55,7 +56,8 @@ StepLog work_log(const Work& work, int rank = 0) {
   for (int64_t i = 0; i < work.steps; ++i) {
     LoggedStep step;
     const double usual_ns = work.step_ms * 1e6 * work.scale * (1 + work.noise * normal(random));
-    const double stall_ns = i % 10 == 9 ? work.stall_ms * 1e6 * work.scale : 0;
+    const double stall_ns =
+        i % work.stall_every == work.stall_every - 1 ? work.stall_ms * 1e6 * work.scale : 0;
     step.step = i;
     step.begin_ns = at;
     step.length_ns = step.shortest_ns = step.longest_ns = std::llround(usual_ns + stall_ns);
@@ -84,6 +86,18 @@ TEST(RunFigures, AreThoseOfTheSteps) {
   EXPECT_FALSE(run.all_steps.parts[static_cast<size_t>(LogPart::kBackward)]);
   EXPECT_DOUBLE_EQ(*run.host_bytes, 0x3p30);
   EXPECT_FALSE(run.device_bytes);
+}
+
+TEST(RunFigures, APeakOfTheMemoryCountsWhereverItLies) {
+  // Of 512 readings a summary keeps each second one.
+  for (const size_t peak : {size_t{300}, size_t{301}}) {
+    StepLog log = work_log({});
+    log.memory.assign(512, {kRunSecond, int64_t{4} << 30, int64_t{1} << 30});
+    log.memory[peak] = {kRunSecond, int64_t{8} << 30, int64_t{2} << 30};
+    const RunFigures run = *run_figures({summarise(log)});
+    EXPECT_DOUBLE_EQ(run.host_bytes.value_or(0), 0x8p30) << peak;
+    EXPECT_DOUBLE_EQ(run.device_bytes.value_or(0), 0x2p30) << peak;
+  }
 }
 
 TEST(RunFigures, SamplesThatRanksShareCountOnce) {
@@ -349,6 +363,63 @@ TEST(Change, IsNotSaidOfRunsWithLogsOfOtherRanks) {
   EXPECT_TRUE(why_not_comparable({first}, {figures_of({})})) << "a job of one rank";
   EXPECT_FALSE(why_not_comparable({whole}, {figures_of({}), whole})) << "they know all samples";
   EXPECT_FALSE(why_not_comparable({first, first}, {with_logs_of({0}, 40)}));
+}
+
+RunComparison fives_of(Work before, Work after) {
+  std::vector<RunFigures> sides[2];
+  for (uint32_t seed = 1; seed <= 5; ++seed) {
+    before.seed = seed;
+    after.seed = seed + 9;
+    sides[0].push_back(figures_of(before));
+    sides[1].push_back(figures_of(after));
+  }
+  return change_between(sides[0], sides[1]);
+}
+
+// Beyond 256 steps a run is known by means of two: the fastest of these are not so fast.
+TEST(Change, UndisturbedStepsAreComparedWhereTheyAreOfAsMuchWork) {
+  EXPECT_TRUE(fives_of({.steps = 240}, {.steps = 250}).undisturbed);
+  EXPECT_FALSE(fives_of({.steps = 250}, {.steps = 260}).undisturbed);
+  EXPECT_TRUE(fives_of({.samples = 32}, {.samples = 34}).undisturbed);
+  EXPECT_FALSE(fives_of({.samples = 16}, {.samples = 64}).undisturbed);
+}
+
+GateVerdict judged_at_5_percent(const RunComparison& runs) {
+  return judge_change(runs, {.slower = 0.05, .memory = std::nullopt});
+}
+
+TEST(Change, OneCheckpointMoreIsNoneOfTheProgramWhereTheyComeRegularly) {
+  const RunComparison runs = fives_of({.noise = 0.003, .steps = 99, .stall_ms = 100},
+                                      {.noise = 0.003, .steps = 100, .stall_ms = 100});
+  EXPECT_NEAR(runs.all_steps.ratio.value, 1, 0.003);
+  EXPECT_NEAR(runs.all_steps.before_ns, 30e6, 1e5) << "100 ms in each tenth step of 20 ms";
+  EXPECT_EQ(runs.all_steps.pause_share, 0);
+}
+
+TEST(Change, OneCheckpointMoreMayBeChanceWhereThereAreFew) {
+  const Work shorter = {.noise = 0.003, .steps = 29, .stall_ms = 100},
+             longer = {.noise = 0.003, .steps = 30, .stall_ms = 100};
+  const RunComparison runs = fives_of(shorter, longer);
+  // Two in the 27 steps after the warm-up, or three in 28: one makes 3.70 of 27.4 ms.
+  EXPECT_NEAR(runs.all_steps.pause_share, 3.70 / 27.4, 1e-3);
+  EXPECT_FALSE(runs.is_clear());
+  EXPECT_EQ(judged_at_5_percent(runs).time, GateOutcome::kCannotTell);
+  EXPECT_FALSE(judged_at_5_percent(runs).more_runs) << "more runs would have as many";
+  const RunComparison equal = fives_of(longer, longer);
+  EXPECT_EQ(equal.all_steps.pause_share, 0);
+  EXPECT_LT(equal.all_steps.width(), 1.02);
+}
+
+// A stall each 50th step is in 4 of the 20 groups of the short runs, and in all of the long ones.
+TEST(Change, StallsCountAlikeInShortRunsAndInLongOnes) {
+  Work work = {
+      .noise = 0.003, .stall_ms = 200, .stall_part = LogPart::kDataWait, .stall_every = 50};
+  Work longer = work;
+  longer.steps = 2000;
+  const RunComparison runs = fives_of(work, longer);
+  EXPECT_TRUE(runs.counts_all_groups);
+  EXPECT_NEAR(runs.step().ratio.value, 1, 0.005);
+  EXPECT_FALSE(fives_of(work, work).counts_all_groups);
 }
 
 TEST(Change, NamesThePartThatGrew) {

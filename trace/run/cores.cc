@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "trace/run/parts.h"
+#include "trace/run/causes.h"
 
 namespace redline::trace {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/text_search.h"
-#include "trace/run/parts.h"
+#include "trace/run/causes.h"
 
 namespace redline::trace {
 namespace {

@@ -104,18 +104,18 @@ std::optional<RankRun> summary_of(const StepLog& log) {
   return run;
 }
 
-}  // namespace
+ReadError unless_it_counts(const std::string& why) {
+  return ReadError{why + ". If that start does not count, move the log out of the folder"};
+}
 
+// The ranks of each run that has a log in `logs`, the earliest run first. Of a rank that was
+// started again in the same run, the last log counts. Fails if a log cannot be read.
 tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
     const std::vector<std::string>& logs) {
   auto read = read_logs(logs, summary_of);
-  if (!read.errors.empty())
-    return tl::unexpected(ReadError{
-        read.errors.front() + ". If that start does not count, move the log out of the folder"});
+  if (!read.errors.empty()) return tl::unexpected(unless_it_counts(read.errors.front()));
   return runs_of(std::move(read.logs));
 }
-
-namespace {
 
 // Runs that `redline compare` logged stay: those that it records besides have no logs.
 void keep_recorded(std::vector<std::vector<RankRun>>& runs,
@@ -148,8 +148,9 @@ tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
     const std::string path = ranks.front().path;
     auto run = run_figures(std::move(ranks));
     if (!run) {
-      return tl::unexpected(ReadError{path + ": fewer than " + std::to_string(kFewestRunSteps) +
-                                      " training steps after the warm-up. Run it for longer"});
+      auto error = ReadError{path + ": fewer than " + std::to_string(kFewestRunSteps) +
+                             " training steps after the warm-up. Run it for longer"};
+      return tl::unexpected(runs->size() > 1 ? unless_it_counts(error.message) : error);
     }
     figures.push_back(std::move(*run));
   }

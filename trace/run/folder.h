@@ -22,11 +22,6 @@ namespace redline::trace {
 /// other JSON files, so only *.pt.trace.json files count as traces in such a folder.
 [[nodiscard]] std::vector<std::string> trace_paths_of(std::vector<std::string> paths);
 
-/// The ranks of each run that has a log in `logs`, the earliest run first. Of a rank that was
-/// started again in the same run, the last log counts. Fails if a log cannot be read.
-[[nodiscard]] tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
-    const std::vector<std::string>& logs);
-
 /// The figures of these runs. Fails also if a run has too few steps. If some of the runs wrote
 /// `traces`, the others do not count: `redline record` logs steps beside its traces, and of several
 /// recordings in a folder only the traces of the latest count, too.

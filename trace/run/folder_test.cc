@@ -194,6 +194,27 @@ TEST_F(RunFolder, LogsWithoutAStepHaveNoVerdict) {
   EXPECT_FALSE(*run);
 }
 
+TEST_F(RunFolder, AStartThatBrokeOffSoonNeedNotBeLonger) {
+  const auto ends_with = [&](const std::string& words) {
+    const auto runs = read_run_figures(step_logs_of({folder_}));
+    return !runs && runs.error().message.ends_with(words);
+  };
+  LogOwner owner;
+  owner.begin_ns = kRunBegin;
+  owner.run = std::to_string(owner.begin_ns) + ".1";
+  write_log(owner, 3);
+  EXPECT_TRUE(
+      ends_with("rank0.steps.redline: fewer than 8 training steps after the warm-up. Run "
+                "it for longer"));
+  owner.begin_ns += 3'600'000'000'000;
+  owner.run = std::to_string(owner.begin_ns) + ".1";
+  write_log(owner, 500);
+  EXPECT_TRUE(
+      ends_with("rank0.steps.redline: fewer than 8 training steps after the warm-up. Run "
+                "it for longer. If that start does not count, move the log out of the "
+                "folder"));
+}
+
 TEST_F(RunFolder, OfRecordingsOnlyThoseThatWroteTheTracesCount) {
   constexpr int64_t kHour = 3'600'000'000'000;
   for (const int64_t number : {1, 2, 3}) {

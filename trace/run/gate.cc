@@ -16,9 +16,9 @@ using MoreRuns = std::optional<int64_t>;  // nullopt: too many
 
 // How far the ratio is from the limit decides how narrow the interval must become.
 MoreRuns more_runs_for(const RunComparison& runs, double ratio, double spread, double tail,
-                       double limit) {
+                       double limit, double pause_share = 0) {
   const auto now = static_cast<int64_t>(std::min(runs.before.size(), runs.after.size()));
-  const double distance = std::abs(std::log(ratio) - std::log1p(limit));
+  const double distance = std::abs(std::log(ratio) - std::log1p(limit)) - pause_share;
   for (int64_t more = 1; more <= kMostMoreRuns; ++more) {
     const auto count = static_cast<double>(now + more);
     const double degrees = runs.is_paired ? count - 1 : 2 * count - 2;
@@ -30,7 +30,8 @@ MoreRuns more_runs_for(const RunComparison& runs, double ratio, double spread, d
 // Undisturbed steps can show that a program is slower, but not that it is as fast.
 MoreRuns more_runs_for_time(const RunComparison& runs, double limit) {
   const auto more_by = [&](const StepChange& step) {
-    return more_runs_for(runs, step.ratio.value, step.spread, runs.step_tail_of_more, limit);
+    return more_runs_for(runs, step.ratio.value, step.spread, runs.step_tail_of_more, limit,
+                         step.pause_share);
   };
   const MoreRuns by_all = more_by(runs.all_steps);
   if (!runs.undisturbed || runs.undisturbed->ratio.value <= 1 + limit) return by_all;
@@ -42,6 +43,16 @@ GateOutcome time_outcome(const RunComparison& runs, double limit) {
   const GateOutcome by_all = outcome_of(runs.all_steps.ratio, limit);
   if (by_all != GateOutcome::kCannotTell || !runs.is_by_undisturbed()) return by_all;
   return runs.undisturbed->ratio.low > 1 + limit ? GateOutcome::kSurelyBeyond : by_all;
+}
+
+GateVerdict outcomes_of(const RunComparison& runs, const GateLimits& limits) {
+  GateVerdict verdict;
+  if (limits.slower) verdict.time = time_outcome(runs, *limits.slower);
+  if (limits.memory) {
+    const std::optional<MemoryChange>& memory = gated_memory(runs);
+    verdict.memory = memory ? outcome_of(memory->ratio, *limits.memory) : GateOutcome::kCannotTell;
+  }
+  return verdict;
 }
 
 }  // namespace
@@ -63,20 +74,6 @@ GateOutcome GateVerdict::outcome() const {
 const std::optional<MemoryChange>& gated_memory(const RunComparison& runs) {
   return runs.device_memory ? runs.device_memory : runs.host_memory;
 }
-
-namespace {
-
-GateVerdict outcomes_of(const RunComparison& runs, const GateLimits& limits) {
-  GateVerdict verdict;
-  if (limits.slower) verdict.time = time_outcome(runs, *limits.slower);
-  if (limits.memory) {
-    const std::optional<MemoryChange>& memory = gated_memory(runs);
-    verdict.memory = memory ? outcome_of(memory->ratio, *limits.memory) : GateOutcome::kCannotTell;
-  }
-  return verdict;
-}
-
-}  // namespace
 
 GateVerdict judge_change(const RunComparison& runs, const GateLimits& limits) {
   GateVerdict verdict = outcomes_of(runs, limits);

@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "trace/run/causes.h"
 #include "trace/run/change_points.h"
-#include "trace/run/parts.h"
 
 namespace redline::trace {
 namespace {
@@ -16,9 +16,10 @@ namespace {
 constexpr size_t kLeastBlocks = 5;  // in a segment
 constexpr size_t kMostStairs = 10;  // of a creep
 constexpr size_t kLeastCreep = 4;   // it takes at least a fourth of the run: teeth of a saw do not
-constexpr double kLeastLevel = 0.03;  // by which two segments must differ, as a share
-constexpr double kLeastBegun = 0.02;  // of the run's time, lost until it became fast
-constexpr double kSudden = 2.0 / 3;   // of the rises that follow each other, made by one of them
+constexpr double kLeastChange = 0.05;  // the smallest change that is worth a finding
+constexpr double kLeastLevel = 0.03;   // by which two segments must differ, as a share
+constexpr double kLeastBegun = 0.02;   // of the run's time, lost until it became fast
+constexpr double kSudden = 2.0 / 3;    // of the rises that follow each other, made by one of them
 // A rank is named if it grew by more than this times the median rank's growth.
 constexpr double kAlone = 2;
 constexpr double kMostOfIt = 0.5;
@@ -34,7 +35,7 @@ double level_of(const StepSums& usual, double scale) {
   return usual.training_ns() * usual.steps / usual.samples * scale;
 }
 
-struct PartChange {
+struct GrownPart {
   size_t part = kLogParts;  // kLogParts: time that no part saw
   double delta_ns = 0;
 };
@@ -42,7 +43,7 @@ struct PartChange {
 struct RankChange {
   int rank = 0;
   double own_ns = 0;
-  PartChange most;
+  GrownPart grown;
   bool is_whole = false;
 };
 
@@ -69,17 +70,17 @@ RankChange change_of(const RankRun& rank, const StepSums& before, const StepSums
   double other = after.length_ns / after.steps - before.length_ns / before.steps;
   change.own_ns = other - (after.mean_ns(LogPart::kCommunicationWait) -
                            before.mean_ns(LogPart::kCommunicationWait));
-  change.most = {kLogParts, -std::numeric_limits<double>::infinity()};
+  change.grown = {kLogParts, -std::numeric_limits<double>::infinity()};
   for (size_t i = 0; i < kLogParts; ++i) {
     const auto part = static_cast<LogPart>(i);
     const double delta = after.mean_ns(part) - before.mean_ns(part);
     other -= delta;
     if (part == LogPart::kCommunicationWait) continue;
     if (part == LogPart::kBackward && backward_waits) continue;
-    if (rank.sees[i] && delta > change.most.delta_ns) change.most = {i, delta};
+    if (rank.sees[i] && delta > change.grown.delta_ns) change.grown = {i, delta};
   }
-  if (other > change.most.delta_ns) change.most = {kLogParts, other};
-  if (backward_waits) change.own_ns = change.most.delta_ns;
+  if (other > change.grown.delta_ns) change.grown = {kLogParts, other};
+  if (backward_waits) change.own_ns = change.grown.delta_ns;
   change.is_whole = !backward_waits && grew_alike(before, after, change.own_ns);
   return change;
 }
@@ -100,24 +101,24 @@ void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment
   }
   if (changes.empty()) return;
   std::ranges::sort(changes, std::greater(), &RankChange::own_ns);
-  const RankChange& most = changes.front();
-  if (most.own_ns < kMostOfIt * delta_ns) {  // no rank's own work explains it
+  const RankChange& slowest = changes.front();
+  if (slowest.own_ns < kMostOfIt * delta_ns) {  // no rank's own work explains it
     if (ranks.size() > 1) {
       finding.part = backward_waits ? LogPart::kBackward : LogPart::kCommunicationWait;
     }
     return;
   }
   const double median = changes[changes.size() / 2].own_ns;
-  if (changes.size() > 1 && most.own_ns > kAlone * std::max(median, 0.0)) {
+  if (changes.size() > 1 && slowest.own_ns > kAlone * std::max(median, 0.0)) {
     for (const RankChange& each : changes) {
-      if (each.own_ns > most.own_ns / 2) finding.ranks.push_back(each.rank);
+      if (each.own_ns > slowest.own_ns / 2) finding.ranks.push_back(each.rank);
     }
     std::ranges::sort(finding.ranks);
   }
-  finding.is_whole_step = most.is_whole;
-  if (!most.is_whole && most.most.part < kLogParts &&
-      most.most.delta_ns >= kMostOfIt * most.own_ns) {
-    finding.part = static_cast<LogPart>(most.most.part);
+  finding.is_whole_step = slowest.is_whole;
+  if (!slowest.is_whole && slowest.grown.part < kLogParts &&
+      slowest.grown.delta_ns >= kMostOfIt * slowest.own_ns) {
+    finding.part = static_cast<LogPart>(slowest.grown.part);
   }
 }
 
@@ -286,17 +287,7 @@ std::vector<Piece> pieces_of(std::span<const double> logs) {
   return pieces;
 }
 
-}  // namespace
-
-StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step) {
-  StepSums sums;
-  for (int64_t block = from_step / rank.block_steps;
-       block < std::ssize(rank.blocks) && block * rank.block_steps < to_step; ++block) {
-    sums.add(rank.blocks[static_cast<size_t>(block)].usual);
-  }
-  return sums;
-}
-
+// For each block the mean time of a usual step, over the ranks; 0 if too few steps are usual.
 std::vector<double> block_levels(const RankRuns& ranks) {
   size_t count = 0;
   for (const RankRun& rank : ranks) count = std::max(count, rank.blocks.size());
@@ -313,6 +304,17 @@ std::vector<double> block_levels(const RankRuns& ranks) {
     levels[i] = number > 0 ? sum / number : 0;
   }
   return levels;
+}
+
+}  // namespace
+
+StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step) {
+  StepSums sums;
+  for (int64_t block = from_step / rank.block_steps;
+       block < std::ssize(rank.blocks) && block * rank.block_steps < to_step; ++block) {
+    sums.add(rank.blocks[static_cast<size_t>(block)].usual);
+  }
+  return sums;
 }
 
 std::vector<RunSegment> level_segments(const RankRuns& ranks) {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "trace/run/parts.h"
+#include "trace/run/causes.h"
 #include "trace/run/testing_job.h"
 
 namespace redline::trace {

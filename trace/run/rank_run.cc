@@ -72,11 +72,6 @@ std::vector<Reading> some_of(const std::vector<Reading>& all) {
   return some;
 }
 
-// What a job does beside training, as its program says.
-constexpr bool is_pause(LogPart part) {
-  return part == LogPart::kEvaluation || part == LogPart::kCheckpoint;
-}
-
 size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
   const size_t least = std::min(kAlwaysWarmUp, steps.size() / 2);
   const size_t count = std::min(kWarmUpSteps, steps.size());
@@ -287,7 +282,6 @@ class LogSummary {
       }
     }
     StepSpread& spread = run_.spread;
-    spread.mean_ns = mean;
     if (variance > 0) {
       for (size_t part = 0; part < kLogParts; ++part) {
         spread.part_share[part] = part_together[part] / variance;
@@ -301,8 +295,8 @@ class LogSummary {
   }
 
   void write_pauses() {
-    for (size_t part = 0; part < kLogParts; ++part) {
-      if (!is_pause(static_cast<LogPart>(part))) continue;
+    for (const LogPart pause : kPauseParts) {
+      const auto part = static_cast<size_t>(pause);
       std::vector<int64_t> paused;
       double sum_ns = 0;
       for (const LoggedStep& step : steps_) {
@@ -437,6 +431,10 @@ RankRun summarise(const StepLog& log) {
   run.marks = log.marks;
   run.batches = log.batches;
   run.memory = some_of(log.memory);
+  for (const LoggedMemory& memory : log.memory) {
+    run.most_host_bytes = std::max(run.most_host_bytes, memory.host_bytes);
+    run.most_device_bytes = std::max(run.most_device_bytes, memory.device_bytes);
+  }
   std::vector<LoggedCores> known = log.cores;
   std::erase_if(known, [](const LoggedCores& each) {
     return each.cores <= 0 || std::min({each.busy_ns, each.used_ns, each.waited_ns}) < 0;

@@ -23,6 +23,8 @@ namespace redline::trace {
 /// What training stops for now and then, and so no part of the length of a usual step.
 inline constexpr std::array kSeldomParts = {LogPart::kEvaluation, LogPart::kCheckpoint,
                                             LogPart::kCompile};
+/// What a job does beside training, as its program says.
+inline constexpr std::array kPauseParts = {LogPart::kEvaluation, LogPart::kCheckpoint};
 
 using PartTimes = std::array<double, kLogParts>;
 
@@ -77,7 +79,6 @@ struct StepSpread {
   double p10_ns = 0;
   double p50_ns = 0;
   double p90_ns = 0;
-  double mean_ns = 0;
   /// Shares of the variance of lengths. The shares of all parts and of what no part saw add up to
   /// 1.
   PartTimes part_share{};
@@ -122,9 +123,11 @@ struct RankRun {
   double wait_ns = 0;            ///< the mean one for data, of steps that have one; 0: unknown
 
   int64_t block_steps = 1;
-  std::vector<RunBlock> blocks;      ///< block i begins with step i * block_steps
-  std::vector<SlowStep> slow;        ///< by step; at most 4,096, those that lost most
-  std::vector<LoggedMemory> memory;  ///< at most about 256
+  std::vector<RunBlock> blocks;       ///< block i begins with step i * block_steps
+  std::vector<SlowStep> slow;         ///< by step; at most 4,096, those that lost most
+  std::vector<LoggedMemory> memory;   ///< at most about 256
+  int64_t most_host_bytes = kUnseen;  ///< of all readings
+  int64_t most_device_bytes = kUnseen;
   std::vector<LoggedCores> cores;  ///< at most about 256; readings that lack a figure are left out
   std::vector<LogMark> marks;
   /// Of earlier starts and of further processes that are the same rank, which runs_of() left out.

@@ -6,7 +6,6 @@
 
 #include "base/sample_shares.h"
 #include "base/statistics.h"
-#include "trace/run/parts.h"
 #include "trace/run/rank_run.h"
 
 namespace redline::trace {
@@ -38,6 +37,7 @@ RecentRank rank_of(const StepLog& log, const LoggedStep& sum) {
   rank.rank = log.rank;
   rank.host = log.host;
   rank.ended = log.ended;
+  rank.exit_status = log.exit_status;
   rank.last_step_ns = log.steps.back().end_ns();
   rank.step_ns = sum.mean_ns();
   const auto steps = static_cast<double>(sum.steps);
@@ -104,10 +104,19 @@ void find_most_silent(RecentRun& run) {
 
 }  // namespace
 
-void RecentRun::stop_if_silent(int64_t now_ns) {
+bool RecentRun::is_silent(int64_t now_ns) const {
   const RecentRank& last = *std::ranges::max_element(ranks, {}, &RecentRank::last_step_ns);
   const auto age_ns = static_cast<double>(now_ns - last.last_step_ns);
-  if (age_ns <= std::max(static_cast<double>(kMinute_ns), 3 * last.step_ns)) return;
+  return age_ns > std::max(static_cast<double>(kMinute_ns), 3 * last.step_ns);
+}
+
+bool RecentRun::is_over(int64_t now_ns) const {
+  return is_silent(now_ns) &&
+         std::ranges::all_of(ranks, [](const RecentRank& rank) { return rank.exit_status == 0; });
+}
+
+void RecentRun::stop_if_silent(int64_t now_ns) {
+  if (!is_silent(now_ns)) return;
   steps_per_s = 0;
   for (std::optional<double>* rate : {&samples_per_s, &tokens_per_s}) {
     if (*rate) *rate = 0;

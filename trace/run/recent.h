@@ -15,8 +15,9 @@ struct RecentRank {
   int rank = 0;
   std::string host;
   bool ended = false;
-  int64_t last_step_ns = 0;  ///< when its last step ended, unix time
-  double step_ns = 0;        ///< mean of the last minute
+  std::optional<int> exit_status;  ///< nullopt: it has not ended, or nobody knows
+  int64_t last_step_ns = 0;        ///< when its last step ended, unix time
+  double step_ns = 0;              ///< mean of the last minute
   /// The part of step_ns without waiting for collectives; nullopt if no hook sees the waiting.
   std::optional<double> own_ns;
   std::optional<double> data_wait_share;
@@ -39,8 +40,13 @@ struct RecentRun {
   /// An index of `ranks`: of those that have not ended, the one whose last step is the longest ago.
   std::optional<size_t> most_silent;
 
-  /// Sets the rates to 0 if no rank has ended a step for a minute and the time of three steps.
+  /// Whether no rank has ended a step for a minute and the time of three steps.
+  [[nodiscard]] bool is_silent(int64_t now_ns) const;
+  /// Sets the rates to 0 if it is silent.
   void stop_if_silent(int64_t now_ns);
+  /// Whether it is silent and all ranks have ended well. Those that failed torchrun may start
+  /// again.
+  [[nodiscard]] bool is_over(int64_t now_ns) const;
 };
 
 struct RunningJob {

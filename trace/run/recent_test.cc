@@ -144,6 +144,24 @@ TEST(RecentRun, AJobThatMakesNoStepsHasNoRate) {
   EXPECT_EQ(slow->steps_per_s, 0);
 }
 
+TEST(RecentRun, IsOverAMinuteAfterTheLastStepIfAllRanksEndedWell) {
+  std::vector<StepLog> logs = {log_of({.rank = 0}), log_of({.rank = 1, .steps = 900})};
+  const int64_t last_ns = logs[0].steps.back().end_ns();
+  const auto is_over = [&](int64_t after_ms) {
+    return recent_run(logs)->is_over(last_ns + after_ms * kMs);
+  };
+  logs[0].ended = logs[1].ended = true;
+  logs[0].exit_status = 0;
+  EXPECT_FALSE(is_over(3'600'000)) << "nobody knows how rank 1 ended";
+  logs[1].exit_status = 1;
+  EXPECT_FALSE(is_over(3'600'000)) << "torchrun may start them again";
+  logs[1].exit_status = 0;
+  EXPECT_FALSE(is_over(60'000));
+  EXPECT_TRUE(is_over(60'001));
+  logs.push_back(log_of({.rank = 1, .steps = 1, .begin_ms = 500'000}));
+  EXPECT_FALSE(is_over(3'600'000)) << "rank 1 was started again";
+}
+
 TEST(RecentRun, NothingIsSaidOfNoSteps) {
   EXPECT_FALSE(recent_run({}));
   EXPECT_FALSE(recent_run({StepLog()}));

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "trace/run/parts.h"
+#include "trace/run/causes.h"
 
 namespace redline::trace {
 namespace {
@@ -218,11 +218,23 @@ void add_seldom(StepFigures& figures, const StepGroup& all, const Basis& basis,
   }
 }
 
-std::optional<double> most_memory(const std::vector<RankRun>& ranks, int64_t LoggedMemory::*bytes) {
-  int64_t most = kUnseen;
-  for (const RankRun& rank : ranks) {
-    for (const LoggedMemory& memory : rank.memory) most = std::max(most, memory.*bytes);
+void write_pauses(RunFigures& run, const StepGroup& all, const std::vector<RankRun>& ranks) {
+  for (const LogPart seldom : kSeldomParts) {
+    const auto part = static_cast<size_t>(seldom);
+    for (const RankRun& rank : ranks) {
+      const Pauses& pauses = rank.pauses[part];
+      if (pauses.count == 0) continue;
+      const double one_ns = pauses.sum_ns / static_cast<double>(pauses.count);
+      const double regular_ns = pauses.period > 0 ? one_ns / static_cast<double>(pauses.period) : 0;
+      run.pause_ns[part] = std::max(run.pause_ns[part], one_ns / all.steps);
+      run.regular_ns[part] = std::max(run.regular_ns[part], regular_ns);
+    }
   }
+}
+
+std::optional<double> most_memory(const std::vector<RankRun>& ranks, int64_t RankRun::*bytes) {
+  int64_t most = kUnseen;
+  for (const RankRun& rank : ranks) most = std::max(most, rank.*bytes);
   return most > 0 ? std::optional(static_cast<double>(most)) : std::nullopt;
 }
 
@@ -248,6 +260,8 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
   for (const RankRun& rank : ranks) {
     run.rank_numbers.push_back(rank.rank);
     run.other_logs += rank.other_logs;
+    run.end_step = std::max(run.end_step, rank.end_step);
+    run.is_whole = run.is_whole && rank.ended && rank.exit_status.value_or(0) == 0;
   }
 
   const auto has_samples = [](const StepGroup& group) { return group.samples > 0; };
@@ -257,6 +271,9 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
   if (basis.per_sample) run.samples = basis.unit = all.samples / all.steps;
   const size_t cut = groups.size() / 4;
   run.all_steps = figures_of(CountedGroups(groups, basis, cut, groups.size() - cut), ranks);
+  run.mean_steps = figures_of(CountedGroups(groups, basis, 0, groups.size()), ranks);
+  run.group_steps = all.steps / static_cast<double>(groups.size());
+  run.block_steps = all.steps / static_cast<double>(blocks.size());
   std::erase_if(blocks, [](const StepGroup& block) { return block.is_torn; });
   if (blocks.size() >= kFewestBlocks &&
       (!basis.per_sample || std::ranges::all_of(blocks, has_samples))) {
@@ -268,8 +285,10 @@ std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
     if (wait_for_data(run.all_steps, *run.undisturbed)) run.undisturbed.reset();
   }
   add_seldom(run.all_steps, all, basis, ranks);
-  run.host_bytes = most_memory(ranks, &LoggedMemory::host_bytes);
-  run.device_bytes = most_memory(ranks, &LoggedMemory::device_bytes);
+  add_seldom(run.mean_steps, all, basis, ranks);
+  write_pauses(run, all, ranks);
+  run.host_bytes = most_memory(ranks, &RankRun::most_host_bytes);
+  run.device_bytes = most_memory(ranks, &RankRun::most_device_bytes);
   return run;
 }
 

@@ -42,11 +42,22 @@ struct RunFigures {
   std::vector<int> rank_numbers;  ///< of the ranks whose logs are there; empty if not known
   int64_t other_logs = 0;         ///< RankRun::other_logs of all ranks
   int64_t steps = 0;              ///< after the warm-up
+  int64_t end_step = 0;           ///< one beyond its last step
   std::optional<double> samples;  ///< in a step of all these ranks together
   StepFigures all_steps;
+  StepFigures mean_steps;  ///< as all_steps, but all groups count and not their middle half
   /// Without what the program does seldom; nullopt if the run has too few steps, or if the others
   /// are slower because they wait for data.
   std::optional<StepFigures> undisturbed;
+  /// Steps in each of the groups of all_steps, and of those of which some are undisturbed; 0: not
+  /// known. Means of many steps differ less than those of few, and more of them have a stall.
+  double group_steps = 0;
+  double block_steps = 0;
+  /// By LogPart, of what is done seldom, its time divided among the steps of the run: that of one,
+  /// and that of all if they come as regularly as they do in most of the run (0: they do not).
+  PartTimes pause_ns{};
+  PartTimes regular_ns{};
+  bool is_whole = true;  ///< all ranks ended, and none with an error
   /// The most that a rank held; nullopt if it is not known.
   std::optional<double> host_bytes;
   std::optional<double> device_bytes;

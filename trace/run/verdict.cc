@@ -9,7 +9,7 @@
 
 #include "base/sample_shares.h"
 #include "base/statistics.h"
-#include "trace/run/parts.h"
+#include "trace/run/causes.h"
 #include "trace/run/run_figures.h"
 
 namespace redline::trace {
@@ -267,7 +267,6 @@ void write_facts(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
   const RankRun& first = ranks.front();
   verdict.run = first.run;
   verdict.begin_ns = first.begin_ns;
-  verdict.spread = first.spread;
   verdict.warm_up_steps = first.warm_up_steps;
   verdict.warm_up_lost_share = first.warm_up_lost_ns / first.all.length_ns;
   verdict.marks = first.marks;

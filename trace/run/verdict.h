@@ -135,7 +135,6 @@ struct RunVerdict {
   bool shares_samples = false;  ///< some did
   double low_steps_per_s = 0;   ///< a tenth of the blocks were slower
   double high_steps_per_s = 0;
-  StepSpread spread;                                        ///< of the first rank
   std::array<std::optional<double>, kLogParts> part_share;  ///< mean over ranks
   double other_share = 0;
   int64_t warm_up_steps = 0;

@@ -1,5 +1,5 @@
-// The parts of judge_run(). Each function looks for one kind of cause, in ranks whose blocks have
-// the same steps.
+// What judge_run() looks for. Each function finds one kind of cause, in ranks whose blocks have the
+// same steps.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,6 @@ namespace redline::trace {
 
 using RankRuns = std::vector<RankRun>;
 
-constexpr double kLeastChange = 0.05;  // the smallest change that is worth a finding
-
-/// For each block the mean time of a usual step, over the ranks; 0 if too few steps are usual.
-[[nodiscard]] std::vector<double> block_levels(const RankRuns& ranks);
 [[nodiscard]] std::vector<RunSegment> level_segments(const RankRuns& ranks);
 
 [[nodiscard]] std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,

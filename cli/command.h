@@ -1,4 +1,4 @@
-// The subcommands of `redline`, and what they share: errors, output, Ctrl-C and progress.
+// The subcommands of `redline`, and what all of them share: errors, output, Ctrl-C and progress.
 //
 // Each subcommand has a file of its own. It adds its options to the app, with a callback that calls
 // a library, prints what comes back, and sets the exit status. It has no logic of its own, so that
@@ -8,27 +8,19 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
 
 #include "base/terminal.h"
 #include "machine/launch/environment.h"
-#include "trace/analysis/device_peaks.h"
 #include "trace/read/recordings.h"
-#include "trace/run/gate.h"
-#include "watch/hang_watch.h"
 
 namespace redline::cli {
 
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
-
-/// Of `diff` and `compare`: a change is surely beyond a limit, or it is too early to tell.
-constexpr int kBeyond = 3;
-constexpr int kCannotTell = 4;
 
 /// Adds one subcommand to `app`; its callback writes the exit status of the program to `status`.
 using AddCommand = void (*)(CLI::App& app, int& status);
@@ -72,8 +64,6 @@ void say_left_out(const std::vector<std::string>& paths, const std::vector<std::
 [[nodiscard]] int write_output(const std::string& content, const std::string& path,
                                const std::string& option = "");
 
-/// -o, for a command that else writes to standard output.
-void add_output_option(CLI::App& command, std::string& output);
 /// Of text that goes to `output`, or to standard output if that is empty.
 [[nodiscard]] TextStyle text_style(const std::string& output);
 
@@ -97,41 +87,6 @@ class ProgressBar {
   bool is_terminal_;
   int percent_ = -1;
 };
-
-/// Reads "500ms", "30s", "2m" and "30" as seconds.
-[[nodiscard]] CLI::Validator as_seconds();
-/// Reads "500MB", "1.5GiB" and "4096" as bytes.
-[[nodiscard]] CLI::Validator as_bytes();
-
-/// What `record --ring` and `run --log` do about a job that hangs.
-struct HangOptions {
-  double after = 5;  ///< seconds
-  std::string action;
-};
-/// The first of `actions`, of report, trace and abort, is the default.
-void add_hang_options(CLI::App& command, HangOptions& options, std::vector<std::string> actions,
-                      const std::string& needed);
-/// Lets the ranks say where they are, and watches them. nullptr if that is not wanted.
-[[nodiscard]] tl::expected<std::unique_ptr<watch::HangWatch>, std::string> watch_for_hangs(
-    const HangOptions& options, const std::string& folder, launch::Environment& environment);
-
-/// --peak-tflops and --peak-gbs.
-void add_peak_options(CLI::App& command, trace::GivenPeaks& peaks);
-
-/// --peak-link-gbs.
-void add_link_option(CLI::App& command, trace::GivenPeaks& peaks);
-
-/// The options that give these peaks to another command.
-[[nodiscard]] std::vector<std::string> peak_options(const trace::GivenPeaks& peaks);
-
-/// What `diff` and `compare` do about a change.
-struct GateOptions {
-  trace::GateLimits limits;
-  bool lenient = false;
-};
-void add_gate_options(CLI::App& command, GateOptions& options);
-/// The exit status that a verdict means.
-[[nodiscard]] int status_of(trace::GateOutcome outcome, const GateOptions& options);
 
 /// Says so if writing the file `output` would overwrite a trace, step log or summary of `paths`.
 [[nodiscard]] bool would_overwrite_input(const std::string& output,

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/terminal.h"
 #include "cli/command.h"
+#include "cli/shared_options.h"
 
 namespace redline::cli {
 namespace {

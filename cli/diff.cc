@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "trace/read/reader.h"
 #include "trace/read/recordings.h"
 #include "trace/report/run_diff.h"

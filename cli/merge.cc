@@ -38,6 +38,7 @@ std::string describe(const trace::MergedRank& rank, const trace::MergedRank& ref
 
 int merge(const MergeCommand& options) {
   const auto& interrupted = interrupt_flag();
+  if (options.output.empty()) return usage("-o: names no file. Example: -o all.pt.trace.json.gz");
   if (would_overwrite_input(options.output, options.paths)) return kFailed;
   // Checked before the traces are read, which may take long.
   if (!may_become_file(options.output)) {

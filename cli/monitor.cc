@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "base/terminal.h"
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "machine/monitor/snapshot.h"
 #include "profiler/request/logged_jobs.h"
 #include "trace/report/jobs.h"

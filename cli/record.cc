@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "machine/launch/command.h"
 #include "profiler/request/record_request.h"
 #include "profiler/request/recording_summary.h"
@@ -138,10 +139,7 @@ void add_record(CLI::App& app, int& status) {
   add_selection(*command, options->request);
   command->add_option("-o,--output", options->folder, "Folder of the traces (traces)")
       ->option_text("DIR");
-  command->add_option("CMD", options->command, "The command and its arguments, after --")
-      ->required()
-      ->option_text("CMD...");
-  command->positionals_at_end();  // what follows the command's name is the command's
+  add_command_words(*command, options->command);
   command->footer(
       "A step ends where the optimizer steps; without an optimizer, after each backward pass;\n"
       "in inference, after each batch. Any other command is recorded whole.\n"

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/printable.h"
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "machine/launch/srun.h"
 #include "trace/read/flight_dumps.h"
 #include "trace/read/hang_tables.h"

@@ -17,6 +17,7 @@
 #include "base/secrets.h"
 #include "base/terminal.h"
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "machine/launch/command.h"
 #include "profiler/request/periodic_windows.h"
 #include "profiler/request/record_request.h"
@@ -217,10 +218,7 @@ void add_run(CLI::App& app, int& status) {
         return *time < std::chrono::seconds(1) ? "at least 1s" : std::string();
       });
   add_hang_options(*command, options->hang, {"report", "abort"}, "--log");
-  command->add_option("CMD", options->command, "The command and its arguments, after --")
-      ->required()
-      ->option_text("CMD...");
-  command->positionals_at_end();  // what follows the command's name is the command's
+  add_command_words(*command, options->command);
   command->footer(
       "Give --config, --log or both.\n"
       "With --config, {NAME} in the command or in an environment variable becomes that knob's\n"

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "trace/summary/summarize.h"
 #include "trace/summary/summary_file.h"
 

@@ -70,7 +70,9 @@ void add_trigger(CLI::App& app, int& status) {
                    "all: every recorded process of yours")
       ->required()
       ->option_text("PID|all");
-  command->add_option("--steps", options->steps, "Steps to capture (the job's own active steps)")
+  command
+      ->add_option("--steps", options->steps,
+                   "Steps to capture, at most 1,000,000 (the job's own active steps)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->option_text("N");
   command->add_option("-o,--output", options->folder, "Folder of the traces (the job's own)")

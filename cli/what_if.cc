@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/shared_options.h"
 #include "trace/read/reader.h"
 #include "trace/report/report.h"
 #include "trace/report/what_if_report.h"

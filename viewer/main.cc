@@ -47,18 +47,24 @@ void add_options(CLI::App& app, Options& options) {
       "PATH", options.paths,
       "Trace files (.json, .gz, .zst), folders of ranks or of step logs, or a study (.db)");
   app.add_option("--before", options.before,
-                 "An earlier run: show both on aligned steps, and what changed");
+                 "An earlier run: show both on aligned steps, and what changed")
+      ->type_name("PATH");
   app.add_option("--at", options.at_ns,
                  "Left edge of the view, in ns after the first event, or in unix time");
   app.add_option("--span", options.span_ns, "Width of the view in ns")->check(redline::above_zero);
   app.add_option("--select", options.select, "Select the longest slice of this name");
   app.add_option("--find", options.find, "Search for a name, or with args:TEXT for arguments");
   app.add_option("--tab", options.tab, "Show this tab: Kernels, Ranks, Find, Selection …");
-  app.add_option("--view", options.view, "Show this view, which Ctrl + S saved in a window");
-  app.add_option("--screenshot", options.screenshot, "Write the window to this PNG and exit");
+  app.add_option("--view", options.view, "Show this view, which Ctrl + S saved in a window")
+      ->type_name("FILE");
+  app.add_option("--screenshot", options.screenshot, "Write the window to this PNG and exit")
+      ->type_name("FILE");
   app.add_option("--bench-frames", options.bench_frames,
-                 "Zoom and pan by a script, write frame times to this JSON file and exit");
-  app.add_option("--size", options.size, "Size of the window, WIDTHxHEIGHT")->capture_default_str();
+                 "Zoom and pan by a script, write frame times to this JSON file and exit")
+      ->type_name("FILE");
+  app.add_option("--size", options.size, "Size of the window")
+      ->type_name("WIDTHxHEIGHT")
+      ->capture_default_str();
   app.add_option(
          "--theme", options.theme,
          "Light, dark or as the desktop (auto), instead of what was last chosen in the window")
@@ -96,7 +102,12 @@ std::optional<std::string> missing_file(const Options& options) {
     std::error_code error;
     if (std::filesystem::exists(path, error)) continue;
     if (!error) error = std::make_error_code(std::errc::no_such_file_or_directory);
-    return path + ": " + error.message();
+    const bool is_shown = std::ranges::find(options.paths, path) != options.paths.end();
+    return path + ": " + error.message() +
+           (is_shown
+                ? ". Give a trace file (*.pt.trace.json, .gz), a folder of them or of step logs, "
+                  "or a study (.db)"
+                : "");
   }
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 #include "watch/meeting.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -69,16 +70,26 @@ bool is_this_machine(const std::string& host) {
   return false;
 }
 
-// Listens on all addresses of this machine, of IPv4 and IPv6. nullopt if the port is taken.
-std::optional<FileDescriptor> listen_at(const std::string& port) {
+// An address by number, or localhost: nobody beyond it can reach this machine by it. A name need
+// not be: the machine's own is often 127.0.1.1 to itself.
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" ||
+         (host.starts_with("127.") && inet_addr(host.c_str()) != INADDR_NONE);
+}
+
+// Listens at the place on this machine: on all its addresses, of IPv4 and IPv6, so that other
+// machines reach it. nullopt if the port is taken.
+std::optional<FileDescriptor> listen_at(const MeetingPlace& place) {
+  const bool is_alone = is_loopback(place.host);
   for (const int family : {AF_INET6, AF_INET}) {  // the latter where the kernel has no IPv6
-    const Addresses any(nullptr, port.c_str(), AI_PASSIVE, family);
-    if (any.first == nullptr) continue;
-    FileDescriptor listener(new_socket(*any.first));
+    const Addresses own(is_alone ? place.host.c_str() : nullptr, place.port.c_str(), AI_PASSIVE,
+                        is_alone ? AF_UNSPEC : family);
+    if (own.first == nullptr) continue;
+    FileDescriptor listener(new_socket(*own.first));
     const int yes = 1, no = 0;
     setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-    if (bind(listener.get(), any.first->ai_addr, any.first->ai_addrlen) == 0 &&
+    if (bind(listener.get(), own.first->ai_addr, own.first->ai_addrlen) == 0 &&
         listen(listener.get(), kBacklog) == 0) {
       return listener;
     }
@@ -137,7 +148,7 @@ tl::expected<MeetingPlace, std::string> MeetingPlace::parse(const std::string& a
   }
   if (token.size() < kFewestLetters || token.find('\n') != std::string::npos) {
     return tl::unexpected(std::string(
-        "REDLINE_HANG_MEET needs REDLINE_HANG_TOKEN, one secret of at least 16 letters for all "
+        "REDLINE_HANG_MEET needs REDLINE_HANG_TOKEN, one secret of at least 16 characters for all "
         "launchers of the job, such as that of: openssl rand -hex 16"));
   }
   return MeetingPlace{address.substr(0, colon), address.substr(colon + 1), token};
@@ -152,8 +163,7 @@ Meeting::~Meeting() {
 
 bool Meeting::try_to_listen() {
   if (listener_) return true;
-  // The machine's own name is often 127.0.1.1 to itself, where no other machine could reach it.
-  auto listener = is_this_machine(place_.host) ? listen_at(place_.port) : std::nullopt;
+  auto listener = is_this_machine(place_.host) ? listen_at(place_) : std::nullopt;
   if (!listener) return false;
   listener_.emplace(*std::move(listener));
   thread_ = start_quiet_thread([this] { serve(); });

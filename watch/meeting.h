@@ -29,7 +29,7 @@ struct MeetingPlace {
   std::string port;
   std::string token;
 
-  /// "node0:29700". The token must have at least 16 letters, so that nobody guesses it.
+  /// "node0:29700". The token must have at least 16 characters, so that nobody guesses it.
   [[nodiscard]] static tl::expected<MeetingPlace, std::string> parse(const std::string& address,
                                                                      const std::string& token);
 };

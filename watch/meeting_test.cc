@@ -29,14 +29,19 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-// What the one that listens answers to `words`.
-std::string answer_to(int port, const std::string& words) {
-  const FileDescriptor connection(socket(AF_INET, SOCK_STREAM, 0));
+// Whether 127.0.0.1 takes the connection at this port.
+bool connects(const FileDescriptor& connection, int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<uint16_t>(port));
-  EXPECT_EQ(connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+// What the one that listens answers to `words`.
+std::string answer_to(int port, const std::string& words) {
+  const FileDescriptor connection(socket(AF_INET, SOCK_STREAM, 0));
+  EXPECT_TRUE(connects(connection, port));
   // Who does not know the token may be cut off before all is sent.
   static_cast<void>(::send(connection.get(), words.data(), words.size(), MSG_NOSIGNAL));
   shutdown(connection.get(), SHUT_WR);
@@ -97,11 +102,14 @@ TEST_F(Meetings, TheFirstListensAndTheOthersGetItsVerdict) {
   EXPECT_EQ(met.hang->kind, trace::HangKind::kMismatch);
 }
 
-// Debian gives the machine's own name to 127.0.1.1.
-TEST_F(Meetings, ListenOnAllAddressesOfTheNamedMachine) {
-  Meeting meeting(*MeetingPlace::parse("127.0.1.1:" + std::to_string(port_), kToken));
+TEST_F(Meetings, ListenOnAllAddressesOfTheMachineButOfALoopbackAddressOnThatAlone) {
+  Meeting meeting(*MeetingPlace::parse("0.0.0.0:" + std::to_string(port_), kToken));
   ASSERT_TRUE(meeting.try_to_listen());
-  EXPECT_EQ(answer_to(port_, "no token"), "") << "127.0.0.1 takes the connection, at least";
+  EXPECT_EQ(answer_to(port_, "no token"), "") << "127.0.0.1 takes the connection";
+  const int port = free_port();
+  Meeting alone(*MeetingPlace::parse("127.0.1.1:" + std::to_string(port), kToken));
+  ASSERT_TRUE(alone.try_to_listen());
+  EXPECT_FALSE(connects(FileDescriptor(socket(AF_INET, SOCK_STREAM, 0)), port));
 }
 
 TEST_F(Meetings, ListenOnlyOnTheNamedMachine) {

@@ -10,7 +10,7 @@ Json rate_or_null(const std::optional<double>& bytes_per_second) {
   return bytes_per_second ? Json(static_cast<int64_t>(*bytes_per_second)) : Json(nullptr);
 }
 
-Json describe(const HostState& host) {
+Json describe_host(const HostState& host) {
   Json cores = Json::array();
   for (const Core& core : host.cores) cores.push_back({{"core", core.number}, {"busy", core.busy}});
   return {{"name", host.name},
@@ -25,7 +25,7 @@ Json describe(const HostState& host) {
           {"disk_written_bytes_per_s", rate_or_null(host.disk_written)}};
 }
 
-Json describe(const GpuState& gpu) {
+Json describe_gpu(const GpuState& gpu) {
   const nvml::GpuReading& now = gpu.now;
   return {{"index", gpu.index},
           {"name", text_or_null(gpu.name)},
@@ -56,11 +56,11 @@ Json describe(const GpuState& gpu) {
 
 std::string as_json(const Snapshot& snapshot, const Json& jobs) {
   Json gpus = Json::array();
-  for (const GpuState& gpu : snapshot.gpus) gpus.push_back(describe(gpu));
+  for (const GpuState& gpu : snapshot.gpus) gpus.push_back(describe_gpu(gpu));
   const Json json = {{"schema", "redline.monitor/1"},
                      {"time_ns", snapshot.time_ns},
                      {"interval_ns", snapshot.interval_ns},
-                     {"host", describe(snapshot.host)},
+                     {"host", describe_host(snapshot.host)},
                      {"driver", text_or_null(snapshot.driver)},
                      {"driver_error", text_or_null(snapshot.driver_error)},
                      {"gpus", gpus},

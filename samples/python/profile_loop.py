@@ -8,6 +8,7 @@ only another import line.
 """
 
 import argparse
+import shlex
 
 import torch
 from redline import profile, record_function, schedule, tensorboard_trace_handler
@@ -43,7 +44,7 @@ def main():
 
     order = "self_cuda_time_total" if device == "cuda" else "self_cpu_time_total"
     print(profiler.key_averages().table(sort_by=order, row_limit=8))
-    print(f"next: redline report {arguments.output}")
+    print(f"next: redline report {shlex.quote(arguments.output)}")
 
 
 if __name__ == "__main__":

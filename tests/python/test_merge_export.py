@@ -112,6 +112,9 @@ def test_merge_takes_the_place_of_files_only(program, run, ranks, tmp_path):
         assert done.returncode == 1
         assert done.stderr == f"redline: {target}: is not a file. Choose another file with -o\n"
     assert pipe.is_fifo() and not list(tmp_path.glob("*.partial"))
+    unnamed = run([program("redline"), "merge", ranks, "-o", ""])  # a script's variable that is not set
+    assert unnamed.returncode == 2
+    assert unnamed.stderr == "redline: -o: names no file. Example: -o all.pt.trace.json.gz\n"
 
 
 def test_a_merge_that_finds_no_room_leaves_nothing(program, run, big, tmp_path):

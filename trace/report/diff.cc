@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "trace/analysis/analysis.h"
+#include "trace/analysis/breakdown.h"
 #include "trace/analysis/run_tables.h"
 #include "trace/report/report_figures.h"
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/statistics.h"
-#include "trace/analysis/breakdown.h"
 #include "trace/model/model.h"
 #include "trace/report/report.h"
 

@@ -40,7 +40,7 @@ class TextDiff {
     write_side("before", diff_.before);
     write_side("after", diff_.after);
     if (!words_.other_gpu.empty()) {
-      canvas_.left("        " + words_.other_gpu, 80, Hue::kYellow).end_line();
+      canvas_.left("        " + words_.other_gpu, kTerminalColumns, Hue::kYellow).end_line();
     }
     canvas_.end_line();
     write_speed();

@@ -36,17 +36,17 @@ std::string diff_verdict(const Diff& diff) {
 
 std::string diff_interval(const Diff& diff) {
   if (diff.is_step_beside_trace()) return kStepBesideTrace;
-  const auto ns = [](double value) { return signed_ns(std::llround(value)); };
   if (diff.do_steps_disagree()) {
     return fmt::format("ranks have different numbers of steps: all {}, the last {}",
-                       signed_ns(diff.step_delta_ns()), ns(diff.step->difference));
+                       signed_ns(diff.step_delta_ns()), signed_ns(diff.step->difference));
   }
   if (!diff.has_marked_steps()) {
     return "no marked steps on a side: nobody knows how much runs differ by themselves";
   }
   if (!diff.step) return "one step on a side: nobody knows how much steps differ by themselves";
-  return fmt::format("change {}, with 95 % certainty between {} and {}", ns(diff.step->difference),
-                     ns(diff.step->low), ns(diff.step->high));
+  return fmt::format("change {}, with 95 % certainty between {} and {}",
+                     signed_ns(diff.step->difference), signed_ns(diff.step->low),
+                     signed_ns(diff.step->high));
 }
 
 std::string diff_basis(const Diff& diff) {
@@ -86,6 +86,8 @@ std::string mean_counts_text(double before, double after) {
 }
 
 std::string signed_ns(int64_t ns) { return (ns > 0 ? "+" : "") + format_ns(ns); }
+
+std::string signed_ns(double ns) { return signed_ns(int64_t{std::llround(ns)}); }
 
 std::string change_words(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 

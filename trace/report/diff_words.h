@@ -44,6 +44,7 @@ struct DiffWords {
 [[nodiscard]] std::string mean_counts_text(double before, double after);
 /// "+3.1 ms", "-12.0 us"
 [[nodiscard]] std::string signed_ns(int64_t ns);
+[[nodiscard]] std::string signed_ns(double ns);
 /// Of a ratio: 1.052 -> "+5.2 %"
 [[nodiscard]] std::string change_words(double ratio);
 /// Of a ratio: "between -1.2 % and +3.4 %"

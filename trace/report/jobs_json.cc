@@ -20,9 +20,17 @@ json recent_rank_json(const RecentRank& rank) {
 }
 
 json job_json(const RunningJob& job, int64_t read_ns) {
-  json object = {
-      {"folder", job.folder}, {"read_ns", read_ns}, {"unreadable_logs", job.unreadable_logs}};
-  object["ranks"] = json::array();
+  json object = {{"folder", job.folder},
+                 {"read_ns", read_ns},
+                 {"unreadable_logs", job.unreadable_logs},
+                 {"world_size", nullptr},
+                 {"steps", nullptr},
+                 {"steps_per_s", nullptr},
+                 {"samples_per_s", nullptr},
+                 {"tokens_per_s", nullptr},
+                 {"data_wait_share", nullptr},
+                 {"slowest_rank", nullptr},
+                 {"ranks", json::array()}};
   if (!job.recent) return object;
   const RecentRun& run = *job.recent;
   object["world_size"] = run.world_size;

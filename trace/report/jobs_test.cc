@@ -126,6 +126,23 @@ TEST_F(JobWatcherTest, ReadsAgainAfter19TimesTheReading) {
   EXPECT_EQ(reads_, 2);
 }
 
+TEST(JobWatching, AJobIsGoneThoughWhatItHasStartedLivesOn) {
+  RunningJob over = two_ranks();
+  for (RecentRank& rank : over.recent->ranks) {
+    rank.ended = true;
+    rank.exit_status = 0;
+  }
+  RunningJob unknown = over;
+  unknown.unreadable_logs = {"rank1.steps.redline: no step log"};
+  JobWatcher watcher([&] { return std::vector{over, two_ranks(), unknown}; });
+  EXPECT_EQ(watcher.look(kJobsNow).jobs.size(), 3U);
+  JobWatcher later([&] { return std::vector{over, two_ranks(), unknown}; });
+  const std::vector<RunningJob>& jobs = later.look(kJobsNow + 75 * kOneSecond).jobs;
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_FALSE(jobs[0].recent->ranks[0].ended);
+  EXPECT_EQ(jobs[1].unreadable_logs.size(), 1U);
+}
+
 TEST(JobsJson, IsNullWhereNothingIsKnown) {
   const auto json = jobs_json({kJobsNow, {two_ranks()}});
   EXPECT_EQ(json[0]["folder"], "/home/me/logs");
@@ -135,6 +152,12 @@ TEST(JobsJson, IsNullWhereNothingIsKnown) {
   EXPECT_TRUE(json[0]["slowest_rank"].is_null());
   EXPECT_EQ(json[0]["ranks"][0]["own_ns"], 80'000'000);
   EXPECT_TRUE(json[0]["ranks"][1]["own_ns"].is_null());
+  RunningJob without_step = two_ranks();
+  without_step.recent = std::nullopt;
+  const auto first = jobs_json({kJobsNow, {without_step}});
+  for (const auto& [key, value] : json[0].items()) EXPECT_TRUE(first[0].contains(key)) << key;
+  EXPECT_TRUE(first[0]["steps"].is_null());
+  EXPECT_TRUE(first[0]["ranks"].empty());
 }
 
 TEST(JobsPrometheus, WritesEachFigureOnceWithItsComments) {

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "trace/report/jobs.h"
+#include "trace/report/run_words.h"
 
 namespace redline::trace {
 namespace {
@@ -80,8 +81,7 @@ std::string jobs_text(const ReadJobs& read, const TextStyle& style, int64_t now_
       canvas.dim_line("no step yet");
     }
     if (!job.unreadable_logs.empty()) {
-      const std::string line = format_plural(job.unreadable_logs.size(), "log") +
-                               " left out: " + job.unreadable_logs.front();
+      const std::string line = unreadable_logs_text(job.unreadable_logs);
       canvas.left("  ").left(elide_middle(line, kTerminalColumns - 2), 0, Hue::kRed).end_line();
     }
   }

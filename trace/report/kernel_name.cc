@@ -205,12 +205,7 @@ bool is_signature(string_view name) {
          name.find(".py(") == string_view::npos;
 }
 
-}  // namespace
-
-std::string short_operator_name(string_view name, size_t width) {
-  return name.find('#') == string_view::npos ? elide_middle(name, width) : elide(name, width);
-}
-
+// `name` without return type, arguments and namespaces: "bn_bw_1C11_kernel_new<float,512,true,1>".
 std::string plain_kernel_name(string_view name) {
   std::string plain(name);
   drop_arguments(plain);
@@ -229,6 +224,12 @@ std::string plain_kernel_name(string_view name) {
   constexpr std::array<string_view, 3> kWrappers = {"Kernel", "Kernel2", "device_kernel"};
   if (arguments.size() == 1 && is_any(function, kWrappers)) return std::string(arguments.front());
   return plain;
+}
+
+}  // namespace
+
+std::string short_operator_name(string_view name, size_t width) {
+  return name.find('#') == string_view::npos ? elide_middle(name, width) : elide(name, width);
 }
 
 std::string short_kernel_name(string_view name, size_t width) {

@@ -10,9 +10,6 @@
 
 namespace redline::trace {
 
-/// `name` without return type, arguments and namespaces: "bn_bw_1C11_kernel_new<float,512,true,1>".
-[[nodiscard]] std::string plain_kernel_name(std::string_view name);
-
 /// `name` in at most `width` columns. Of a template's arguments only the operation stays, if one
 /// can be recognised: "vectorized_elementwis…<MulFunctor>". Other names lose their middle.
 [[nodiscard]] std::string short_kernel_name(std::string_view name, size_t width);

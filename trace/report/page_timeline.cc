@@ -82,7 +82,11 @@ std::string title_of(const Trace& trace, const Track& track) {
 }
 
 std::string note_of(const Trace& trace, const Track& track) {
-  if (track.kind == TrackKind::kGpuStream) return fmt::format("GPU {}", track.device);
+  if (track.kind == TrackKind::kGpuStream) {
+    // In a file of several ranks the number may not be the GPU's.
+    const std::string_view label = trimmed(trace.string(track.process_label));
+    return label.empty() ? fmt::format("GPU {}", track.device) : std::string(label);
+  }
   return std::string(trimmed(trace.string(track.process_name)));
 }
 

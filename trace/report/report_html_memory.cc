@@ -15,22 +15,19 @@ constexpr double kWidth = 520, kHeight = 120;
 // The curve of allocated memory, with one stair for each piece of the recording.
 std::string curve_of(const MemoryPeak& peak, Interval recording) {
   if (peak.timeline.size() < 2 || recording.length_ns() <= 0) return {};
+  const auto x_of = [&](const MemoryPoint& point) {
+    return kWidth * static_cast<double>(point.time_ns - recording.begin_ns) /
+           static_cast<double>(recording.length_ns());
+  };
   std::string points;
   for (const MemoryPoint& point : peak.timeline) {
-    const double x = kWidth * static_cast<double>(point.time_ns - recording.begin_ns) /
-                     static_cast<double>(recording.length_ns());
+    const double x = x_of(point);
     const double y = kHeight * (1 - static_cast<double>(point.allocated_bytes) /
                                         static_cast<double>(peak.allocated_bytes));
     // Memory stays allocated until the next event.
     points += points.empty() ? fmt::format("M{:.1f} {:.1f}", x, y + 2)
                              : fmt::format("H{:.1f}V{:.1f}", x, y + 2);
   }
-  const double first = kWidth *
-                       static_cast<double>(peak.timeline.front().time_ns - recording.begin_ns) /
-                       static_cast<double>(recording.length_ns());
-  const double last = kWidth *
-                      static_cast<double>(peak.timeline.back().time_ns - recording.begin_ns) /
-                      static_cast<double>(recording.length_ns());
   return fmt::format(
       "<svg viewBox=\"0 0 {0} {1}\" role=img aria-label=\"Memory over time\">"
       "<line class=grid x1=0 y1=2 x2={0} y2=2></line>"
@@ -39,7 +36,8 @@ std::string curve_of(const MemoryPeak& peak, Interval recording) {
       "<path class=curve d=\"{3}\"></path>"
       "<text x=0 y=14>{6}</text><text x=0 y={1}>0</text>"
       "<text x={0} y={1} text-anchor=end>{7}</text></svg>",
-      kWidth, kHeight + 18, kHeight + 2, points, last, first, format_bytes(peak.allocated_bytes),
+      kWidth, kHeight + 18, kHeight + 2, points, x_of(peak.timeline.back()),
+      x_of(peak.timeline.front()), format_bytes(peak.allocated_bytes),
       format_ns(recording.length_ns()));
 }
 

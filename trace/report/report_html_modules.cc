@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "base/format.h"
 #include "trace/report/html.h"
 #include "trace/report/report_html.h"

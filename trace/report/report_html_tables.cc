@@ -84,9 +84,7 @@ std::string collectives_html(const Report& report) {
                    html::bytes_cell(message) + html::time_cell(row.total_ns) +
                    html::time_cell(row.exposed_ns) + html::share_cell(exposed_share) +
                    html::rate_cell(row.bus_bandwidth));
-    if (!link_gb_per_s) continue;
-    const auto of_link = percent_of_link(row, link_gb_per_s);
-    rows.back() += html::share_cell(of_link ? std::optional(*of_link / 100) : std::nullopt);
+    if (link_gb_per_s) rows.back() += html::share_cell(share_of_link(row, link_gb_per_s));
   }
   std::vector<html::Column> columns = {{"collective", false}, {"group", false}, {"calls"},
                                        {"message"},           {"total"},        {"exposed"},

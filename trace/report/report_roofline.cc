@@ -62,6 +62,30 @@ std::string format_flop(double flop) {
   return flop < 1e12 ? format_number(flop / 1e9) + " GFLOP" : format_number(flop / 1e12) + " TFLOP";
 }
 
+// "[[16, 559, 1024], [1024]]" as "16x559x1024, 1024"; lists of tensors in brackets.
+std::string short_dims(const std::string& input_dims) {
+  using nlohmann::json;
+  const json list = json::parse(input_dims, nullptr, false);
+  if (!list.is_array()) return "";
+  const auto sizes_of = [](const json& sizes) {
+    std::string text;
+    for (const json& size : sizes) text += (text.empty() ? "" : "x") + size.dump();
+    return text;
+  };
+  std::string text;
+  for (const json& input : list) {
+    if (!input.is_array() || input.empty()) continue;
+    text += text.empty() ? "" : ", ";
+    if (!input.front().is_array()) {
+      text += sizes_of(input);
+      continue;
+    }
+    text += "[" + sizes_of(input.front());
+    text += input.size() > 1 ? ", …]" : "]";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string roofline_name(const RooflineRow& row) {
@@ -137,29 +161,6 @@ std::vector<RooflineRow> shown_roofline_rows(std::span<const RankSummary> traces
     return row.shape->taken_ns() <= 0 || row.summary->unrecorded_gpu;
   });
   return rows;
-}
-
-std::string short_dims(const std::string& input_dims) {
-  using nlohmann::json;
-  const json list = json::parse(input_dims, nullptr, false);
-  if (!list.is_array()) return "";
-  const auto sizes_of = [](const json& sizes) {
-    std::string text;
-    for (const json& size : sizes) text += (text.empty() ? "" : "x") + size.dump();
-    return text;
-  };
-  std::string text;
-  for (const json& input : list) {
-    if (!input.is_array() || input.empty()) continue;
-    text += text.empty() ? "" : ", ";
-    if (!input.front().is_array()) {
-      text += sizes_of(input);
-      continue;
-    }
-    text += "[" + sizes_of(input.front());
-    text += input.size() > 1 ? ", …]" : "]";
-  }
-  return text;
 }
 
 }  // namespace redline::trace

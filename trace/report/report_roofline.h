@@ -25,9 +25,6 @@ struct RooflineRow {
 /// recorded, as the host's times have no roof.
 [[nodiscard]] std::vector<RooflineRow> shown_roofline_rows(std::span<const RankSummary> traces);
 
-/// "[[16, 559, 1024], [1024]]" as "16x559x1024, 1024"; lists of tensors in brackets.
-[[nodiscard]] std::string short_dims(const std::string& input_dims);
-
 /// "mm 8944x1024, 1024x2816"
 [[nodiscard]] std::string roofline_name(const RooflineRow& row);
 

@@ -1,8 +1,7 @@
-#include <algorithm>
-#include <functional>
 #include <set>
 
 #include "base/format.h"
+#include "base/statistics.h"
 #include "trace/report/report_modules.h"
 #include "trace/report/report_text_page.h"
 
@@ -13,13 +12,11 @@ constexpr size_t kModuleColumns = 33;
 
 // The rows whose own work takes longest, and those that they are in.
 std::vector<size_t> heaviest(const ModuleRows& modules, size_t count) {
-  std::vector<size_t> order(modules.rows.size() - 1);
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i + 1;
-  std::ranges::stable_sort(order, std::greater(),
-                           [&](size_t i) { return modules.time_ns(modules.rows[i].self); });
-  order.resize(count);
+  const auto order = largest_first(
+      modules.rows.size() - 1, [&](size_t i) { return modules.time_ns(modules.rows[i + 1].self); });
   std::set<size_t> rows;
-  for (size_t row : order) {
+  for (size_t i = 0; i < count; ++i) {
+    size_t row = order[i] + 1;
     rows.insert(row);
     for (size_t above = row; modules.rows[row].depth > 1; --above) {
       if (modules.rows[above].depth >= modules.rows[row].depth) continue;

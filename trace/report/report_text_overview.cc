@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kBarWidth = 40;
 constexpr size_t kFewIssues = 6;
+constexpr size_t kTitleColumns = 11, kBeside = kTerminalColumns - kTitleColumns;
 
 Hue hue_of(BreakdownPart part) {
   switch (part) {
@@ -101,25 +102,36 @@ std::vector<ShownIssue> all_issues(const Report& report) {
   return shown;
 }
 
+// Wraps words beside a title of kTitleColumns. A word longer than `width` is elided, if that is not
+// 0.
+void write_beside(TextPage& page, std::string title, Hue title_hue, const std::string& words,
+                  size_t width, Hue hue) {
+  for (const std::string& line : wrapped(words, kBeside)) {
+    page.canvas.left(title, 0, title_hue).left(line, width, hue).end_line();
+    title.assign(kTitleColumns, ' ');
+  }
+}
+
 void write_issue(TextPage& page, const LoadIssue& issue, const std::string& file) {
-  constexpr size_t kIndent = 11;
   const IssueInfo& info = issue.info();
   page.canvas
-      .left(info.lost_data ? "! skipped" : "! repaired", kIndent,
+      .left(info.lost_data ? "! skipped" : "! repaired", kTitleColumns,
             info.lost_data ? Hue::kYellow : Hue::kDim)
       .left(fmt::format("{} x {}, first at byte {}{}",
                         format_count(static_cast<int64_t>(issue.count)), info.name,
                         issue.first_offset, file),
-            80 - kIndent)
+            kBeside)
       .end_line();
-  page.canvas.left("", kIndent).dim_line(info.sentence);
+  page.canvas.left("", kTitleColumns).dim_line(info.sentence);
   if (page.scope.top != TextScope::kAll) return;
-  page.canvas.left("", kIndent).dim_line(info.advice);
+  page.canvas.left("", kTitleColumns).dim_line(info.advice);
 }
 
 void write_issues(TextPage& page) {
   for (const std::string& message : page.report.unreadable) {
-    page.canvas.left("! left out ", 0, Hue::kYellow).left(elide_middle(message, 69)).end_line();
+    page.canvas.left("! left out ", 0, Hue::kYellow)
+        .left(elide_middle(message, kBeside))
+        .end_line();
   }
   const std::vector<ShownIssue> issues = all_issues(page.report);
   const size_t most = page.scope.top == TextScope::kAll ? issues.size() : kFewIssues;
@@ -133,11 +145,7 @@ void write_issues(TextPage& page) {
         fmt::format("! {} more kinds of skips and repairs: --all", issues.size() - most));
   }
   for (const std::string& note : trace_notes(page.report)) {
-    const char* title = "! note     ";
-    for (const std::string& line : wrapped(note, 69)) {
-      page.canvas.left(title, 0, Hue::kYellow).left(line).end_line();
-      title = "           ";
-    }
+    write_beside(page, "! note     ", Hue::kYellow, note, 0, Hue::kNone);
   }
 }
 
@@ -147,7 +155,7 @@ void write_reasons(TextPage& page) {
   const std::vector<std::string> lines = reason_lines(page.report);
   const size_t shown = page.scope.top == TextScope::kAll ? lines.size() : kFewIssues;
   for (size_t i = 0; i < std::min(shown, lines.size()); ++i) {
-    page.canvas.left("! written  ", 0, Hue::kYellow).left(lines[i], 69).end_line();
+    page.canvas.left("! written  ", 0, Hue::kYellow).left(lines[i], kBeside).end_line();
   }
   if (lines.size() > shown) {
     page.canvas.dim_line(fmt::format("! {} more ranks say why: --all", lines.size() - shown));
@@ -165,16 +173,15 @@ std::string with_deviation(const MeanStep& step, int64_t count) {
 
 void write_hang(TextPage& page) {
   for (const std::string& sentence : nobody_named_lines(page.report)) {
-    for (const std::string& line : wrapped(sentence, 80)) page.canvas.left(line).end_line();
+    for (const std::string& line : wrapped(sentence, kTerminalColumns))
+      page.canvas.left(line).end_line();
   }
   if (!page.report.hang) return;
-  const char* title = page.report.hang->has_failed ? "! failed   " : "! hangs    ";
+  std::string title = page.report.hang->has_failed ? "! failed   " : "! hangs    ";
   Hue hue = Hue::kBold;
   for (const auto& sentence : hang_lines(*page.report.hang, page.report.hang_seen_ns)) {
-    for (const std::string& line : wrapped(sentence, 69)) {
-      page.canvas.left(title, 0, Hue::kRed).left(line, 69, hue).end_line();
-      title = "           ";
-    }
+    write_beside(page, title, Hue::kRed, sentence, kBeside, hue);
+    title.assign(kTitleColumns, ' ');
     hue = Hue::kNone;
   }
 }
@@ -182,7 +189,7 @@ void write_hang(TextPage& page) {
 void write_header(TextPage& page) {
   const Report& report = page.report;
   const std::string counts = counts_text(report);
-  page.canvas.left(title_of(report), 80 - columns(counts) - 2, Hue::kBold)
+  page.canvas.left(title_of(report), kTerminalColumns - columns(counts) - 2, Hue::kBold)
       .left("  ")
       .left(counts)
       .end_line();

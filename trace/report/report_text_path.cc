@@ -45,7 +45,7 @@ void write_critical_path(TextPage& page) {
       .right(summary.has_marked_steps() ? "a step" : "time", 10, Hue::kDim)
       .right("share", 10, Hue::kDim)
       .end_line();
-  page.canvas.dim_line("  " + path_classes(path, 78));
+  page.canvas.dim_line("  " + path_classes(path, kTerminalColumns - 2));
   const auto names = path_names(summary, std::span(path.names).first(rows), kPathColumns);
   for (size_t i = 0; i < rows; ++i) {
     const PathName& part = path.names[i];

@@ -67,8 +67,8 @@ void write_collectives(TextPage& page) {
         .right(row.total_ns ? share_text(*row.exposed_ns, *row.total_ns) : "-", 9)
         .right(row.bus_bandwidth ? format_bandwidth(*row.bus_bandwidth) : "-", 11);
     if (link_gb_per_s) {
-      const auto of_link = percent_of_link(row, link_gb_per_s);
-      canvas.right(of_link ? format_percent(*of_link / 100) : "-", 8);
+      const auto of_link = share_of_link(row, link_gb_per_s);
+      canvas.right(of_link ? format_percent(*of_link) : "-", 8);
     }
     canvas.end_line();
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <numeric>
 
 #include "base/format.h"
+#include "base/statistics.h"
 #include "trace/report/run_report.h"
 #include "trace/report/run_words.h"
 
@@ -45,21 +45,19 @@ class RunPage {
 
  private:
   void line(const std::string& text, Hue hue = Hue::kNone) {
-    canvas_.left("  ").left(text, kTerminalColumns - 2, hue).end_line();
+    for (const std::string& words : wrapped(text, kTerminalColumns - 2)) {
+      canvas_.left("  ").left(words, kTerminalColumns - 2, hue).end_line();
+    }
   }
 
   void write_head() {
     canvas_.left("RUN  ", 0, Hue::kBold).left(run_subtitle(verdict_), 0, Hue::kBold).end_line();
     line(run_rate_text(verdict_));
-    for (const std::string& text : wrapped(usual_rates_text(verdict_), kTerminalColumns - 2)) {
-      line(text, Hue::kDim);
-    }
+    line(usual_rates_text(verdict_), Hue::kDim);
     if (style_.utf8) write_curve();
     for (const std::string& lost : lost_lines(verdict_)) line(lost, Hue::kYellow);
     if (!verdict_.unreadable_logs.empty()) {
-      line(format_plural(verdict_.unreadable_logs.size(), "log") +
-               " left out: " + verdict_.unreadable_logs.front(),
-           Hue::kYellow);
+      line(unreadable_logs_text(verdict_.unreadable_logs), Hue::kYellow);
     }
     for (const std::string& text : left_out_lines(verdict_)) line(text, Hue::kDim);
     canvas_.end_line();
@@ -157,7 +155,7 @@ class RunPage {
     std::iota(order.begin(), order.end(), size_t{0});
     const auto own = [&](size_t i) { return ranks[i].own_ns.value_or(ranks[i].step_ns); };
     if (ranks.size() > scope_.top) {  // then those that the others wait for
-      std::ranges::stable_sort(order, std::greater(), own);
+      order = largest_first(ranks.size(), own);
       order.resize(scope_.top);
     }
     const bool have_same_steps =

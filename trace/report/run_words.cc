@@ -412,6 +412,10 @@ std::string other_logs_text(int64_t logs) {
          " of earlier starts or of other processes of the same rank: left out";
 }
 
+std::string unreadable_logs_text(const std::vector<std::string>& logs) {
+  return format_plural(logs.size(), "log") + " left out: " + logs.front();
+}
+
 std::vector<std::string> left_out_lines(const RunVerdict& verdict) {
   std::vector<std::string> lines;
   if (verdict.thinned_before_step > 0) {

@@ -49,6 +49,8 @@ struct RunCost {
 [[nodiscard]] std::string nothing_found_text(const RunVerdict& verdict);
 /// What the logs lack: "3 steps could not be written to the log"; a line for each kind of loss.
 [[nodiscard]] std::vector<std::string> lost_lines(const RunVerdict& verdict);
+/// Of logs that cannot be read, at least one: how many, and why the first one: "1 log left out: …".
+[[nodiscard]] std::string unreadable_logs_text(const std::vector<std::string>& logs);
 /// How many logs are of another start of a rank, and so left out; "" if none.
 [[nodiscard]] std::string other_logs_text(int64_t logs);
 /// What the figures leave out, though the logs lack nothing: such logs, the time after the last

@@ -139,8 +139,8 @@ std::string change_sums_text(const TreeDiff& diff) {
       is_there = true;
     }
     if (!is_there) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", change_name(change),
-                        signed_ns(std::llround(delta_ns)));
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", change_name(change), signed_ns(delta_ns));
   }
   return text;
 }

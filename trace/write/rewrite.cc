@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "trace/emit/json_scan.h"
+#include "trace/model/slice_view.h"
 #include "trace/read/event.h"
 #include "trace/read/event_parser.h"
 #include "trace/read/text_cursor.h"
@@ -213,7 +214,7 @@ class Rewriting {
     text.text(phase);
     text.literal("\", \"id\": ");
     text.integer(id);
-    write_track(text, trace_.tracks()[trace_.lanes()[slices.lane[slice.value].value].track.value]);
+    write_track(text, track_of(trace_, slice));
     write_time(text, slices.begin_ns[slice.value]);
     text.literal(", \"cat\": \"");
     text.text(category);

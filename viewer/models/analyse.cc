@@ -14,8 +14,8 @@
 #include "viewer/models/gaps.h"
 #include "viewer/models/hang_rows.h"
 #include "viewer/models/modules.h"
+#include "viewer/models/overview.h"
 #include "viewer/models/path_table.h"
-#include "viewer/models/summary.h"
 #include "viewer/models/tree_table.h"
 
 namespace redline::viewer {

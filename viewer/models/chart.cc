@@ -1,7 +1,5 @@
 #include "viewer/models/chart.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>

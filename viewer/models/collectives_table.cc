@@ -42,12 +42,6 @@ CallKey key_of(const trace::Collective& row) {
           row.name};
 }
 
-std::optional<double> share_of_link(const trace::Collective& row,
-                                    std::optional<double> link_gb_per_s) {
-  const auto percent = trace::percent_of_link(row, link_gb_per_s);
-  return percent ? std::optional(*percent / 100) : std::nullopt;
-}
-
 std::optional<int64_t> mean_of(std::optional<int64_t> total_ns, int64_t count) {
   return total_ns ? std::optional(mean_ns(*total_ns, count)) : std::nullopt;
 }
@@ -120,12 +114,13 @@ Table collective_rows(const Session& session, const trace::Report& report) {
     for (const trace::Collective& row : analysis.communication.table) {
       const std::string algorithm =
           fmt::format("{}{}{}", row.algorithm(), row.protocol().empty() ? "" : " ", row.protocol());
-      table.rows.push_back({{TableValue::kernel(row.name), std::string(trace::kind_name(row.kind)),
-                             rank_name(session, analysis), row.group, algorithm, row.count,
-                             row.bytes, row.total_ns, mean_of(row.total_ns, row.count),
-                             row.exposed_ns, row.bus_bandwidth, share_of_link(row, link_gb_per_s)},
-                            longest[key_of(row)],
-                            {}});
+      table.rows.push_back(
+          {{TableValue::kernel(row.name), std::string(trace::kind_name(row.kind)),
+            rank_name(session, analysis), row.group, algorithm, row.count, row.bytes, row.total_ns,
+            mean_of(row.total_ns, row.count), row.exposed_ns, row.bus_bandwidth,
+            trace::share_of_link(row, link_gb_per_s)},
+           longest[key_of(row)],
+           {}});
     }
     add_sums(table, analysis, rank_name(session, analysis));
   }

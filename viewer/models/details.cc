@@ -89,7 +89,7 @@ SliceDetails slice_details(const Session& session, SliceRef ref) {
   const trace::Trace& trace = *item.trace;
   const trace::Slices& slices = trace.slices();
   const TimeRange range = session.range_of(ref);
-  const trace::Track& track = trace.tracks()[session.lane_of(ref).track.value];
+  const trace::Track& track = trace::track_of(trace, ref.slice);
 
   SliceDetails details;
   details.name = whole_text(name_value(session, ref), Unit::kName);
@@ -260,7 +260,7 @@ std::vector<Around> found_around(const trace::Trace& trace, trace::SliceId slice
   };
   for (const trace::SliceId one : host_stack(trace, slice)) {
     const trace::Category category = trace.slices().category[one.value];
-    const std::string_view name = trace.string(trace.slices().name[one.value]);
+    const std::string_view name = trace::name_of(trace, one);
     if (category == trace::Category::kCpuOp) {
       add("in operator", one);
     } else if (category == trace::Category::kPythonFunction) {

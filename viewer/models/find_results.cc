@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trace/model/slice_view.h"
 #include "viewer/models/format.h"
+#include "viewer/models/tracks.h"
 
 namespace redline::viewer {
 namespace {
@@ -41,17 +43,18 @@ std::vector<HistogramBin> make_histogram(const std::vector<int64_t>& durations,
   return bins;
 }
 
-std::string track_text(const SessionTrace& source, const trace::Track& track) {
-  const bool stream = track.kind == trace::TrackKind::kGpuStream;
-  const std::string own =
-      stream ? fmt::format("GPU {} stream {}", track.device, track.stream)
-             : fmt::format("thread {}", printable(source.trace->string(track.tid)));
-  return source.title.empty() ? own : source.title + " · " + own;
+std::string track_text(const Session& session, uint32_t index, const trace::Track& track) {
+  if (track.kind == trace::TrackKind::kGpuStream) {
+    return fmt::format("{} stream {}", gpu_title(session, index, track.device), track.stream);
+  }
+  const SessionTrace& source = session.traces()[index];
+  const std::string thread = fmt::format("thread {}", printable(source.trace->string(track.tid)));
+  return source.title.empty() ? thread : source.title + " · " + thread;
 }
 
 std::string track_text(const Session& session, SliceRef ref) {
-  const SessionTrace& source = session.traces()[ref.trace];
-  return track_text(source, source.trace->tracks()[session.lane_of(ref).track.value]);
+  const trace::Trace& trace = *session.traces()[ref.trace].trace;
+  return track_text(session, ref.trace, trace::track_of(trace, ref.slice));
 }
 
 /// The places of names, or of tracks' titles, in the alphabet, by trace and id. Empty for columns
@@ -60,13 +63,13 @@ std::vector<std::vector<int64_t>> ranks_of_words(const Session& session, size_t 
   if (column != kName && column != kTrack) return {};
   std::vector<std::pair<std::string, std::pair<size_t, size_t>>> words;
   std::vector<std::vector<int64_t>> ranks;
-  for (size_t t = 0; t < session.traces().size(); ++t) {
+  for (uint32_t t = 0; t < session.traces().size(); ++t) {
     const trace::Trace& trace = *session.traces()[t].trace;
     const size_t count = column == kName ? trace.string_count() : trace.tracks().size();
     ranks.emplace_back(count);
     for (uint32_t i = 0; i < count; ++i) {
       words.emplace_back(column == kName ? std::string(trace.string({i}))
-                                         : track_text(session.traces()[t], trace.tracks()[i]),
+                                         : track_text(session, t, trace.tracks()[i]),
                          std::pair(t, i));
     }
   }

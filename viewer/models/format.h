@@ -43,4 +43,11 @@ namespace redline::viewer {
                      [](char a, char b) { return lower(a) == lower(b); }) != text.end();
 }
 
+/// Whether `text` is what somebody looks for in a field: it contains the words, or is what stands
+/// in quotes ("GPU 1" is not GPU 10).
+[[nodiscard]] inline bool is_wanted(std::string_view text, std::string_view wanted) {
+  const bool is_whole = wanted.size() > 2 && wanted.front() == '"' && wanted.back() == '"';
+  return is_whole ? text == wanted.substr(1, wanted.size() - 2) : contains_text(text, wanted);
+}
+
 }  // namespace redline::viewer

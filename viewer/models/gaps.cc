@@ -80,15 +80,12 @@ TableRow row_of(const Session& session, const Analysis& analysis, const DeviceLa
                 const Interval& gap) {
   const Trace& trace = *analysis.trace;
   const auto name = [&](SliceId slice) {
-    return slice ? std::string(trace.string(trace.slices().name[slice.value])) : std::string();
+    return slice ? std::string(trace::name_of(trace, slice)) : std::string();
   };
   const DeviceWork* work = work_at(analysis.device_work, lane.device(), gap.end_ns);
   const SliceId launch = work ? work->launch : SliceId::none();
   HostWork host;
-  if (launch) {
-    const trace::LaneId of_launch = trace.slices().lane[launch.value];
-    host = work_of_host(trace, trace.tracks()[trace.lanes()[of_launch.value].track.value], gap);
-  }
+  if (launch) host = work_of_host(trace, trace::track_of(trace, launch), gap);
   const TimeRef time{lane.trace(), gap.begin_ns, gap.end_ns};
   const SliceId from =
       launch ? operator_around(trace, analysis.host_tree, launch) : SliceId::none();

@@ -1,9 +1,13 @@
 #include "viewer/models/layout.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "trace/write/merge.h"
 #include "viewer/models/analyse.h"
+#include "viewer/models/find_results.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
@@ -95,6 +99,13 @@ TEST(Tracks, OfAMergedFileHaveTheRankAndTheGpuOfTheirOwnProcess) {
                                       "rank 1 · Spans | ", "rank 1 · server | pid 10000077"}));
   EXPECT_EQ(gpu_title(alone, 0, 10'000'000), "rank 1 · GPU 0");
   EXPECT_EQ(gpu_title(alone, 0, 3), "GPU 3") << "no process of the file";
+  std::set<std::string> streams;
+  const FindResults found = find_results(alone, Search(alone, "gemm"));
+  for (const SliceRef hit : *found.hits) {
+    streams.insert(hit_value(alone, hit, 3).text());
+  }
+  EXPECT_THAT(streams,
+              ::testing::ElementsAre("rank 0 · GPU 0 stream 7", "rank 1 · GPU 0 stream 7"));
   const Session runs({*merged, *merged}, 1);
   EXPECT_EQ(runs.traces()[0].title, "before");
   EXPECT_EQ(gpu_title(runs, 1, 10'000'000), "after · rank 1 · GPU 0");

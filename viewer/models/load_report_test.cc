@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "tests/temporary_folder.h"
-#include "viewer/models/summary.h"
+#include "viewer/models/overview.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {

@@ -15,6 +15,7 @@
 #include "viewer/models/collectives_table.h"
 #include "viewer/models/details.h"
 #include "viewer/models/layout.h"
+#include "viewer/models/overview.h"
 #include "viewer/models/report_tables.h"
 #include "viewer/models/search.h"
 #include "viewer/models/summary.h"

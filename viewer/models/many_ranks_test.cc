@@ -10,6 +10,7 @@
 #include "viewer/models/analyse.h"
 #include "viewer/models/layout.h"
 #include "viewer/models/load.h"
+#include "viewer/models/overview.h"
 #include "viewer/models/summary.h"
 #include "viewer/models/testing_trace.h"
 

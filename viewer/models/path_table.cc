@@ -1,7 +1,5 @@
 #include "viewer/models/path_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 

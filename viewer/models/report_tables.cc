@@ -75,8 +75,7 @@ Table kernel_rows(const trace::Report& report, const KernelOrigins& origins) {
                {"Occupancy", Unit::kShare}},
               {}};
   const auto rows = trace::merged_kernels(report.traces);
-  int64_t whole = 0;
-  for (const auto& row : rows) whole = saturating_sum(whole, row.total_ns);
+  const int64_t whole = total_of(rows, &trace::KernelRow::total_ns);
   for (const trace::KernelRow& row : rows) {
     const auto origin = origins.find(row.name);
     table.rows.push_back(
@@ -102,8 +101,7 @@ Table operator_rows(const trace::Report& report) {
                {"Share", Unit::kShare}},
               {}};
   const auto rows = trace::merged_operators(report.traces);
-  int64_t whole = 0;
-  for (const auto& row : rows) whole = saturating_sum(whole, row.self_ns);
+  const int64_t whole = total_of(rows, &trace::OperatorRow::self_ns);
   for (const trace::OperatorRow& row : rows) {
     table.rows.push_back({{row.name, row.count, row.self_ns, row.total_ns,
                            row.device_self_ns > 0 ? TableValue(row.device_self_ns) : TableValue(),

@@ -1,7 +1,5 @@
 #include "viewer/models/roofline.h"
 
-#include <algorithm>
-
 #include "base/format.h"
 #include "viewer/models/derived_tracks.h"
 

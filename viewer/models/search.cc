@@ -138,14 +138,14 @@ Search::Search(const Session& session, const std::string& text, const std::atomi
   if (text.empty() || args_part(text)) return;
   traces_.resize(session.traces().size());
   for (size_t c = 0; c < kCategories; ++c) {
-    category_[c] = contains_text(trace::category_name(static_cast<Category>(c)), text);
+    category_[c] = is_wanted(trace::category_name(static_cast<Category>(c)), text);
   }
   for (size_t t = 0; t < traces_.size(); ++t) {
     const trace::Trace& trace = *session.traces()[t].trace;
     std::vector<uint8_t>& matched = traces_[t].matched;
     matched.resize(trace.string_count());
     for (uint32_t s = 0; s < matched.size(); ++s) {
-      matched[s] = contains_text(trace.string({s}), text) ? 1 : 0;
+      matched[s] = is_wanted(trace.string({s}), text) ? 1 : 0;
     }
   }
   count_hits(session, cancel);

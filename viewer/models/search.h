@@ -32,7 +32,8 @@ using HitBits = std::vector<std::vector<bool>>;
 class Search {
  public:
   Search() = default;
-  /// Letters match without regard to case (ASCII). An empty text finds nothing.
+  /// Letters match without regard to case (ASCII); in quotes stands a whole name. An empty text
+  /// finds nothing.
   /// Setting `cancel` makes it stop soon; the search is then still pending.
   Search(const Session& session, const std::string& text,
          const std::atomic<bool>* cancel = nullptr);

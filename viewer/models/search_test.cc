@@ -103,6 +103,17 @@ TEST(Search, FindsCategoriesToo) {
   EXPECT_EQ(Search(session, "cuda_runtime").count(), 4U);
 }
 
+TEST(Search, OfAWholeNameStandsInQuotes) {
+  TestTrace trace(0);
+  for (const char* name : {"add", "add_", "Add", "addmm", "add"})
+    trace.slice("cpu_op", name, 1, 1, 0, 5);
+  const Session session({trace.read()});
+  EXPECT_EQ(Search(session, "add").count(), 5U);
+  EXPECT_EQ(Search(session, "\"add\"").count(), 2U);
+  EXPECT_EQ(Search(session, "\"cpu_op\"").count(), 5U) << "a whole category";
+  EXPECT_EQ(Search(session, "\"add").count(), 0U) << "not yet written to its end";
+}
+
 TEST(Search, NothingForNothing) {
   const Session session = two_ranks();
   for (const char* text : {"", "no such name"}) {

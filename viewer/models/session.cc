@@ -375,8 +375,7 @@ TimeRange Session::range_of(TimeRef ref) const {
 }
 
 std::string_view Session::name_of(SliceRef ref) const {
-  const Trace& trace = *traces_[ref.trace].trace;
-  return trace.string(trace.slices().name[ref.slice.value]);
+  return trace::name_of(*traces_[ref.trace].trace, ref.slice);
 }
 
 const trace::Lane& Session::lane_of(SliceRef ref) const {

@@ -1,12 +1,11 @@
-// The recording at a glance, for the Overview pane and the strip over the lanes. Both are drawn
-// from these values alone; all figures come from the report.
+// The recording at a glance, for the Overview pane, which is drawn from these values alone; all
+// figures come from the report.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "trace/report/report.h"
-#include "viewer/models/session.h"
 #include "viewer/models/slice_class.h"
 
 namespace redline::viewer {
@@ -52,13 +51,5 @@ struct Summary {
 
 /// Figures are means over the ranks if there are several.
 [[nodiscard]] Summary summarize(const trace::Report& report);
-
-/// The strip over the lanes: `width` columns that share session.range() evenly. In each only the
-/// traces count that hold its time.
-[[nodiscard]] std::vector<OverviewColumn> overview_columns(const Session& session, int width);
-
-/// Of a trace that is loaded, and may then be dropped.
-[[nodiscard]] std::shared_ptr<const RankOutline> outline_of(
-    const std::shared_ptr<const trace::Trace>& trace);
 
 }  // namespace redline::viewer

@@ -10,7 +10,6 @@
 
 #include "trace/report/diff_words.h"
 #include "trace/report/kernel_name.h"
-#include "viewer/models/chart.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
@@ -232,11 +231,9 @@ void drop_columns(Table& table, const std::function<bool(size_t column)>& is_dro
 
 Table rows_with(const Table& table, const std::string& text) {
   Table result{table.title, table.columns, {}};
-  const bool is_whole = text.size() > 2 && text.front() == '"' && text.back() == '"';
   for (const TableRow& row : table.rows) {
     for (size_t c = 0; c < row.values.size(); ++c) {
-      const std::string value = whole_text(row.values[c], table.columns[c].unit);
-      if (is_whole ? '"' + value + '"' != text : !contains_text(value, text)) continue;
+      if (!is_wanted(whole_text(row.values[c], table.columns[c].unit), text)) continue;
       result.rows.push_back(row);
       break;
     }

@@ -20,6 +20,7 @@
 #include "viewer/models/layout.h"
 #include "viewer/models/load.h"
 #include "viewer/models/modules.h"
+#include "viewer/models/overview.h"
 #include "viewer/models/roofline.h"
 #include "viewer/models/run.h"
 #include "viewer/models/step_scope.h"

@@ -118,7 +118,7 @@ int FlameView::item_after(int item, int key) const {
 
 bool FlameView::is_found(const FlameNode& node) const {
   const std::string& wanted = state_.search().text();
-  return node.depth > flame_->plain_depth && !wanted.empty() && contains_text(node.name, wanted);
+  return node.depth > flame_->plain_depth && !wanted.empty() && is_wanted(node.name, wanted);
 }
 
 void FlameView::paintEvent(QPaintEvent*) {

@@ -1,6 +1,8 @@
 // Uses the whole window without a mouse: each part can be reached and does its work.
+#include <fmt/format.h>
 #include <QAccessible>
 #include <QMenu>
+#include <QPushButton>
 #include <set>
 
 #include "viewer/widgets/legend.h"
@@ -74,7 +76,7 @@ TEST_F(Keyboard, APeriodSelectsAndTheMenuKeyActsOnIt) {
             (QStringList{"Zoom to the slice", "Find all of its name", "Copy its name"}));
   menu->actions()[1]->trigger();
   menu->close();
-  EXPECT_EQ(state().search().text(), state().session().name_of(ref));
+  EXPECT_EQ(state().search().text(), fmt::format("\"{}\"", state().session().name_of(ref)));
 }
 
 TEST_F(Keyboard, AltWithADigitOrALetterShowsATab) {

@@ -2,7 +2,7 @@
 // name.
 #pragma once
 
-#include <QPushButton>
+#include <QWidget>
 
 #include "viewer/widgets/items_view.h"
 #include "viewer/widgets/view_state.h"

@@ -52,20 +52,17 @@ void MainWindow::connect_state() {
   }
   connect(search_, &SearchField::textEdited, this,
           [this] { tables_->setCurrentWidget(&tables_->find()); });
-  connect(new QShortcut(QKeySequence::Find, this), &QShortcut::activated, this,
-          &MainWindow::focus_search);
-  connect(new QShortcut(QKeySequence(Qt::Key_Slash), this), &QShortcut::activated, this,
-          &MainWindow::focus_search);
-  connect(new QShortcut(QKeySequence(tr("Ctrl+Shift+P")), this), &QShortcut::activated, this,
-          [this] { (new CommandPalette(commands(), this))->open(); });
-  connect(new QShortcut(QKeySequence::Refresh, this), &QShortcut::activated, this,
-          &MainWindow::reload);
-  connect(new QShortcut(QKeySequence::Save, this), &QShortcut::activated, this,
-          &MainWindow::save_view);
-  connect(new QShortcut(QKeySequence::Open, this), &QShortcut::activated, this,
-          &MainWindow::choose_files);
-  connect(new QShortcut(QKeySequence(Qt::Key_Question), this), &QShortcut::activated, this,
-          [this] { HelpDialog(this).exec(); });
+  // A standard key must not become a QKeySequence, which has only the first of its sequences.
+  const auto on = [this](const auto& keys, const auto& act) {
+    connect(new QShortcut(keys, this), &QShortcut::activated, this, act);
+  };
+  on(QKeySequence::Find, &MainWindow::focus_search);
+  on(QKeySequence(Qt::Key_Slash), &MainWindow::focus_search);
+  on(QKeySequence(tr("Ctrl+Shift+P")), [this] { (new CommandPalette(commands(), this))->open(); });
+  on(QKeySequence::Refresh, &MainWindow::reload);
+  on(QKeySequence::Save, &MainWindow::save_view);
+  on(QKeySequence::Open, &MainWindow::choose_files);
+  on(QKeySequence(Qt::Key_Question), [this] { HelpDialog(this).exec(); });
 }
 
 void MainWindow::focus_search() {

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "viewer/models/format.h"
+#include "viewer/models/overview.h"
 #include "viewer/models/time_axis.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/popups.h"

@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <optional>
 
-#include "viewer/models/summary.h"
+#include "viewer/models/rank_outline.h"
 #include "viewer/widgets/view_state.h"
 
 namespace redline::viewer {

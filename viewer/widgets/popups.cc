@@ -148,7 +148,7 @@ void add_of_slice(QMenu& menu, ViewState& state, SliceRef ref) {
     state.select(ref);
     state.fit_selection();
   });
-  add_action(QMenu::tr("Find all of its name"), [&state, name] { state.find(name); });
+  add_action(QMenu::tr("Find all of its name"), [&state, name] { state.find_whole(name); });
   add_action(QMenu::tr("Copy its name"), [name] { QGuiApplication::clipboard()->setText(name); });
   menu.addSeparator();
 }

@@ -158,7 +158,9 @@ TEST_F(Program, SaysWhatIsWrong) {
 
   const Result without_display = run({"/no/such/file.json"});
   EXPECT_EQ(without_display.status, 1);
-  expect_one_line(without_display, "/no/such/file.json: No such file or directory");
+  expect_one_line(
+      without_display,
+      "/no/such/file.json: No such file or directory. Give a trace file (*.pt.trace.json");
   expect_one_line(run({"--before", "/no/such/run", folder_.path()}), "/no/such/run: No such");
 
   const Result unwritable = run({"--screenshot", "/no/such/folder/a.png", folder_.path()});

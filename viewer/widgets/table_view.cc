@@ -1,7 +1,6 @@
 #include "viewer/widgets/table_view.h"
 
 #include <QHeaderView>
-#include <algorithm>
 #include <utility>
 
 namespace redline::viewer {

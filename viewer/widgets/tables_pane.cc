@@ -106,7 +106,7 @@ TablesPane::TablesPane(ViewState& state)
     if (table.row_of == row_of_collective) {
       // The lanes mark what is searched for: so the row's other calls are seen, too.
       connect(tables_.back(), &TableView::slice_chosen, this, [this](SliceRef call) {
-        state_.find(text(std::string(state_.session().name_of(call))));
+        state_.find_whole(text(std::string(state_.session().name_of(call))));
       });
     }
     if (table.title == kHang) tables_.back()->stretch_last_column();  // the open frames

@@ -7,7 +7,6 @@
 #include <QLineEdit>
 #include <QTabWidget>
 
-#include "trace/report/diff.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/latest_task.h"
 #include "viewer/widgets/find_pane.h"

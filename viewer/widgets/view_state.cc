@@ -406,7 +406,7 @@ void ViewState::centre_on(TimeRange range) {
 }
 
 void ViewState::go_to_name(const QString& name) {
-  find(name);
+  find_whole(name);
   places_task_.cancel();
   const std::string wanted = name.toStdString();
   if (session_->event_count() <= searched_at_once_) {

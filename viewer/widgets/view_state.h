@@ -132,6 +132,7 @@ class ViewState : public QObject {
   /// search_changed() is emitted twice. A step to the next or previous hit that was asked for
   /// meanwhile is made as soon as they are known.
   void find(const QString& text);
+  void find_whole(const QString& name) { find('"' + name + '"'); }  ///< and no longer names
   /// Traces of at most this many events are searched at once, because that takes less than a frame.
   void set_searched_at_once(uint64_t events) { searched_at_once_ = events; }
   void wait() {

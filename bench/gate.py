@@ -7,9 +7,9 @@ The limit is --fail-slower 1%, between nothing and the 5 % that are planted.
     bench/run gate --pairs 20
 
 200 comparisons of each kind take hours. With --json FILE each is kept in the file, and the next call with the same
-options goes on from there:
+options goes on from there. With --at-once 2 two comparisons run side by side, each the other work of the other:
 
-    bench/run gate --json gate.json --minutes 60
+    bench/run gate --json gate.json --minutes 60 --at-once 2
 """
 
 import argparse
@@ -21,7 +21,9 @@ import random
 import shlex
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from places import REDLINE, ROOT
 
@@ -95,6 +97,30 @@ def rows_in(file, options):
     return [row for row in rows if row["options"] == options]
 
 
+def compare_all(todo, sizes, options, arguments):
+    """Makes the comparisons of `todo`, as many at once as asked for, and gives the row of each; those that would begin
+    too late are left out."""
+    begin = time.monotonic()
+    writing = threading.Lock()
+
+    def row_of(number, change):
+        if arguments.minutes and time.monotonic() - begin > 60 * arguments.minutes:
+            return None
+        row = {"number": number, **compare(change, sizes, arguments), "options": options,
+               "date": time.strftime("%Y-%m-%d")}
+        with writing:
+            if arguments.json:
+                with arguments.json.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+            print(f"{change:<16} {row['ratio']['value']:.3f} ({row['ratio']['low']:.3f} to {row['ratio']['high']:.3f})"
+                  f" {row['runs']} runs, exit {row['status']}, {row['first']}, {row['operator']},"
+                  f" {row['minutes']:.1f} min", flush=True)
+        return row
+
+    with ThreadPoolExecutor(arguments.at_once) as pool:
+        return [row for row in pool.map(row_of, *zip(*todo)) if row is not None] if todo else []
+
+
 def share(rows, test):
     return f"{sum(map(test, rows))} of {len(rows)}"
 
@@ -121,30 +147,21 @@ def main():
     parser.add_argument("--limit", default="1%")
     parser.add_argument("--minutes", type=float, default=0, help="begins no further pair after this time")
     parser.add_argument("--alone", action="store_true", help="without other work beside it")
+    parser.add_argument("--at-once", type=int, default=1, help="comparisons side by side")
     parser.add_argument("--json", type=pathlib.Path, help="appends a line for each comparison, goes on from those in "
                         "the file, and counts all")
     arguments = parser.parse_args()
-    options = {name: getattr(arguments, name) for name in ("runs", "seconds", "limit", "alone")}
+    options = {name: getattr(arguments, name) for name in ("runs", "seconds", "limit", "alone", "at_once")}
     os.environ.update(KEPT)
     rows = rows_in(arguments.json, options)
-    todo = changes(arguments.pairs)[len(rows):]
+    made = {row["number"] for row in rows}
+    todo = [(number, change) for number, change in enumerate(changes(arguments.pairs)) if number not in made]
     beside = multiprocessing.Process(target=be_busy, args=(len(rows),), daemon=True)
     if not arguments.alone:
         beside.start()
     sizes = calibrated(arguments.seconds) if todo else []
     print("sizes", *sizes, flush=True)
-    begin = time.monotonic()
-    for change in todo:
-        if arguments.minutes and time.monotonic() - begin > 60 * arguments.minutes:
-            break
-        row = {**compare(change, sizes, arguments), "options": options, "date": time.strftime("%Y-%m-%d")}
-        rows.append(row)
-        if arguments.json:
-            with arguments.json.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-        print(f"{change:<16} {row['ratio']['value']:.3f} ({row['ratio']['low']:.3f} to {row['ratio']['high']:.3f})"
-              f" {row['runs']} runs, exit {row['status']}, {row['first']}, {row['operator']},"
-              f" {row['minutes']:.1f} min", flush=True)
+    rows += compare_all(todo, sizes, options, arguments)
     if not arguments.alone:
         beside.terminate()
     show(rows)

@@ -71,30 +71,31 @@ void for_each_option(Visit visit) {
         &Options::record_cpu);
   visit(OptionRow{"gpu", "--no-gpu", "Leave out GPUs"}, &Options::record_gpu);
   visit(OptionRow{"host_samples_hz", "--host-samples",
-                  "Samples a second of cores, memory, disk and DataLoader workers ({}); 0: none",
+                  "Samples a second of cores, memory, disk and DataLoader workers, at most 100 "
+                  "({}); 0: none",
                   "HZ", OptionRow::Unit::kNone, [](double hz) { return hz >= 0 && hz <= 100; },
                   "from 0 to 100"},
         &Options::host_samples_hz);
   visit(OptionRow{"max_bytes", "--max-size",
-                  "Largest size of a trace before compression, e.g. 500MB; later events are only "
-                  "counted",
+                  "Largest size of a trace before compression, at least 1MB, e.g. 500MB; later "
+                  "events are only counted",
                   "SIZE", OptionRow::Unit::kBytes,
                   [](double bytes) { return bytes == 0 || bytes >= 1e6; }, "at least 1MB"},
         &Options::max_bytes);
   visit(OptionRow{"max_write_rate", "--max-write-rate",
-                  "Most bytes of its trace that each rank writes in a second, e.g. 5MB; what comes "
-                  "faster waits in memory",
+                  "Most bytes of its trace that each rank writes in a second, at least 64kB, e.g. "
+                  "5MB; what comes faster waits in memory",
                   "SIZE", OptionRow::Unit::kBytes,
                   [](double bytes) { return bytes == 0 || bytes >= 64e3; }, "at least 64kB"},
         &Options::max_write_rate);
   visit(
       OptionRow{"memory_budget_bytes", "--memory-budget",
-                "Most memory for events that wait to be written ({})", "SIZE",
+                "Most memory for events that wait to be written, at least 1MB ({})", "SIZE",
                 OptionRow::Unit::kBytes, [](double bytes) { return bytes >= 1e6; }, "at least 1MB"},
       &Options::memory_budget_bytes);
   visit(OptionRow{"ring_seconds", "--ring",
-                  "Flight recorder: keep only the last seconds, e.g. 30s, and write them for a "
-                  "slow step, a hang, a crash, SIGTERM or redline trigger",
+                  "Flight recorder: keep only the last seconds, at most 24h, e.g. 30s, and write "
+                  "them for a slow step, a hang, a crash, SIGTERM or redline trigger",
                   "TIME", OptionRow::Unit::kSeconds,
                   [](double seconds) { return seconds >= 0 && seconds <= 86'400; },
                   "from 0 to a day"},

@@ -14,16 +14,17 @@ FOLDERS = ("base", "machine", "trace", "profiler", "tuner", "compare", "watch", 
 # The functions that make an error, a warning or a note.
 CALLS = ("unexpected", "fail", "fail_unless_interrupted", "usage", "complain", "failure", "misuse", "refuse",
          "cannot_read", "ReadError", "say", "warn", "note", "RecorderError", "tell", "notes.push_back",
-         "ValidationError", "throw_error")
-STREAMS = (r"std::fprintf\(stderr,", r"fmt::print\(stderr,", r"\bput\(stderr,")
+         "ValidationError", "throw_error", "error", "schedule_error", "Error")
+STREAMS = (r"std::fputs\(", r"std::fprintf\(stderr,", r"fmt::print\(stderr,", r"\bput\(stderr,")
 ASSIGNED = r"(?:\.|\b)(?:message|failure|why|reason|problem)\s*\+?=\s*(?=\"|fmt::format\()"
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 TAGS = ("progress", "error")  # say(client, "progress", "…")
 HOLE = re.compile(r"\{\{|\}\}|\{[^{}]*\}|%[-0-9.]*(?:l|ll|z)?[sdufgxc]|%%")
 # In these files a function may return a reason, which its caller prints.
 RETURNED = ("tuner/trial/", "tuner/space/", "tuner/command/", "profiler/request/", "profiler/cupti/cupti_source.cc",
-            "cli/run.cc")
-RETURN = r"\breturn (?=\"|fmt::format\()"
+            "cli/run.cc", "trace/read/reader.cc", "trace/read/text.cc", "viewer/widgets/screenshot.cc",
+            "viewer/main.cc", "base/file.cc", "base/format.cc", "trace/analysis/what_if.cc")
+RETURN = r"\breturn \{?(?=\"|fmt::format\()"
 LEFT_OUT = ("tuner/search/testing_machine.h", "viewer/models/testing_study.h", "trace/report/report_text.cc",
             "tuner/command/dry_run.cc")
 PYTHON_CALLS = {"RecorderError", "ValueError", "TypeError", "NotImplementedError", "RuntimeError", "warn", "tell", "add",
@@ -114,7 +115,8 @@ def _plain(text):
 
 
 def _is_sentence(text):
-    return len(re.findall(r"[A-Za-z]{2,}", text)) >= 3
+    # A key such as mean_kernel_ns is no sentence.
+    return " " in text and len(re.findall(r"[A-Za-z]{2,}", text)) >= 3
 
 
 def _without_comments(source):

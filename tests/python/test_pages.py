@@ -231,8 +231,10 @@ def test_messages_are_found_as_programs_print_them():
     assert len(texts) > 150
     for words in ("no process of yours is recorded", "another autotune is using it", "cannot be less than",
                   "nothing was recorded: the command made", "Choose another file with -o", "only root may read GPU",
-                  "profile.step() outside the running profile records nothing", "stopped early: slower than the best"):
+                  "profile.step() outside the running profile records nothing", "stopped early: slower than the best",
+                  "Give a trace file", "no slice has this name", "is no change. Give loader=free"):
         assert any(words in text for text in texts), words
+    assert "mean_kernel_ns" not in texts, "a key of the advice"
 
 
 def test_pictures_of_concepts_are_up_to_date(succeed, python, tmp_path):

@@ -51,7 +51,9 @@ std::string lengths_sentence(const RunComparison& runs) {
   }
   if (runs.all_steps.pause_share > 0) {
     text += fmt::format(
-        "{}{} an evaluation or checkpoint more or less makes {:.1f} %, which is in the range.",
+        "{}{} an evaluation or checkpoint more or less makes {:.1f} %, which is in the range. Give "
+        "all "
+        "runs the same number of steps.",
         text.empty() ? "" : " ", text.empty() ? "The runs differ in length:" : "And",
         100 * runs.all_steps.pause_share);
   }

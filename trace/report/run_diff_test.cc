@@ -229,13 +229,15 @@ TEST(RunDiffText, SaysThatRunsDifferInLengthOrFailed) {
                               "redline report says why.\n"),
                     HasSubstr("- The runs differ in length, so all their steps count alike, those "
                               "of a busy minute, too. And an evaluation or checkpoint more or "
-                              "less makes 3.4 %, which is in the range.\n")));
+                              "less makes 3.4 %, which is in the range. Give all runs the "
+                              "same number of steps.\n")));
   diff.runs.before[0].is_whole = true;
   diff.runs.counts_all_groups = false;
   EXPECT_THAT(run_diff_markdown(diff),
               AllOf(HasSubstr("- 2 runs after did not end well"),
                     HasSubstr("- The runs differ in length: an evaluation or checkpoint more or "
-                              "less makes 3.4 %, which is in the range.\n")));
+                              "less makes 3.4 %, which is in the range. Give all runs the "
+                              "same number of steps.\n")));
 }
 
 TEST(RunDiffText, NamesTheOperatorThatChangedMost) {

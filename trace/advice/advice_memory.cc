@@ -266,9 +266,10 @@ std::optional<Finding> allocator_retries(const Activity& activity) {
   if (failures.empty()) {
     finding.headline = fmt::format("Memory calls to the driver: {}{}", format_ns(part.per_step_ns),
                                    activity.a_step());
-    finding.detail = fmt::format("{} in {} of {} steps: {}a smaller batch",
-                                 format_plural(calls.size(), "call"), steps, activity.step_count(),
-                                 expands ? "" : fmt::format("{}, or ", kExpandable));
+    finding.detail = fmt::format(
+        "{} in {} of {} steps: no torch.cuda.empty_cache() in the loop, {}or a smaller batch",
+        format_plural(calls.size(), "call"), steps, activity.step_count(),
+        expands ? "" : fmt::format("{}, ", kExpandable));
   } else {
     finding.headline = failures.size() == 1 ? "Out of memory: an allocation failed"
                                             : "Out of memory: allocations failed " +

@@ -445,7 +445,7 @@ reserved_bytes 300, memory_share 0.3, sm_efficiency_share 0.6
        R"(allocator_retries high x 1.29032 [batch_size=1..4096]
 Memory calls to the driver: 22.5 ms a step
 3 calls in 3 of 4 steps:
-  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or a smaller batch
+  no torch.cuda.empty_cache() in the loop, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or a smaller batch
 removable_ns 2.25e+07, step_share 0.225, calls 3, out_of_memory 0
 cudaFree 60000..90000 us
 cudaFree 160000..190000 us

@@ -66,8 +66,8 @@ class BesideBest {
     if (was_judged_at_like_batch(config) || !make_it_fit(config)) return std::nullopt;
     const Outlook::View& view = outlook_.look(config);
     if (!view.is_new) return std::nullopt;
-    const Expectation expected = outlook_.expectation(view);
-    const bool is_hopeless = kUnforeseen * expected.score.high < outlook_.best_rate();
+    const auto expected = outlook_.expectation(view);
+    const bool is_hopeless = expected && kUnforeseen * expected->score.high < outlook_.best_rate();
     if (is_hopeless && !also_hopeless_) return std::nullopt;
     return Proposal{view.config, "beside the best: " + changes_of(outlook_, config), expected};
   }

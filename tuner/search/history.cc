@@ -11,8 +11,13 @@ bool FinishedTrial::out_of_memory() const {
          result.outcome == Outcome::kShmFull || result.outcome == Outcome::kThrash;
 }
 
+bool tells_ranks(const TrialResult& result) {
+  return result.outcome == Outcome::kOk || result.outcome == Outcome::kInvalid;
+}
+
 void learn_from(const FinishedTrial& trial, Space& space) {
-  space.learn_ranks(trial.result.readers);
+  if (tells_ranks(trial.result)) space.learn_ranks(trial.result.readers);
+  space.knows_ranks |= trial.ok();
   // DDP's knobs had joined the space of the search whose study is read here.
   const bool has_ddp_knobs = std::ranges::any_of(trial.config, [&space](const auto& entry) {
     const HookKnob* hook = find_hook_knob(entry.first);
@@ -48,9 +53,14 @@ void History::add(FinishedTrial trial) {
   if (added.config == trials_.front().config) {
     defaults_.insert(added.result.observed.begin(), added.result.observed.end());
   }
-  const size_t cuts = space_->dropped.size() + space_->most.size();
-  if (defaults_.size() != known || cuts != cuts_) canonical_.clear();
-  cuts_ = cuts;
+  if (defaults_.size() != known) canonical_.clear();
+  refresh();
+}
+
+void History::refresh() {
+  Cuts cuts{space_->dropped, space_->most, space_->samples_a_step};
+  if (cuts != cuts_) canonical_.clear();
+  cuts_ = std::move(cuts);
   while (canonical_.size() < trials_.size()) {
     canonical_.push_back(canonical(trials_[canonical_.size()].config));
   }
@@ -95,7 +105,8 @@ std::vector<Config> History::configs() const {
 std::vector<Config> History::configs_that_ran() const {
   std::vector<Config> result = configs();
   std::erase_if(result, [&](const Config& config) {
-    return !std::ranges::all_of(runs_of(config), [](const auto* run) { return run->ok(); });
+    const auto runs = runs_of(config);
+    return runs.empty() || !std::ranges::all_of(runs, [](const auto* run) { return run->ok(); });
   });
   return result;
 }

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cassert>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,10 @@ struct FinishedTrial {
   [[nodiscard]] bool out_of_memory() const;
 };
 
+/// Whether the number of its ranks is the job's. A trial that failed may have ended before all of
+/// them had reported, or had shown which of them read the same samples.
+[[nodiscard]] bool tells_ranks(const TrialResult& result);
+
 /// Changes the space by what the trial has shown. Must be called before the trial is added to the
 /// history.
 void learn_from(const FinishedTrial& trial, Space& space);
@@ -61,6 +67,8 @@ class History {
       : space_(&space), objective_(objective) {}
 
   void add(FinishedTrial trial);
+  /// Must be called if the space has changed and no trial is added.
+  void refresh();
   [[nodiscard]] const std::vector<FinishedTrial>& trials() const { return trials_; }
   [[nodiscard]] bool empty() const { return trials_.empty(); }
   [[nodiscard]] const Space& space() const { return *space_; }
@@ -95,6 +103,14 @@ class History {
   [[nodiscard]] bool ran_side_by_side() const;
 
  private:
+  /// What canonical() depends on, besides the defaults.
+  struct Cuts {
+    std::set<std::string> dropped;
+    std::map<std::string, int64_t> most;
+    std::optional<int64_t> samples_a_step;
+    bool operator==(const Cuts&) const = default;
+  };
+
   /// Whether another run may not have this failure.
   [[nodiscard]] bool may_be_chance(const FinishedTrial& trial) const;
 
@@ -103,7 +119,7 @@ class History {
   std::vector<FinishedTrial> trials_;
   Config defaults_;
   std::vector<Config> canonical_;  // by trial; kept because it is asked for again and again
-  size_t cuts_ = 0;                // how many cuts of the space canonical_ has taken into account
+  Cuts cuts_;                      // those that canonical_ has taken into account
 };
 
 }  // namespace redline::tuner

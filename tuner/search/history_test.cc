@@ -137,6 +137,11 @@ TEST(History, WithoutWorkersWhatIsFetchedAheadMakesNoOtherConfiguration) {
   const Config ahead = {{"prefetch_factor", "8"}};
   EXPECT_EQ(history.canonical(ahead), ahead);
   EXPECT_EQ(history.canonical({{"num_workers", "2"}, {"prefetch_factor", "8"}}), ahead);
+  space.most["num_workers"] = 4;
+  EXPECT_EQ(space.canonical({{"num_workers", "8"}, {"prefetch_factor", "8"}},
+                            {{"num_workers", "0"}, {"prefetch_factor", "2"}}),
+            Config{})
+      << "so many workers are not made";
   const std::vector<std::string> own = {"train", "{num_workers}"};
   const Config placed = {{"num_workers", "0"}, {"prefetch_factor", "8"}};
   EXPECT_EQ(make_space(knobs, own, {})->canonical(placed, {}), placed) << "the script sets it";
@@ -163,6 +168,44 @@ TEST(History, AValueThatAJobCannotTakeRanTheDefaults) {
   told.result.limits = {{"accumulation", {.most = 1, .why = "the optimizer steps with a closure"}}};
   learn_from(told, global);
   EXPECT_EQ(global.find("batch_size")->text(), "16");
+}
+
+TEST(History, ALowerLimitMakesOneConfigurationOfWhatItCuts) {
+  Space space = *make_space({"num_workers=0..8"}, {"python", "train.py"}, {});
+  History history(space);
+  const auto add = [&](const Config& config, int64_t most) {
+    FinishedTrial trial = ended(config, Outcome::kOk, {{"num_workers", "0"}});
+    trial.result.limits["num_workers"] = {.most = most, .why = "few files"};
+    learn_from(trial, space);
+    history.add(trial);
+  };
+  add({}, 4);
+  add({{"num_workers", "3"}}, 4);
+  EXPECT_EQ(history.runs_of({}).size(), 1);
+  add({{"num_workers", "1"}}, 2);
+  EXPECT_EQ(history.runs_of({}).size(), 2);
+}
+
+TEST(History, OnlyATrialWhoseRanksAreAllKnownTellsTheirNumber) {
+  Space space = *make_space({"batch_size=8,16,32,64"}, {"python", "spawn.py"}, {}, 64);
+  History history(space);
+  FinishedTrial failed = ended(space.first, Outcome::kGpuOom, {});
+  failed.result.readers = 2;  // of ranks that read the same samples, as one more batch would show
+  learn_from(failed, space);
+  history.add(failed);
+  EXPECT_EQ(space.samples_a_step, 64);
+  FinishedTrial other = ended({{"batch_size", "8"}}, Outcome::kInvalid, {});
+  other.result.readers = 2;
+  learn_from(other, space);
+  EXPECT_EQ(space.samples_a_step, 32);
+  history.refresh();
+  EXPECT_EQ(history.runs_of({{"batch_size", "32"}}).size(), 1) << "with another accumulation";
+  FinishedTrial ran = ended({{"batch_size", "8"}}, Outcome::kOk, {});
+  ran.result.readers = 2;
+  learn_from(ran, space);
+  other.result.readers = 4;
+  learn_from(other, space);
+  EXPECT_EQ(space.samples_a_step, 32) << "it stays with what ran";
 }
 
 TEST(History, KnobsThatJoinedTheSpaceAreReadWithTheirTrials) {

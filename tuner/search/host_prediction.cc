@@ -27,10 +27,15 @@ struct Reading {
   HostUse use;
 };
 
+/// The script's own value counts also where the knob is not searched.
+std::optional<double> number(const History& history, const Config& config, const char* knob) {
+  const auto own = number_of(config, knob);
+  return own ? own : number_of(history.defaults(), knob);
+}
+
 std::optional<Load> load_of(const History& history, const Config& config) {
-  const Config all = history.effective(config);
-  const std::optional<double> batch = number_of(all, "batch_size");
-  const std::optional<double> workers = number_of(all, "num_workers");
+  const std::optional<double> batch = number(history, config, "batch_size");
+  const std::optional<double> workers = number(history, config, "num_workers");
   const auto batches = batches_in_flight(history, config);
   if (!batch || !batches) return std::nullopt;
   return Load{{1, workers.value_or(0), *batch}, *batches * *batch};
@@ -91,9 +96,8 @@ Features fit_memory(const std::vector<Reading>& readings) {
 }  // namespace
 
 std::optional<double> batches_in_flight(const History& history, const Config& config) {
-  const Config all = history.effective(config);
-  const std::optional<double> workers = number_of(all, "num_workers");
-  const std::optional<double> prefetch = number_of(all, "prefetch_factor");
+  const std::optional<double> workers = number(history, config, "num_workers");
+  const std::optional<double> prefetch = number(history, config, "prefetch_factor");
   if (!workers) return std::nullopt;
   return *workers * prefetch.value_or(kUsualPrefetch);
 }

@@ -49,6 +49,21 @@ TEST_F(HostPrediction, FollowsWorkersPrefetchAndBatch) {
               0.02 * wanted);
 }
 
+TEST_F(HostPrediction, KnowsTheScriptsOwnWorkersWhereOnlyTheBatchIsSearched) {
+  space_ = *make_space({"batch_size=1..4096"}, {"python", "train.py"}, {});
+  for (const uint64_t batch : {32U, 64U, 128U}) {
+    const uint64_t shm = 4 * 3 * batch * kMiB / 2;
+    TrialResult result = ran_at(1);
+    result.observed = config(static_cast<int>(batch), 4, 3);
+    result.host_use = HostUse{.memory_bytes = (2048 + 3 * batch) * kMiB + shm, .shm_bytes = shm};
+    add_trial(history_, {{"batch_size", std::to_string(batch)}}, result);
+  }
+  EXPECT_EQ(batches_in_flight(history_, {}), 12);
+  const auto use = predict_host_use(history_, {{"batch_size", "512"}});
+  ASSERT_TRUE(use);
+  EXPECT_EQ(use->shm_bytes / kMiB, 4U * 3 * 512 / 2);
+}
+
 TEST_F(HostPrediction, WhatRanksShareDoesNotGrowWithTheBatches) {
   for (const int batch : {32, 64, 128}) ran(batch, 1, 2, 200 * kMiB);
   const auto use = predict_host_use(history_, config(512, 16, 4));

@@ -136,7 +136,7 @@ class KeptSearches : public ::testing::Test {
         const StepParts parts = outlook.model().parts(view.place);
         say("  {} {}: {}; compute {:.4g}, loader {:.4g}, waits {:.4f}; unexplained {:.4g}, chance "
             "{:.4f}, gain {:.5f}, time {:.4g}",
-            knob.name, value, text_of(outlook.expectation(view)), parts.compute, parts.loader,
+            knob.name, value, text_of(*outlook.expectation(view)), parts.compute, parts.loader,
             parts.wait_share, outlook.model().unexplained(view.place), view.chance,
             outlook.expected_gain(view.place), time.relative(config, outlook.rate(view.place)));
       }

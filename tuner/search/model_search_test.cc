@@ -74,6 +74,16 @@ TEST(ModelSearch, WithSlowDefaultsItTriesWhatMayBeFasterAndNamesTheBatchThatTake
             "Give a longer --budget and --trial-timeout.");
 }
 
+TEST(ModelSearch, ARateThatIsTooLargeForANumberIsNotExpected) {
+  const Space space = *make_space({"batch_size=1..4096"}, {"train", "{batch_size}"}, {});
+  History history(space, Objective::kMetric);
+  add_trial(history, {{"batch_size", "32"}}, ran_at(1e308), "first");
+  const auto next =
+      make_model(space, {.machine = {.cores = 2}, .memory_limit_bytes = {}})->ask(history);
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(next->expected) << "a study could not keep it";
+}
+
 TEST(ModelSearch, SaysThatNothingIsLeftToTry) {
   const Space space = *make_space({"x=1,2"}, {"train", "{x}"}, {});
   History history(space);

@@ -58,12 +58,13 @@ double Outlook::expected_gain(const Place& place) const {
   return sum / static_cast<double>(rates.size());
 }
 
-Expectation Outlook::expectation(const View& view) const {
+std::optional<Expectation> Outlook::expectation(const View& view) const {
   const std::vector<double> rates = model_.log_rates(view.place);
   const double around = 1.28 * root_of_squares(model_.unexplained(view.place), model_.noise());
   Expectation expected{.score = {.samples_per_s = std::exp(quantile_of(rates, 0.5)),
                                  .low = std::exp(quantile_of(rates, 0.1) - around),
                                  .high = std::exp(quantile_of(rates, 0.9) + around)}};
+  if (!std::isfinite(expected.score.high)) return std::nullopt;
   if (const auto bytes = memory_.expected_bytes(view.config)) {
     expected.peak_memory_bytes = static_cast<uint64_t>(*bytes);
   }

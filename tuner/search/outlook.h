@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "tuner/search/memory_model.h"
@@ -35,7 +36,8 @@ class Outlook {
   [[nodiscard]] double rate(const Place& place) const;
   /// The share by which a place is expected to be faster than the best, where slower counts as 0.
   [[nodiscard]] double expected_gain(const Place& place) const;
-  [[nodiscard]] Expectation expectation(const View& view) const;
+  /// nullopt if the rate is too large for a number.
+  [[nodiscard]] std::optional<Expectation> expectation(const View& view) const;
 
   [[nodiscard]] const Space& space() const { return space_; }
   [[nodiscard]] const History& history() const { return history_; }

@@ -70,7 +70,8 @@ std::vector<Config> finalists(const History& history, int trials_for_them) {
   if (ranked.empty()) return {};
   const Config first = history.first_config();
   std::vector<Config> result = {ranked.front().config};
-  if (ranked.front().config != first && history.trials().front().ok()) result.push_back(first);
+  const bool first_ran = std::ranges::find(ranked, first, &Ranked::config) != ranked.end();
+  if (ranked.front().config != first && first_ran) result.push_back(first);
   const auto most = static_cast<size_t>(std::min(trials_for_them, kMostFinalists + 1));
   for (const Ranked& entry : ranked) {
     if (result.size() >= most || entry.first_rate < kContender * ranked.front().first_rate) break;
@@ -82,7 +83,8 @@ std::vector<Config> finalists(const History& history, int trials_for_them) {
 }
 
 /// Whether a run took nearly all memory, or a batch size up to twice its own ran out of memory;
-/// then this one may run out of memory another time.
+/// then this one may run out of memory another time. Of /dev/shm it has as much in each run, and a
+/// trial that was not started tells nothing of memory.
 bool is_near_full(const History& history, const Config& config,
                   std::optional<uint64_t> memory_limit_bytes) {
   const auto took_nearly_all = [&](const FinishedTrial* run) {
@@ -96,8 +98,9 @@ bool is_near_full(const History& history, const Config& config,
   };
   const auto own = batch_of(config);
   return own && std::ranges::any_of(history.trials(), [&](const FinishedTrial& trial) {
+           if (!trial.out_of_memory() || trial.result.not_started) return false;
            const auto its = batch_of(trial.config);
-           return trial.out_of_memory() && its && *its <= 2 * *own;
+           return trial.result.outcome != Outcome::kShmFull && its && *its <= 2 * *own;
          });
 }
 

@@ -124,6 +124,16 @@ TEST_F(PlanTest, AClearWinnerWhoseMemoryIsNearlyFullRunsAgainAlone) {
   EXPECT_EQ(next(), "nothing");
 }
 
+TEST_F(PlanTest, WhatTheHostOrItsSharedMemoryRefusedSaysNothingOfTheWinnersMemory) {
+  ran("1", 100);
+  ran("8", 200);
+  add("12", "", ended_with(Outcome::kShmFull));
+  TrialResult unfit = ended_with(Outcome::kHostOom);
+  unfit.not_started = true;
+  add("16", "", unfit);
+  EXPECT_EQ(confirm_to_the_end(), 2);
+}
+
 TEST_F(PlanTest, AWinnerThatTookNearlyAllMemoryOnceRunsFourTimes) {
   won_with_memory(969);
   EXPECT_EQ(confirm_to_the_end(), 3);
@@ -211,6 +221,14 @@ TEST_F(PlanTest, ALastTrialThatCouldNotBeConfirmedIsLeftAndSaid) {
   EXPECT_EQ(next(std::chrono::seconds(5)), "nothing");
   EXPECT_THAT(why_ended({}, std::chrono::seconds(5)),
               ::testing::HasSubstr("one more trial could not confirm another one."));
+}
+
+TEST_F(PlanTest, DefaultsThatOnlyCrashedByChanceAreConfirmed) {
+  add("1", "default", ended_with(Outcome::kCrash));
+  ran("1", 100, "once more after a crash");
+  ran("8", 200);
+  ran("8", 200, kConfirm);
+  EXPECT_EQ(next(), "1");
 }
 
 TEST_F(PlanTest, DefaultsThatFailWhenConfirmedDoNotEndTheSearch) {

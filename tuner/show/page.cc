@@ -143,7 +143,7 @@ std::string trial_rows(const History& history, const Space& space,
         expected && expected->peak_memory_bytes ? format_bytes(*expected->peak_memory_bytes) : "–",
         result.data_wait_share ? fmt::format("{:.0f} %", 100 * *result.data_wait_share) : "–",
         format_wait(result.wall), escape(trial.why), escape(result.stderr_tail),
-        escape(trial.ok() ? "ok" : result.message));
+        escape(trial.ok() ? "ok" : why_it_ended(result)));
   }
   return "<div class=scroll><table>" + head + rows + "</table></div>";
 }
@@ -158,10 +158,10 @@ std::string study_page(const History& history, const Space& space, const std::op
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
       "content=\"width=device-width\"><title>{0} – autotune</title>\n<style>{1}{2}</style>\n<main>"
-      "<div class=top><h1>{0}</h1><span class=dim>{3} trials · {4} out of memory · "
+      "<div class=top><h1>{0}</h1><span class=dim>{3} · {4} out of memory · "
       "{5}</span></div>\n",
-      escape(terms.study), trace::page_style(), kStyle, history.trials().size(), failed,
-      format_wait(used));
+      escape(terms.study), trace::page_style(), kStyle,
+      format_plural(std::ssize(history.trials()), "trial"), failed, format_wait(used));
   if (!terms.why_ended.empty()) page += "<p>" + escape(terms.why_ended) + "</p>\n";
   page += verdict_card(best, terms, unit);
   if (best && best->profile) page += profile_card(*best->profile);

@@ -28,6 +28,15 @@ TEST(PageCharts, AreScaledByWhatWasSearchedFor) {
   }
 }
 
+TEST(StudyPage, SaysHowATrialWithoutAMessageEnded) {
+  const Space space = *make_space({"batch_size=1..64"}, {"train", "{batch_size}"}, {});
+  History history(space);
+  add_trial(history, {{"batch_size", "8"}}, ended_with(Outcome::kNanLoss));
+  const std::string page = study_page(history, space, std::nullopt, {});
+  EXPECT_NE(page.find(">1 trial · "), std::string::npos) << page;
+  EXPECT_NE(page.find(">nan_loss</td></tr>"), std::string::npos) << page;
+}
+
 TEST(PageCharts, TheModelsPictureSaysWhatLimits) {
   const Space space = *make_space({"batch_size=1..512", "num_workers=0..8"},
                                   {"train", "{batch_size}{num_workers}"}, {});

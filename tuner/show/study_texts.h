@@ -72,6 +72,9 @@ void forget_another_output(StudyTerms& terms, const std::optional<Best>& best);
 /// has.
 [[nodiscard]] Result<std::string> trial_text(const StudyContent& study, int64_t id);
 
+/// The message of a trial or, if it has none, the name of its outcome.
+[[nodiscard]] std::string why_it_ended(const TrialResult& result);
+
 /// The shell's command that starts the job with the best configuration, without its secrets.
 [[nodiscard]] std::string run_text(const StudyTerms& terms);
 /// "FLAGS='--lr {lr}' ", as it stands before a command in a shell.

@@ -101,10 +101,6 @@ std::string counted_line(const History& history, const char* what, Words words_o
 
 std::string disturbance_of(const FinishedTrial& trial) { return trial.result.disturbance; }
 
-std::string why_it_ended(const TrialResult& result) {
-  return result.message.empty() ? to_string(result.outcome) : result.message;
-}
-
 /// Why a trial told nothing of its configuration. Those out of memory are counted apart.
 std::string failure_of(const FinishedTrial& trial) {
   const bool is_failure =
@@ -113,6 +109,10 @@ std::string failure_of(const FinishedTrial& trial) {
 }
 
 }  // namespace
+
+std::string why_it_ended(const TrialResult& result) {
+  return result.message.empty() ? to_string(result.outcome) : result.message;
+}
 
 Table::Table(const Space& space, TextStyle style, Objective objective, bool whole)
     : space_(space), style_(style), objective_(objective), whole_(whole) {}

@@ -159,7 +159,7 @@ void Space::leave_out(const std::map<std::string, std::string>& unused) {
 }
 
 bool Space::learn_ranks(int count) {
-  if (count == ranks || count < 1) return false;
+  if (knows_ranks || count == ranks || count < 1) return false;
   const int before = std::exchange(ranks, count);
   if (asked.empty() && before == 1) add_ddp_knobs();
   if (!global_batch) return false;
@@ -212,6 +212,11 @@ Config Space::canonical(const Config& config, const Config& defaults) const {
     const auto size = number_of(whole, "batch_size");
     if (size && *size > 0) whole["accumulation"] = std::to_string(*samples_a_step / *size);
   }
+  std::erase_if(whole, [&](const auto& entry) {
+    const auto limit = most.find(entry.first);
+    return dropped.contains(entry.first) ||
+           (limit != most.end() && parse_integer(entry.second).value_or(0) > limit->second);
+  });
   // What a placeholder sets is the script's affair.
   const auto is_of_workers = [&](const std::string& name) {
     const HookKnob* const hook = in_command.contains(name) ? nullptr : find_hook_knob(name);
@@ -222,12 +227,7 @@ Config Space::canonical(const Config& config, const Config& defaults) const {
       !in_command.contains("num_workers") && number_of(of_workers, "num_workers") == 0;
   Config result;
   for (const auto& [name, value] : whole) {
-    if (dropped.contains(name)) continue;
     if (is_without_workers && is_of_workers(name)) continue;
-    if (const auto limit = most.find(name);
-        limit != most.end() && parse_integer(value).value_or(0) > limit->second) {
-      continue;
-    }
     const auto usual = defaults.find(name);
     if (first.contains(name) || usual == defaults.end() || usual->second != value) {
       result.emplace(name, value);

@@ -46,7 +46,8 @@ struct Space {
   std::optional<int64_t> global_batch;  ///< of --global-batch
   /// How many the job has, as far as is known; those that read the same samples count as one.
   int ranks = 1;
-  bool has_told = false;  ///< a trial has said which knobs its job has no use for
+  bool knows_ranks = false;  ///< a trial has succeeded with this number, so it stays
+  bool has_told = false;     ///< a trial has said which knobs its job has no use for
 
   /// Takes out the knobs that a trial's job has no use for. `unused` has the reason for each name.
   void leave_out(const std::map<std::string, std::string>& unused);

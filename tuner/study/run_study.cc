@@ -167,7 +167,8 @@ class StudyRun {
     own_.erase(event.id);
     ask_at_ = {};
     if (result.outcome == Outcome::kOk) refuse_other_steps(result, parts_.history);
-    const bool misled = parts_.history.empty() && parts_.space.learn_ranks(result.readers);
+    const bool misled = tells_ranks(result) && parts_.space.learn_ranks(result.readers);
+    if (misled) parts_.history.refresh();
     if (result.outcome == Outcome::kCancelled || misled) return parts_.study.interrupt(event.id);
     if (auto kept = parts_.study.finish(event.id, result); !kept) return kept;
     return catch_up();

@@ -270,6 +270,31 @@ TEST_F(StudyRuns, AFirstTrialForAnotherNumberOfRanksDoesNotCount) {
   EXPECT_EQ(*Study::open_to_read(path())->interrupted_count(), 1);
 }
 
+/// The script starts its two ranks itself; the first one dies before the other has reported.
+TEST_F(StudyRuns, RanksThatAFailedFirstTrialDidNotTellAreLearntFromTheNext) {
+  space_ = *make_space({"batch_size=8,16,32,64"}, {"python", "spawn.py"}, {}, 64);
+  std::vector<FinishedTrial> trials;
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    const int64_t batch = *number_of(spec.config, "batch_size");
+    if (batch >= 32) return ended_with(Outcome::kGpuOom);
+    TrialResult result = ran_at(static_cast<double>(batch));
+    if (2 * batch * *number_of(spec.config, "accumulation") != 64) {
+      result = ended_with(Outcome::kInvalid);
+    }
+    result.ranks = result.readers = 2;
+    return result;
+  };
+  ASSERT_EQ(*run(runner, &trials, "grid"), StudyEnd::kFinished);
+  std::vector<std::string> batches;
+  for (const FinishedTrial& trial : trials) {
+    EXPECT_NE(trial.result.outcome, Outcome::kInvalid) << "of trial " << trial.id;
+    if (!trial.confirms()) batches.push_back(trial.config.at("batch_size"));
+  }
+  EXPECT_THAT(batches, ElementsAre("32", "8", "16"));
+  EXPECT_EQ(trials.at(1).id, 3);
+  EXPECT_EQ(*Study::open_to_read(path())->interrupted_count(), 1);
+}
+
 TEST_F(StudyRuns, ASecondRunRepeatsNothingAndKnowsEverything) {
   int runs = 0;
   std::vector<FinishedTrial> before, after;

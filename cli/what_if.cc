@@ -34,11 +34,12 @@ int what_if(const WhatIfOptions& options) {
   say_left_out(paths, trace::paths_of(*traces));
   trace::Report report = trace::make_report(*traces);
   std::vector<const trace::Analysis*> ranks;
-  for (trace::Analysis& analysis : report.analyses) {
+  for (const size_t last_of_rank : report.compared) {
+    trace::Analysis& analysis = report.analyses[last_of_rank];
     if (!analysis.unrecorded_gpu) options.peaks.apply_to(analysis.peaks);
     ranks.push_back(&analysis);
   }
-  const auto prediction = trace::what_if(ranks, knobs);
+  const auto prediction = trace::what_if(ranks, knobs, report.comparison);
   if (!prediction) return fail(options.paths.front() + ": " + prediction.error());
   const std::string title = trace::title_of(report);
   if (options.format == "json") {

@@ -45,6 +45,39 @@ def test_json_has_the_interval_and_several_knobs(trace, program, succeed):
     assert said["speedup"]["value"] == 2
 
 
+def write_cycle(folder, rank, cycle, step_us, own_us):
+    """Three steps of a rank: it computes for `own_us`, then is in an all-reduce until the last rank is there, too."""
+    events = []
+    for step in range(3):
+        at = cycle * 60_000_000 + step * step_us
+        launched, arrived, end = at + own_us, at + own_us + 10, at + step_us - 20
+        call = {"correlation": step + 1}
+        collective = {**call, "Group size": 3, "Collective name": "allreduce", "In msg nelems": 1000,
+                      "Out msg nelems": 1000, "dtype": "Float", "Process Group Name": "0", "Seq": 3 * cycle + step + 1}
+        events += [slice_of("user_annotation", f"ProfilerStep#{10 * cycle + step}", at, at + step_us),
+                   slice_of("cpu_op", "aten::mm", at, launched),
+                   {**slice_of("cuda_runtime", "cudaLaunchKernel", launched, launched + 5), "args": call},
+                   {**slice_of("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", arrived, end),
+                    "pid": 0, "tid": 7, "args": collective},
+                   slice_of("cuda_runtime", "cudaDeviceSynchronize", arrived, end + 5)]
+    info = {"backend": "nccl", "rank": rank, "world_size": 3}
+    path = folder / f"node_{100 + rank}.{cycle}.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "distributedInfo": info, "traceEvents": events}))
+
+
+def test_of_several_recordings_of_a_rank_the_last_is_replayed(tmp_path, program, succeed):
+    for rank, own_us in enumerate([500, 1800, 800]):
+        write_cycle(tmp_path, rank, 0, 5000, own_us)
+        write_cycle(tmp_path, rank, 1, 2000, own_us)
+    done = succeed([program("redline"), "what-if", tmp_path, "--knob", "straggler=cured", "--format", "json"])
+    said = json.loads(done.stdout)
+    assert said["steps"] == 3
+    assert said["step_ns"] == 2_000_000
+    # Rank 2 arrives 1 ms before rank 1.
+    assert said["predicted"]["step_ns"] == pytest.approx(1_000_000, abs=1000)
+    assert said["notes"] == ["rank 1 is as fast as rank 2, whose recording is replayed without waiting for it"]
+
+
 def test_what_cannot_be_said_is_no_number(trace, program, run):
     done = run([program("redline"), "what-if", trace, "--knob", "amp=bf16"])
     assert done.returncode == 1

@@ -87,12 +87,14 @@ void add_tree(Sums& sums, const CallTree& tree) {
 void add_predictions(Sums& sums, const std::vector<Analysis>& ranks) {
   std::vector<const Analysis*> pointers;
   for (const Analysis& rank : ranks) pointers.push_back(&rank);
+  const auto summaries = pointers_to(ranks);
+  const auto comparison = compare_ranks(summaries, rank_numbers(summaries));
   for (const char* text :
        {"loader=free", "loader=2x", "collectives=2x", "collectives=free", "kernels:gemm=1.5x",
         "amp=bf16", "batch_size=2x", "batch_size=0.5x", "straggler=cured"}) {
     const std::string name = std::string("what_if ") + text;
     const WhatIfKnob knob = read_what_if_knob(text).value();
-    const auto prediction = what_if(pointers, {&knob, 1});
+    const auto prediction = what_if(pointers, {&knob, 1}, comparison);
     if (!prediction) {
       sums.add(name, prediction.error());
       continue;

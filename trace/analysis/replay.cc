@@ -37,9 +37,16 @@ struct Ended {
   bool is_stretch;
 };
 
-// Of the slices that begin before `until_ns`.
-void add_stretches(const Trace& trace, const Track& track, uint32_t thread, int64_t until_ns,
-                   std::vector<Stretch>& stretches) {
+// A wait for a batch that worker processes make.
+bool is_batch_wait(const Trace& trace, const NameKinds& names, SliceId slice) {
+  const StringId name = trace.slices().name[slice.value];
+  return names.is(name, kDataLoaderName) && trace.string(name).find("Multi") != std::string::npos;
+}
+
+// Of the slices that begin before `until_ns`. A wait for a batch is one stretch, whatever frames of
+// Python it has.
+void add_stretches(const Trace& trace, const NameKinds& names, const Track& track, uint32_t thread,
+                   int64_t until_ns, std::vector<Stretch>& stretches) {
   const auto& slices = trace.slices();
   const bool has_gpu_work = track.kind == TrackKind::kGpuStream;
   std::vector<uint32_t> next(track.lane_count);  // by depth, within its lane
@@ -84,6 +91,11 @@ void add_stretches(const Trace& trace, const Track& track, uint32_t thread, int6
     if (depth == kNothing) break;
     ++next[depth];
     close_before(slices.begin_ns[first.value]);
+    if (slices.category[first.value] == Category::kPythonFunction && !open.empty() &&
+        is_batch_wait(trace, names, open.back()) &&
+        slices.end_ns[first.value] <= slices.end_ns[open.back().value]) {
+      continue;
+    }
     until(slices.begin_ns[first.value], SliceId::none());
     open.push_back(first);
   }
@@ -126,7 +138,8 @@ class Replay {
     const std::vector<bool> is_thread = find_threads(trace_);
     uint32_t thread = 0;
     for (size_t i = 0; i < is_thread.size(); ++i) {
-      if (is_thread[i]) add_stretches(trace_, trace_.tracks()[i], thread++, until_ns_, stretches_);
+      if (!is_thread[i]) continue;
+      add_stretches(trace_, names_, trace_.tracks()[i], thread++, until_ns_, stretches_);
     }
     threads_.resize(thread);
     for (size_t i = 0; i < threads_.size(); ++i) {
@@ -278,8 +291,7 @@ class Replay {
     if (stretch.inside && is_launch(category)) {
       return end_of_call(stretch, name, new_begin_ns);
     }
-    if (names_.is(name, kDataLoaderName) &&
-        trace_.string(name).find("Multi") != std::string::npos) {
+    if (stretch.inside && is_batch_wait(trace_, names_, stretch.inside)) {
       return end_of_wait_for_batch(stretch, new_begin_ns);
     }
     const bool is_pause =

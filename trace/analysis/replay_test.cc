@@ -110,29 +110,42 @@ TEST(Replay, AnotherThreadBeginsWhenTheFrameThatCalledItIsDone) {
   EXPECT_THAT(steps_us(text, "forward", 2), ElementsAre(120));
 }
 
-// The job computes 20 us and waits 30 us for a worker's next batch.
-TraceText waits_for_workers() {
+// The job waits 30 ms for a worker's next batch and computes 20 ms.
+TraceText waits_for_workers(bool has_stacks) {
   TraceText text;
   for (int i = 0; i < 3; ++i) {
-    const int64_t at = i * 50 * kUs;
-    text.step(i, at, at + 50 * kUs);
+    const int64_t at = i * 50 * kMs;
+    text.step(i, at, at + 50 * kMs);
     text.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at,
-                    at + 30 * kUs);
-    text.cpu_op("aten::mm", at + 30 * kUs, at + 50 * kUs);
+                    at + 30 * kMs);
+    if (has_stacks) {
+      text.slice("python_function", "dataloader.py(1300): _next_data", at + kMs, at + 30 * kMs);
+      text.slice("python_function", "<built-in method poll>", at + 2 * kMs, at + 29 * kMs);
+    }
+    text.cpu_op("aten::mm", at + 30 * kMs, at + 50 * kMs);
   }
   return text;
 }
 
 TEST(Replay, WorkersAreAsFastAsTheyWere) {
-  const auto scaled = [](double compute) {
-    const Analysis analysis = analysis_of(waits_for_workers());
-    Change change(*analysis.trace);
-    for (uint32_t i = 0; i < analysis.trace->slice_count(); ++i) {
-      if (name_of(*analysis.trace, SliceId{i}) == "aten::mm") change.scale(SliceId{i}, compute);
-    }
-    return replay(analysis, change);
-  };
-  EXPECT_EQ(scaled(1), (std::vector<int64_t>{50'000, 50'000, 50'000}));
+  for (const bool has_stacks : {false, true}) {
+    const auto scaled = [&](double compute, double loader) {
+      const Analysis analysis = analysis_of(waits_for_workers(has_stacks));
+      Change change(*analysis.trace);
+      change.loader_factor = loader;
+      for (uint32_t i = 0; i < analysis.trace->slice_count(); ++i) {
+        const bool computes = name_of(*analysis.trace, SliceId{i}) == "aten::mm";
+        change.scale(SliceId{i}, computes ? compute : loader);
+      }
+      std::vector<int64_t> lengths = replay(analysis, change);
+      for (int64_t& each : lengths) each /= kMs;
+      return lengths;
+    };
+    EXPECT_THAT(scaled(1, 1), ElementsAre(50, 50, 50));
+    // From the second on, a batch takes its worker 50 ms.
+    EXPECT_THAT(scaled(0.5, 1), ElementsAre(40, 50, 50));
+    EXPECT_THAT(scaled(1, 0.5), ElementsAre(35, 25, 25));
+  }
 }
 
 TEST(Replay, ARecordingThatDoesNotChangeIsAsLongAsItWas) {

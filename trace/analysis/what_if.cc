@@ -9,7 +9,6 @@
 
 #include "base/format.h"
 #include "base/statistics.h"
-#include "trace/analysis/ranks.h"
 #include "trace/analysis/replay.h"
 #include "trace/analysis/what_if_shapes.h"
 #include "trace/model/category.h"
@@ -209,11 +208,9 @@ Straggler straggler_of(const RankComparison& comparison) {
 
 // The rank with the longest work but for the straggler, in whose collectives nobody waits for the
 // straggler any more: only until the last of the others is there.
-tl::expected<const Analysis*, std::string> cure_straggler(std::span<const Analysis* const> ranks,
-                                                          std::optional<Meanings>& changes,
-                                                          Prediction& said) {
-  const std::vector<const RankSummary*> summaries(ranks.begin(), ranks.end());
-  const auto comparison = compare_ranks(summaries, rank_numbers(summaries));
+tl::expected<const Analysis*, std::string> cure_straggler(
+    std::span<const Analysis* const> ranks, const std::optional<RankComparison>& comparison,
+    std::optional<Meanings>& changes, Prediction& said) {
   if (!comparison || !comparison->waits) {
     return Error(
         "a straggler is known only by the traces of all ranks with matching collectives: give "
@@ -260,9 +257,9 @@ tl::expected<void, std::string> apply(const Analysis& analysis, const WhatIfKnob
   switch (knob.kind) {
     case WhatIfKind::kLoader:
       return change_loader(analysis, knob, changes, said);
-    case WhatIfKind::kCollectives:
+    case WhatIfKind::kCollectives:  // of a job of unknown size, too, they may have waited
       return change_collectives(
-          analysis, knob, analysis.trace->metadata().world_size.value_or(1) > 1, changes, said);
+          analysis, knob, analysis.trace->metadata().world_size.value_or(2) > 1, changes, said);
     case WhatIfKind::kKernels:
       return change_kernels(analysis, knob, changes, said);
     case WhatIfKind::kAmp:
@@ -322,7 +319,8 @@ tl::expected<WhatIfKnob, std::string> read_what_if_knob(const std::string& text)
 }
 
 tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> ranks,
-                                              std::span<const WhatIfKnob> knobs) {
+                                              std::span<const WhatIfKnob> knobs,
+                                              const std::optional<RankComparison>& comparison) {
   Prediction said;
   const Analysis* analysis = &slowest_of(ranks);
   if (analysis->steps.empty()) return Error("the trace has no step");
@@ -331,7 +329,7 @@ tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> r
   const bool cures = std::ranges::any_of(
       knobs, [](const WhatIfKnob& knob) { return knob.kind == WhatIfKind::kStraggler; });
   if (cures) {
-    const auto other = cure_straggler(ranks, changes, said);
+    const auto other = cure_straggler(ranks, comparison, changes, said);
     if (!other) return Error(other.error());
     analysis = *other;
   } else {

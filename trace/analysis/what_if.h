@@ -9,12 +9,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
 
 #include "trace/analysis/analysis.h"
+#include "trace/analysis/ranks.h"
 
 namespace redline::trace {
 
@@ -51,8 +53,10 @@ struct Prediction {
   [[nodiscard]] double speedup(double of_ns) const { return samples * step_ns / of_ns; }
 };
 
-/// Of the trace of one rank or of all of a run. The error says why nothing can be said.
-[[nodiscard]] tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> ranks,
-                                                            std::span<const WhatIfKnob> knobs);
+/// Of one trace of each rank, and what compare_ranks() says of these; a straggler needs it. The
+/// error says why nothing can be said.
+[[nodiscard]] tl::expected<Prediction, std::string> what_if(
+    std::span<const Analysis* const> ranks, std::span<const WhatIfKnob> knobs,
+    const std::optional<RankComparison>& comparison = {});
 
 }  // namespace redline::trace

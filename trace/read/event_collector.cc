@@ -315,7 +315,8 @@ void EventCollector::add_counter(const RawEvent& event) {
   const auto time_ns = begin_of(event);
   if (!time_ns) return;
   const StringId pid = intern_token(event, event.pid);
-  const std::string name(strings_[name_of(event)]);
+  std::string name(strings_[name_of(event)]);
+  if (const auto id = decode_string(unquote(event.id)); !id.empty()) name += "[" + id + "]";
   for_each_member(event.args, [&](std::string_view key, std::string_view value) {
     const auto number = to_number(value);
     if (!number) {

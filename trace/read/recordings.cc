@@ -26,7 +26,29 @@ std::string process_in_name(const fs::path& path) {
   return dot == std::string::npos ? "" : name.substr(0, dot);
 }
 
+// The text with all its numbers equally long, so that they are ordered by their values.
+std::string with_long_numbers(std::string_view text) {
+  std::string padded;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
+    if (end == at) {
+      padded += text[at++];
+      continue;
+    }
+    padded += fmt::format("{:0>20}", text.substr(at, end - at));
+    at = end;
+  }
+  return padded;
+}
+
 }  // namespace
+
+std::tuple<int, int64_t, std::string, std::string_view> place_of_trace(std::optional<int> rank,
+                                                                       int64_t begin_ns,
+                                                                       std::string_view path) {
+  if (rank) return {*rank, begin_ns, "", path};
+  return {INT32_MAX, 0, with_long_numbers(path), path};
+}
 
 RecordedTrace recorded_trace(const Trace& trace) {
   const Metadata& metadata = trace.metadata();

@@ -29,11 +29,9 @@ struct RecordedTrace {
 [[nodiscard]] RecordedTrace recorded_trace(const Trace& trace);
 
 /// Where a trace stands among others: by rank, and those of a rank by time, as PIDs in names do not
-/// grow with time. Traces without a rank come last, by name.
-[[nodiscard]] inline auto place_of_trace(std::optional<int> rank, int64_t begin_ns,
-                                         std::string_view path) {
-  return std::tuple(rank.value_or(INT32_MAX), rank ? begin_ns : 0, path);
-}
+/// grow with time. Traces without a rank come last, by name: "rank10" stands behind "rank2".
+[[nodiscard]] std::tuple<int, int64_t, std::string, std::string_view> place_of_trace(
+    std::optional<int> rank, int64_t begin_ns, std::string_view path);
 
 /// Which traces of a folder do not count, one entry each:
 /// - Those of an earlier recording. Other recordings stay if their ranks may be other ranks of the

@@ -107,6 +107,24 @@ TEST(Recordings, OfAFolderTheLatestIsReadAndTheOthersAreMentioned) {
   EXPECT_THAT(more_notes, IsEmpty());
 }
 
+TEST(Recordings, TracesWithoutARankAreOrderedByTheNumbersInTheirNames) {
+  const testing::TemporaryFolder place;
+  const std::string folder = place.path();
+  std::vector<std::string> ordered;
+  for (const char* name : {"rank0", "rank1", "rank2", "rank10", "rank11", "ranks"}) {
+    const std::string& path = ordered.emplace_back(folder + "/" + name + ".pt.trace.json");
+    redline::testing::TraceText text;
+    text.cpu_op("aten::mm", 0, 100);
+    std::ofstream(path) << text.str();
+  }
+  const auto traces = read_traces({folder});
+  ASSERT_TRUE(traces);
+  EXPECT_EQ(paths_of(*traces), ordered);
+  EXPECT_LT(place_of_trace({}, 0, "a01"), place_of_trace({}, 0, "a1")) << "no two are alike";
+  EXPECT_LT(place_of_trace(10, 5, "b"), place_of_trace(10, 6, "a"));
+  EXPECT_LT(place_of_trace(10, 5, "b"), place_of_trace({}, 0, "a"));
+}
+
 TEST(Recordings, AMergedFileBesideItsRanksIsLeftOutAndMentioned) {
   const testing::TemporaryFolder place;
   const std::string folder = place.path();

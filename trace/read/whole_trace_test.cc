@@ -403,6 +403,17 @@ more
 )text");
 }
 
+TEST(WholeTrace, CountersOfOneNameAreToldApartByTheirIds) {
+  const auto trace = parsed(R"([
+{"ph": "C", "name": "disk", "id": "a\u0062", "pid": 1, "ts": 1, "args": {"read": 5}},
+{"ph": "C", "name": "disk", "id": 7, "pid": 1, "ts": 1, "args": {"read": 6, "": 7}},
+{"ph": "C", "name": "disk", "id": "", "pid": 1, "ts": 1, "args": {"read": 8}}
+])");
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(sorted(counters_of(*trace)), (Lines{"1|disk: read|1000|8", "1|disk[7]: read|1000|6",
+                                                "1|disk[7]|1000|7", "1|disk[ab]: read|1000|5"}));
+}
+
 // What find_args() skips for speed, find_value() reads in full.
 TEST(WholeTrace, ArgsAreFoundAsByReadingThemInFull) {
   static constexpr std::array<std::string_view, 4> kKeys = {"a", "key", "ph", "correlation"};

@@ -104,9 +104,9 @@ TEST(RanksThatDiffer, MissingRanksAreCounted) {
 
 TEST(RanksThatDiffer, TracesWithoutARankMayBeOfSeveralRuns) {
   const std::string one = TraceText().step(0, 0, kMs).cpu_op("aten::mm", 0, kMs).str();
-  EXPECT_THAT(
-      trace_notes(report_on({one, one})),
-      ElementsAre("traces without a rank count as ranks 0, 1: they may be of several runs"));
+  EXPECT_THAT(trace_notes(report_on({one, one})),
+              ElementsAre("traces without a rank count as ranks 0, 1, by their names: they may be "
+                          "of several runs"));
   EXPECT_THAT(trace_notes(report_on({one})), SizeIs(0));
 }
 

@@ -105,7 +105,7 @@ std::vector<std::string> notes_of_left_out(const Report& report, const std::vect
   }
   if (!nameless.empty() && std::set(numbers.begin(), numbers.end()).size() > 1) {
     notes.push_back("traces without a rank count as " + text_of(nameless) +
-                    ": they may be of several runs");
+                    ", by their names: they may be of several runs");
   }
   return notes;
 }

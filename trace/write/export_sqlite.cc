@@ -140,7 +140,7 @@ class Export {
   }
 
  private:
-  void add_trace(const Trace& trace);
+  void add_trace(const Trace& trace, const RecordedFacts& recorded);
   void add_metadata(const Trace& trace);
   void add_strings(const Trace& trace);
   void add_tracks(const Trace& trace);
@@ -199,7 +199,8 @@ void Export::add(const Trace& trace) {
   const NameKinds names(trace);
   const HostTree tree = build_host_tree(trace, names);
   const DeviceWorkTable device = find_device_work(trace, names);
-  add_trace(trace);
+  const RecordedFacts recorded(trace);
+  add_trace(trace, recorded);
   add_metadata(trace);
   add_strings(trace);
   add_tracks(trace);
@@ -214,7 +215,6 @@ void Export::add(const Trace& trace) {
     TextCursor text(trace);
     read_args(text, memory);
   }
-  const RecordedFacts recorded(trace);
   add_shapes(trace, operator_shapes(trace, device, tree, steps),
              unrecorded_gpu(trace, recorded, device, memory)
                  ? DevicePeaks()
@@ -227,13 +227,15 @@ void Export::add(const Trace& trace) {
   first_track_ += static_cast<int64_t>(trace.tracks().size());
 }
 
-void Export::add_trace(const Trace& trace) {
+void Export::add_trace(const Trace& trace, const RecordedFacts& recorded) {
   const Metadata& metadata = trace.metadata();
+  // A merged file names its first rank only.
+  const std::optional<int> rank = recorded.merged_ranks() > 1 ? std::nullopt : metadata.rank;
   const auto number = [](std::optional<int> value) {
     return value ? std::optional<int64_t>(*value) : std::nullopt;
   };
   traces_.add(trace_id_).add(trace.path());
-  traces_.add(number(metadata.rank)).add(number(metadata.world_size));
+  traces_.add(number(rank)).add(number(metadata.world_size));
   traces_.add(metadata.host).add(trace.begin_ns()).add(trace.end_ns());
   traces_.add(static_cast<int64_t>(trace.event_count())).row();
 }

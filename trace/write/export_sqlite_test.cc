@@ -138,6 +138,20 @@ TEST_F(ExportSqlite, WhatIsNoTextIsReplacedAndTheRestStays) {
               ElementsAre("[\"\xEF\xBF\xBD\"]|[\"\xEF\xBF\xBD\", 2]"));
 }
 
+TEST_F(ExportSqlite, AFileOfSeveralRanksHasNoRank) {
+  const auto merged_of = [](const char* ranks) {
+    TraceText text;
+    text.rank(0, 2).top(fmt::format(R"("redline_merge": {{"ranks": {}}})", ranks));
+    return *parse_trace("merged", text.cpu_op("aten::mm", 0, 100).str());
+  };
+  const auto one = merged_of(R"([{"rank": 0}])");
+  const auto two = merged_of(R"([{"rank": 0}, {"rank": 1}])");
+  ASSERT_TRUE(export_sqlite(Traces{one, two}, path()));
+  EXPECT_THAT(query("SELECT id, ifnull(rank, 'none'), world_size FROM traces"),
+              ElementsAre("0|0|2", "1|none|2"));
+  EXPECT_THAT(query("SELECT id, ifnull(rank, 'none') FROM events"), ElementsAre("0|0", "1|none"));
+}
+
 TEST_F(ExportSqlite, EveryTableHoldsWhatTheTracesSay) {
   ASSERT_TRUE(export_sqlite(Traces{rank(0), rank(1)}, path()));
   EXPECT_THAT(query("SELECT id, rank, world_size, host FROM traces"),

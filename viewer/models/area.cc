@@ -68,7 +68,7 @@ class Summer {
     const auto first = std::upper_bound(columns.end_ns.begin(), columns.end_ns.end(), begin);
     for (auto i = static_cast<size_t>(first - columns.end_ns.begin());
          i < columns.size() && columns.begin_ns[i] < end; ++i) {
-      if (i % 65'536 == 0 && cancel_ && cancel_->load()) return;
+      if (++added_ % 65'536 == 0 && cancel_ && cancel_->load()) return;
       const SliceRef ref{hit.trace, {lane.first.value + static_cast<uint32_t>(i)}};
       const int64_t slice_begin = columns.begin_ns[i];
       const int64_t slice_end = columns.end_ns[i];
@@ -107,6 +107,7 @@ class Summer {
   const Session& session_;
   const Area& area_;
   const std::atomic<bool>* cancel_;
+  size_t added_ = 0;                            // slices
   std::vector<std::vector<uint32_t>> of_name_;  // index in sums_, by trace and StringId
   std::unordered_map<std::string_view, uint32_t> by_text_;
   std::vector<Sums> sums_;
@@ -155,7 +156,10 @@ AreaSummary summarize_area(const Session& session, const Area& area,
                     {"Max", Unit::kDuration}},
                    {}};
   Summer summer(session, area, cancel);
-  for (const LaneHit& lane : area.lanes) summer.add(lane);
+  for (const LaneHit& lane : area.lanes) {
+    if (cancel && cancel->load()) return summary;
+    summer.add(lane);
+  }
   for (Sums& sums : summer.sums()) {
     if (cancel && cancel->load()) break;
     const Quantiles spread = quantiles_of(sums.durations_ns);

@@ -16,11 +16,6 @@ namespace {
 
 using trace::Analysis;
 
-void keep_longer(const Session& session, SliceRef& longest, SliceRef call) {
-  const auto length = [&session](SliceRef ref) { return session.range_of(ref).span_ns(); };
-  if (!longest || length(call) > length(longest)) longest = call;
-}
-
 /// What the calls of a row have in common: kind, group, bytes and name.
 using CallKey = std::tuple<trace::CollectiveKind, std::string_view, int64_t, std::string_view>;
 

@@ -25,6 +25,7 @@ class LatestTask : public QObject {
     auto cancelled = std::make_shared<std::atomic<bool>>(false);
     cancelled_ = cancelled;
     pool_.start([this, cancelled, compute = std::move(compute), show = std::move(show)] {
+      if (cancelled->load()) return;  // while it waited for the one before it
       auto result = compute(*cancelled);
       if (cancelled->load()) return;
       QMetaObject::invokeMethod(

@@ -1,5 +1,7 @@
 #include "viewer/models/roofline.h"
 
+#include <map>
+
 #include "base/format.h"
 #include "viewer/models/derived_tracks.h"
 
@@ -8,22 +10,18 @@ namespace {
 
 using trace::RooflineRow;
 
-// The longest call of the row.
-SliceRef longest_call(const Session& session, const trace::Report& report, const RooflineRow& row) {
+// By row of the rank's shapes the longest call.
+std::vector<SliceRef> longest_calls_by_row(const Session& session, const trace::Report& report,
+                                           const trace::RankSummary& summary) {
+  std::vector<SliceRef> longest(summary.shapes.rows.size());
   const trace::Analysis* analysis =
-      analysis_at(report, static_cast<size_t>(row.summary - report.traces.data()));
+      analysis_at(report, static_cast<size_t>(&summary - report.traces.data()));
   const auto trace = analysis ? trace_of(session, *analysis) : std::nullopt;
-  if (!trace) return {};
-  const auto& slices = analysis->trace->slices();
-  const auto index = static_cast<uint32_t>(row.shape - row.summary->shapes.rows.data());
-  SliceRef longest;
-  int64_t longest_ns = -1;
+  if (!trace) return longest;
   for (const trace::ShapeCall& call : analysis->shapes.calls) {
-    if (call.row != index) continue;
-    const int64_t ns = slices.end_ns[call.slice.value] - slices.begin_ns[call.slice.value];
-    if (ns <= longest_ns) continue;
-    longest_ns = ns;
-    longest = {*trace, call.slice};
+    // The file may have changed since it was read for the report.
+    if (call.row >= longest.size()) continue;
+    keep_longer(session, longest[call.row], {*trace, call.slice});
   }
   return longest;
 }
@@ -41,10 +39,13 @@ Table roofline_table(const Session& session, const trace::Report& report) {
                {"TFLOP/s", Unit::kRate},
                {"Memory", Unit::kBytesPerSecond}},
               {}};
+  std::map<const trace::RankSummary*, std::vector<SliceRef>> longest;
   for (const RooflineRow& row : trace::shown_roofline_rows(report.traces)) {
     const trace::RooflinePoint& point = row.point;
+    std::vector<SliceRef>& calls = longest[row.summary];
+    if (calls.empty()) calls = longest_calls_by_row(session, report, *row.summary);
     TableRow line;
-    line.slice = longest_call(session, report, row);
+    line.slice = calls[static_cast<size_t>(row.shape - row.summary->shapes.rows.data())];
     line.name = trace::roofline_name(row);
     line.values = {
         line.name,

@@ -5,6 +5,7 @@
 #include "tests/trace_text.h"
 #include "trace/read/reader.h"
 #include "viewer/models/analyse.h"
+#include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {
 namespace {
@@ -12,22 +13,34 @@ namespace {
 using testing::on_stream;
 using testing::TraceText;
 
-// Two products on an H100: 2e9 operations in 4 us and in 40 us.
-Session products() {
+TraceText of_h100() {
   TraceText text;
   text.top(R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132}])");
-  const auto add = [&](uint32_t number, const char* type, int64_t length_ns) {
-    const int64_t at_ns = number * 100'000;
-    text.cpu_op("aten::mm", at_ns, at_ns + 40'000,
-                {.args = fmt::format(R"("Input Dims": [[1000, 1000], [1000, 1000]], )"
-                                     R"("Input type": ["{0}", "{0}"])",
-                                     type)});
-    text.runtime("cudaLaunchKernel", at_ns + 2'000, at_ns + 3'000, number);
-    text.kernel("nvjet", at_ns + 5'000, at_ns + 5'000 + length_ns, on_stream(7, number));
-  };
-  add(1, "c10::BFloat16", 4'000);
-  add(2, "c10::Half", 40'000);
+  return text;
+}
+
+// A product of 2e9 operations; its kernel takes `length_ns`, its operator `host_ns`.
+void add_product(TraceText& text, uint32_t number, const char* type, int64_t length_ns,
+                 int64_t host_ns = 40'000) {
+  const int64_t at_ns = number * 100'000;
+  text.cpu_op("aten::mm", at_ns, at_ns + host_ns,
+              {.args = fmt::format(R"("Input Dims": [[1000, 1000], [1000, 1000]], )"
+                                   R"("Input type": ["{0}", "{0}"])",
+                                   type)});
+  text.runtime("cudaLaunchKernel", at_ns + 2'000, at_ns + 3'000, number);
+  text.kernel("nvjet", at_ns + 5'000, at_ns + 5'000 + length_ns, on_stream(7, number));
+}
+
+Session parsed_session(const TraceText& text) {
   return Session({*trace::parse_trace("one", text.str())});
+}
+
+// On an H100 one in 4 us and one in 40 us.
+Session products() {
+  TraceText text = of_h100();
+  add_product(text, 1, "c10::BFloat16", 4'000);
+  add_product(text, 2, "c10::Half", 40'000);
+  return parsed_session(text);
 }
 
 TEST(Roofline, TheMostLostTimeIsFirstAndRowsLeadToTheirCalls) {
@@ -42,6 +55,20 @@ TEST(Roofline, TheMostLostTimeIsFirstAndRowsLeadToTheirCalls) {
   EXPECT_EQ(table.rows[0].values[6].kind(), TableValue::Kind::kReal) << "so that it can be sorted";
   EXPECT_EQ(session.name_of(table.rows[0].slice), "aten::mm");
   EXPECT_NE(table.rows[0].slice, table.rows[1].slice);
+}
+
+TEST(Roofline, ARowLeadsToItsLongestCall) {
+  TraceText text = of_h100();
+  add_product(text, 1, "c10::BFloat16", 4'000, 30'000);
+  add_product(text, 2, "c10::Half", 40'000, 50'000);
+  add_product(text, 3, "c10::BFloat16", 4'000, 32'000);
+  add_product(text, 4, "c10::Half", 40'000, 48'000);
+  add_product(text, 5, "c10::BFloat16", 4'000, 31'000);
+  const Session session = parsed_session(text);
+  const Table table = roofline_table(session, *analyse_session(session).report);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(session.range_of(table.rows[0].slice).span_ns(), 50'000) << "the halves lost more";
+  EXPECT_EQ(session.range_of(table.rows[1].slice).span_ns(), 32'000);
 }
 
 TEST(Roofline, CirclesAreUnderTheRoof) {
@@ -73,7 +100,7 @@ TEST(Roofline, WhatTookNoTimeHasNoRate) {
 TEST(Roofline, WithoutShapesThereIsNothing) {
   TraceText text;
   text.cpu_op("aten::mm", 0, 40'000);
-  const Session session({*trace::parse_trace("one", text.str())});
+  const Session session = parsed_session(text);
   const auto report = analyse_session(session).report;
   EXPECT_TRUE(roofline_table(session, *report).rows.empty());
   EXPECT_TRUE(roofline_picture(*report).plot.empty());

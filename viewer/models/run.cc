@@ -119,10 +119,11 @@ tl::expected<WholeRun, std::string> load_run(const std::vector<std::string>& pat
   if (!*read)
     return tl::unexpected(std::string("No step of the job is logged yet. F5 reads again."));
   const trace::RunVerdict& verdict = **read;
-  const fs::path folder = fs::path(logs.front()).parent_path();
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(logs.front(), ignored).lexically_normal().parent_path();
   WholeRun run;
   run.paths = paths;
-  run.name = fs::absolute(folder).lexically_normal().filename();
+  run.name = folder.filename();
   run.rate = trace::run_rate_text(verdict);
   run.subtitle = trace::run_subtitle(verdict);
   run.spread = trace::usual_rates_text(verdict);

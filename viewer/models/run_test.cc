@@ -70,6 +70,16 @@ TEST_F(RunModel, OfSeveralWindowsInAFolderEachIsItsTrace) {
   EXPECT_EQ(run.windows[1].path, second);
 }
 
+TEST_F(RunModel, ItsNameIsThatOfTheFolderHoweverTheLogsAreNamed) {
+  run_.write();
+  const fs::path before = fs::current_path();
+  fs::current_path(run_.folder());
+  for (const char* path : {".", "rank0.steps.redline", "../logs", "../logs/"}) {
+    EXPECT_EQ(load_run({path}).value_or(WholeRun()).name, "logs") << path;
+  }
+  fs::current_path(before);
+}
+
 TEST_F(RunModel, StepLogsWithoutTracesAreARun) {
   run_.write();
   EXPECT_TRUE(is_run({run_.folder()}));

@@ -383,6 +383,11 @@ const trace::Lane& Session::lane_of(SliceRef ref) const {
   return trace.lanes()[trace.slices().lane[ref.slice.value].value];
 }
 
+void keep_longer(const Session& session, SliceRef& longest, SliceRef call) {
+  const auto length = [&session](SliceRef ref) { return session.range_of(ref).span_ns(); };
+  if (!longest || length(call) > length(longest)) longest = call;
+}
+
 bool shares_recordings(const Session& before, const Session& after) {
   std::map<std::string_view, TimeRange> known;
   for (const SessionTrace& item : before.traces()) {

@@ -147,6 +147,9 @@ class Session {
   bool aligned_at_start_ = false;
 };
 
+/// `longest` becomes `call` if that takes longer, or if there was none.
+void keep_longer(const Session& session, SliceRef& longest, SliceRef call);
+
 /// Whether a file of both holds times that it held before: it was not recorded anew.
 [[nodiscard]] bool shares_recordings(const Session& before, const Session& after);
 

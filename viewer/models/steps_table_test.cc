@@ -191,6 +191,31 @@ TEST_F(Steps, TheTablesOfEachStepSumToThoseOfAll) {
   EXPECT_TRUE(none.kernels.rows.empty() && none.operators.rows.empty());
 }
 
+TEST_F(Steps, TheRowsOfAStepLeadToItsLongestCalls) {
+  TestTrace trace(0);
+  for (int step = 0; step < 2; ++step) {
+    const double at = 200 * step;
+    const double slower = step == 1 ? 20 : 0;  // all calls of the second step take longer
+    trace.slice("user_annotation", fmt::format("ProfilerStep#{}", step + 4), 1, 1, at, 195);
+    for (const auto& [begin, length] : {std::pair(10, 5), std::pair(50, 15), std::pair(90, 10)}) {
+      trace.slice("cpu_op", "aten::mm", 1, 1, at + begin, length + slower)
+          .launch("gemm", at + begin + 1, at + begin + 3, length + slower + 1);
+    }
+  }
+  const Session session({trace.read()});
+  const AnalysedSession known = analyse_session(session);
+  ASSERT_EQ(known.tables->steps.rows.size(), 2U);
+  const ReportTables scope =
+      tables_of_step(session, *known.report, *known.origins, *known.tables->steps.rows[0].time);
+  ASSERT_EQ(scope.kernels.rows.size(), 1U);
+  ASSERT_EQ(scope.operators.rows.size(), 1U);
+  EXPECT_EQ(session.name_of(scope.kernels.rows[0].slice), "gemm");
+  EXPECT_EQ(session.range_of(scope.kernels.rows[0].slice), (TimeRange{53'000, 69'000}));
+  EXPECT_EQ(cell_text(scope.kernels, 0, "Longest"), "16.0 µs");
+  EXPECT_EQ(session.name_of(scope.operators.rows[0].slice), "aten::mm");
+  EXPECT_EQ(session.range_of(scope.operators.rows[0].slice), (TimeRange{50'000, 65'000}));
+}
+
 TEST_F(Steps, WithoutMarksThereAreNone) {
   TestTrace trace(0);
   trace.slice("cpu_op", "aten::mm", 1, 1, 0, 10);

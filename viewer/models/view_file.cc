@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <QFile>
+#include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
@@ -47,6 +48,14 @@ std::optional<int64_t> origin_of(const Session& session) {
   return session.traces().front().origin_ns;
 }
 
+uint32_t trace_of_mark(const SavedView& view, const Mark& mark, const Session& session) {
+  if (mark.trace >= view.traces.size()) return 0;
+  const auto found =
+      std::ranges::find(session.traces(), view.traces[mark.trace], &SessionTrace::title);
+  if (found == session.traces().end()) return 0;
+  return static_cast<uint32_t>(found - session.traces().begin());
+}
+
 SavedView moved(SavedView view, int64_t by_ns) {
   view.range = {saturating_sum(view.range.begin_ns, by_ns),
                 saturating_sum(view.range.end_ns, by_ns)};
@@ -56,7 +65,9 @@ SavedView moved(SavedView view, int64_t by_ns) {
 
 std::string view_json(const SavedView& view) {
   json marks = list_json(view.marks, [](const Mark& mark) {
-    return json{{"time_ns", mark.time_ns}, {"note", mark.note}};
+    json all = {{"time_ns", mark.time_ns}, {"note", mark.note}};
+    if (mark.trace != 0) all["trace"] = mark.trace;
+    return all;
   });
   json all = {{"schema", kSchema},
               {"begin_ns", view.range.begin_ns},
@@ -70,6 +81,7 @@ std::string view_json(const SavedView& view) {
               {"colours", view.colours_by_name ? "name" : "class"},
               {"marks", std::move(marks)}};
   if (view.origin_ns) all["origin_ns"] = *view.origin_ns;
+  if (!view.traces.empty()) all["traces"] = view.traces;
   return json_text(all, 2) + "\n";
 }
 
@@ -86,13 +98,16 @@ tl::expected<SavedView, std::string> parse_view(const std::string& source) {
       origin != all.end() && origin->is_number_integer()) {
     view.origin_ns = origin->get<int64_t>();
   }
+  view.traces = strings(all, "traces");
   view.colours_by_name = text_in(all, "colours") == "name";
   view.arrangement = {set_of(strings(all, "folded")), set_of(strings(all, "hidden")),
                       strings(all, "pinned"), strings(all, "order")};
   if (const auto marks = all.find("marks"); marks != all.end() && marks->is_array()) {
     for (const json& mark : *marks) {
       if (!mark.is_object()) continue;
-      view.marks.push_back({whole_in(mark, "time_ns"), text_in(mark, "note")});
+      const auto trace = std::clamp<int64_t>(whole_in(mark, "trace"), 0, UINT32_MAX);
+      view.marks.push_back(
+          {whole_in(mark, "time_ns"), text_in(mark, "note"), static_cast<uint32_t>(trace)});
     }
   }
   return view;

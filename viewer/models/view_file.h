@@ -15,7 +15,7 @@ namespace redline::viewer {
 struct Mark {
   int64_t time_ns = 0;  ///< on the session's axis
   std::string note;
-  uint32_t trace = 0;  ///< whose clock it goes along with; not saved
+  uint32_t trace = 0;  ///< whose clock it goes along with
 
   bool operator==(const Mark&) const = default;
 };
@@ -28,6 +28,7 @@ struct SavedView {
   std::vector<Mark> marks;
   bool colours_by_name = false;
   std::optional<int64_t> origin_ns = std::nullopt;  ///< unix time of the axis' 0 when it was saved
+  std::vector<std::string> traces = {};  ///< the session's titles, to find Mark::trace in another
 
   bool operator==(const SavedView&) const = default;
 };
@@ -38,6 +39,9 @@ struct SavedView {
 
 /// The unix time of the axis' 0; nullopt if the traces do not stand on one clock.
 [[nodiscard]] std::optional<int64_t> origin_of(const Session& session);
+/// The session's trace of a mark of the view; the first one if it is not there.
+[[nodiscard]] uint32_t trace_of_mark(const SavedView& view, const Mark& mark,
+                                     const Session& session);
 /// The view with all its times moved by `by_ns`.
 [[nodiscard]] SavedView moved(SavedView view, int64_t by_ns);
 

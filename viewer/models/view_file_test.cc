@@ -20,6 +20,8 @@ TEST(ViewFile, KeepsWhatWasSaved) {
   EXPECT_EQ(*parse_view(view_json({})), SavedView());
   SavedView timed = saved_view();
   timed.origin_ns = 1'790'857'026'000'000'001;
+  timed.marks.push_back({78, "of rank 1", 1});
+  timed.traces = {"rank 0", "rank 1"};
   EXPECT_EQ(*parse_view(view_json(timed)), timed);
 }
 
@@ -45,6 +47,20 @@ TEST(ViewFile, MovesWithTheAxisWhereThatStandsOnUnixTime) {
   EXPECT_EQ(origin_of(Session(std::vector<std::shared_ptr<const trace::Trace>>{})), std::nullopt);
 }
 
+TEST(ViewFile, AMarkFindsItsTraceByTheTraceTitle) {
+  SavedView view;
+  view.traces = {"rank 7", "rank 1", "rank 0"};
+  const Session session = two_ranks();
+  EXPECT_EQ(trace_of_mark(view, {0, "", 1}, session), 1U);
+  EXPECT_EQ(trace_of_mark(view, {0, "", 2}, session), 0U);
+  view.traces.front() = "rank 1";
+  EXPECT_EQ(trace_of_mark(view, {0, "", 0}, session), 1U);
+  view.traces = {"rank 0", "rank 7"};
+  for (const uint32_t unknown : {1U, 2U, UINT32_MAX}) {
+    EXPECT_EQ(trace_of_mark(view, {0, "", unknown}, session), 0U);
+  }
+}
+
 TEST(ViewFile, OtherFilesAreRefusedAndOddFieldsLeftOut) {
   EXPECT_FALSE(parse_view(""));
   EXPECT_FALSE(parse_view("{}"));
@@ -53,12 +69,13 @@ TEST(ViewFile, OtherFilesAreRefusedAndOddFieldsLeftOut) {
             "not a view of this program (\"schema\": \"redline.view/1\")");
   EXPECT_FALSE(parse_view(R"({"schema": "redline.view/9"})"));
   const auto odd = parse_view(
-      R"({"schema": "redline.view/1", "scroll": -5, "folded": [1, "x"], "marks": [3, {}],
+      R"({"schema": "redline.view/1", "scroll": -5, "folded": [1, "x"], "marks": [3, {"trace": -1}],
           "begin_ns": "soon", "order": {}})");
   ASSERT_TRUE(odd);
   EXPECT_EQ(odd->scroll, 0);
   EXPECT_EQ(odd->arrangement.folded, std::set<std::string>{"x"});
-  EXPECT_EQ(odd->marks.size(), 1U);
+  ASSERT_EQ(odd->marks.size(), 1U);
+  EXPECT_EQ(odd->marks[0].trace, 0U);
 }
 
 TEST(ViewFile, ReadsWhatItWroteAndSaysWhatIsWrong) {

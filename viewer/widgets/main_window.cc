@@ -377,10 +377,12 @@ void MainWindow::update_selection_status() {
 }
 
 void MainWindow::keyPressEvent(QKeyEvent* event) {
-  if (event->key() == Qt::Key_C && event->modifiers() == Qt::NoModifier && clocks_) {
-    return toggle_clocks();
+  if (pages_->currentIndex() == kTimelinePage) {
+    if (event->key() == Qt::Key_C && event->modifiers() == Qt::NoModifier && clocks_) {
+      return toggle_clocks();
+    }
+    if (timeline_->handle_key(*event)) return;
   }
-  if (pages_->currentIndex() == kTimelinePage && timeline_->handle_key(*event)) return;
   if (event->key() == Qt::Key_Escape && is_loading()) return cancel_load();
   if (event->key() == Qt::Key_Escape && pages_->currentIndex() == kMessagePage &&
       opened_.page != kMessagePage) {

@@ -160,9 +160,20 @@ void MainWindow::save_view() {
   say(problem ? text(*problem) : tr("view saved as %1").arg(text(path)));
 }
 
+// With the clocks as recorded: so they are when the view is brought back.
 SavedView MainWindow::placed_view() const {
   SavedView view = state_.saved_view();
-  view.origin_ns = origin_of(state_.session());
+  if (!recorded_ || recorded_->traces().empty()) return view;
+  const auto shift_ns = [this](uint32_t trace) {
+    return saturating_sub(state_.session().traces()[trace].origin_ns,
+                          recorded_->traces()[trace].origin_ns);
+  };
+  view.range = {saturating_sum(view.range.begin_ns, shift_ns(0)),
+                saturating_sum(view.range.end_ns, shift_ns(0))};
+  for (Mark& mark : view.marks) {
+    mark.time_ns = saturating_sum(mark.time_ns, shift_ns(mark.trace));
+  }
+  view.origin_ns = origin_of(*recorded_);
   return view;
 }
 
@@ -175,7 +186,9 @@ std::optional<SavedView> MainWindow::view_of_first_lanes(const Session& session)
 }
 
 void MainWindow::take_over(const SavedView& made, const SavedView& first) {
-  for (const Mark& mark : made.marks) state_.set_mark(mark.time_ns, mark.note);
+  for (const Mark& mark : made.marks) {
+    state_.set_mark(mark.time_ns, mark.note, trace_of_mark(made, mark, state_.session()));
+  }
   if (made.arrangement != first.arrangement) {
     state_.rearrange([&made](Layout& layout) { layout.arrange(made.arrangement); });
   }

@@ -184,7 +184,7 @@ std::vector<Tick> RulerView::ticks() const {
     const bool is_covered = std::ranges::any_of(flags, [&](const Flag& flag) {
       return flag.rect.left() < right && left < flag.rect.right();
     });
-    if (is_covered) tick.label.clear();
+    if (is_covered || left < 0) tick.label.clear();  // a figure without its first digit is another
   }
   return ticks;
 }

@@ -1,7 +1,6 @@
 #include "viewer/widgets/run_page.h"
 
 #include <QGridLayout>
-#include <QHBoxLayout>
 #include <QScrollArea>
 #include <QScrollBar>
 
@@ -12,6 +11,7 @@ namespace redline::viewer {
 namespace {
 
 constexpr int kFindingsWidth = 360;
+constexpr int kLeastFindingsWidth = 240;
 constexpr int kRanksHeight = 180;
 constexpr int kReadAgainMs = 3000;
 
@@ -61,15 +61,10 @@ QWidget* RunPage::make_left() {
   subtitle_ = selectable_label({}, ui_font(14, QFont::DemiBold));
   spread_ = selectable_label({}, ui_font(12), true);
   left_out_ = selectable_label({}, ui_font(12), true);
-  left_out_->setWordWrap(true);
-  auto* first = new QHBoxLayout;
-  first->setSpacing(16);
-  first->addWidget(rate_);
-  first->addWidget(subtitle_, 0, Qt::AlignBottom);
-  first->addStretch(1);
-  words->addLayout(first);
-  words->addWidget(spread_);
-  words->addWidget(left_out_);
+  for (QLabel* label : {rate_, subtitle_, spread_, left_out_}) {
+    label->setWordWrap(true);  // however long, they do not widen the page
+    words->addWidget(label);
+  }
   chart_ = new RunChartView(theme_);
   hint_ = make_label({}, ui_font(11), true);
   hint_->setContentsMargins(14, 0, 14, 8);
@@ -87,6 +82,7 @@ QWidget* RunPage::make_left() {
 QWidget* RunPage::make_right() {
   findings_ = new QScrollArea;
   findings_->setWidgetResizable(true);
+  findings_->setMinimumWidth(kLeastFindingsWidth);
   findings_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   findings_->setAccessibleName(tr("What held the job back"));
   return findings_;

@@ -3,6 +3,7 @@
 
 #include <QHeaderView>
 #include <QPointer>
+#include <QScrollArea>
 
 #include "viewer/models/testing_run.h"
 #include "viewer/widgets/testing_window.h"
@@ -155,6 +156,20 @@ TEST_F(RunWindowTest, NumbersBesideTheRateAreWhole) {
   view.show_run(run);
   EXPECT_GE(view.x_of(run.chart.begin_ns),
             QFontMetrics(ui_font(11)).horizontalAdvance("1,000,000,000") + 6);
+}
+
+TEST_F(RunWindowTest, ALongHeadlineLeavesRoomForTheFindings) {
+  ASSERT_TRUE(open_run());
+  WholeRun run = *load_run({run_.folder()});
+  run.rate = "20,480 samples/s, 13,107,200 tokens/s, shared ones counted once (10.0 steps/s)";
+  run.subtitle = "2 of 8 ranks · 1,300 steps · 2 min 10 s · still running";
+  run.spread += run.rate + run.rate;
+  page().show_run(run);
+  window_.resize(1000, 700);
+  QCoreApplication::processEvents();
+  EXPECT_LE(window_.minimumSizeHint().width(), 800);
+  EXPECT_EQ(window_.width(), 1000);
+  EXPECT_GE(page().findChild<QScrollArea*>()->width(), 240);
 }
 
 TEST_F(RunWindowTest, WithoutWindowsItSaysHowToRecordSome) {

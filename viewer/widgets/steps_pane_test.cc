@@ -69,6 +69,30 @@ TEST_F(StepsPane, AChosenStepScopesKernelsAndOperatorsUntilItIsReleased) {
   EXPECT_EQ(selected("gemm"), 4);
 }
 
+TEST_F(StepsPane, ARowLeadsToACallInTheChosenStep) {
+  open_two_ranks();
+  for (const auto& [tab, name] :
+       {std::pair("Kernels", "gemm"), std::pair("Operators", "aten::addmm")}) {
+    show_tab("Steps");
+    click_row(*tables().current_view(), 3);
+    window_.settle();
+    ASSERT_TRUE(state().chosen_step());
+    EXPECT_EQ(state().chosen_step()->name, "rank 1 · step 6");
+    show_tab(tab);
+    TableView& rows = *tables().current_view();
+    rows.select_name(name);
+    ASSERT_EQ(rows.selected_rows().rows.size(), 1U) << tab;
+    click_row(rows, rows.currentIndex().row());
+    const SliceRef call = state().selection();
+    ASSERT_TRUE(call) << tab;
+    EXPECT_EQ(state().session().name_of(call), name);
+    EXPECT_EQ(call.trace, 1U) << "the first of equally long ones is in rank 0";
+    EXPECT_GE(state().session().range_of(call).begin_ns,
+              state().session().range_of(state().chosen_step()->time).begin_ns);
+    EXPECT_EQ(state().search().text(), fmt::format("\"{}\"", name)) << "its other calls are seen";
+  }
+}
+
 TEST_F(StepsPane, TheSelectionsPaneNamesTheStepAndReleasesIt) {
   open_two_ranks();
   show_tab("Steps");

@@ -103,7 +103,7 @@ TablesPane::TablesPane(ViewState& state)
   addTab(compare_page_, tr("Compare"));
   for (const ReportTable& table : kReportTables) {
     tables_.push_back(make_table(tr(table.title)));
-    if (table.row_of == row_of_collective) {
+    if (table.row_of) {
       // The lanes mark what is searched for: so the row's other calls are seen, too.
       connect(tables_.back(), &TableView::slice_chosen, this, [this](SliceRef call) {
         state_.find_whole(text(std::string(state_.session().name_of(call))));

@@ -53,21 +53,12 @@ QWidget* TuningPage::make_head() {
   notes_->hide();  // without words it has no room, from the first layout on
   command_ = selectable_label({}, QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
   figures_ = selectable_label({}, ui_font(12), true);
-  for (QLabel* label :
-       {spread_, knobs_, notes_, command_}) {  // however long, they do not widen the page
+  column->addWidget(rate_);
+  for (QLabel* label : {verdict_, spread_, knobs_, notes_, command_, figures_}) {
+    // However long, they do not widen the page.
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    column->addWidget(label);
   }
-  auto* first = new QHBoxLayout;
-  first->setSpacing(16);
-  first->addWidget(rate_);
-  first->addWidget(verdict_, 0, Qt::AlignBottom);
-  first->addStretch(1);
-  first->addWidget(figures_, 0, Qt::AlignBottom);
-  column->addLayout(first);
-  column->addWidget(spread_);
-  column->addWidget(knobs_);
-  column->addWidget(notes_);
-  column->addWidget(command_);
   return head;
 }
 
@@ -170,12 +161,12 @@ void TuningPage::read_again() {
 void TuningPage::show_head() {
   rate_->setVisible(!tuning_.rate.empty());
   rate_->setText(printable_text(tuning_.rate));
-  verdict_->setText(printable_text(tuning_.verdict));
-  figures_->setText(printable_text(tuning_.figures));
   for (const auto& [label, words] :
-       {std::pair(spread_, printable_text(tuning_.spread)),
+       {std::pair(verdict_, printable_text(tuning_.verdict)),
+        std::pair(spread_, printable_text(tuning_.spread)),
         std::pair(knobs_, printable_text(tuning_.knobs)), std::pair(notes_, text(tuning_.notes)),
-        std::pair(command_, printable_text(tuning_.command))}) {
+        std::pair(command_, printable_text(tuning_.command)),
+        std::pair(figures_, printable_text(tuning_.figures))}) {
     label->setVisible(!words.isEmpty());
     label->setText(words);
     set_tooltip(*label, words);

@@ -40,6 +40,20 @@ TEST_F(TuningWindow, AStudyIsShownWithItsWinner) {
   EXPECT_GT(dots, 60) << "points of both charts, and the line through them";
 }
 
+TEST_F(TuningWindow, LongWordsDoNotWidenThePage) {
+  ASSERT_TRUE(open({path("study.db")}));
+  Tuning tuning = page().tuning();
+  tuning.verdict += std::string(200, 'x');
+  tuning.figures += std::string(200, 'y');
+  page().show_tuning(tuning);
+  QCoreApplication::processEvents();
+  EXPECT_LE(window_.minimumSizeHint().width(), 800);
+  for (const QLabel* label : page().findChildren<QLabel*>()) {
+    if (!label->text().endsWith("yyy")) continue;
+    EXPECT_TRUE(label->toolTip().contains("trials")) << "what is cut is there";
+  }
+}
+
 TEST_F(TuningWindow, ItSaysThatTheLearningRateStays) {
   TestStudy study(path("samples.db"));
   study.take_step_samples(64);

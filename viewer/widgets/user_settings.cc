@@ -1,5 +1,6 @@
 #include "viewer/widgets/user_settings.h"
 
+#include <QDir>
 #include <QFileInfo>
 #include <QGuiApplication>
 #include <QObject>
@@ -36,7 +37,8 @@ QList<QStringList> recent_files() {
 void remember_files(const std::vector<std::string>& paths) {
   QStringList names;
   for (const std::string& path : paths) {
-    names << QFileInfo(QString::fromStdString(path)).absoluteFilePath();
+    // A folder is the same with a slash at its end.
+    names << QDir::cleanPath(QFileInfo(QString::fromStdString(path)).absoluteFilePath());
   }
   QList<QStringList> all = stored();
   all.removeAll(names);
@@ -47,7 +49,7 @@ void remember_files(const std::vector<std::string>& paths) {
 }
 
 QString recent_title(const QStringList& paths) {
-  const QString first = QFileInfo(paths.first()).fileName();
+  const QString first = QFileInfo(QDir::cleanPath(paths.first())).fileName();
   return paths.size() == 1 ? first : QObject::tr("%1 and %2 more").arg(first).arg(paths.size() - 1);
 }
 

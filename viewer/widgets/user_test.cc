@@ -236,6 +236,34 @@ TEST_F(User, WithTheClocksWhatIsMadeOfARankGoesAlongWithIt) {
   EXPECT_EQ(state().moment(), recorded.begin_ns);
 }
 
+TEST_F(User, AMarkStaysAtItsSliceWhenItsViewIsBroughtBack) {
+  const std::vector<std::string> files{rank_of(0, 0).write(path("rank0.pt.trace.json")),
+                                       rank_of(1, 40).write(path("rank1.pt.trace.json"))};
+  const SliceRef last{1, {9}};
+  const auto has_clocks = [this] { return button("clocks") != nullptr; };
+  const auto expect_mark_at_slice = [&last](const ViewState& state) {
+    ASSERT_EQ(state.marks().size(), 1U);
+    EXPECT_EQ(state.marks()[0].time_ns, state.session().range_of(last).begin_ns);
+    EXPECT_EQ(state.marks()[0].trace, 1U);
+  };
+  ASSERT_TRUE(open(files));
+  ASSERT_TRUE(QTest::qWaitFor(has_clocks, kLoadLimitMs));
+  QTest::keyClick(&lanes(), Qt::Key_C);
+  state().select(last);
+  QTest::keyClick(&lanes(), Qt::Key_M);
+  expect_mark_at_slice(state());
+  window_.save_view();
+  ASSERT_TRUE(read_again());
+  expect_mark_at_slice(state());
+  ASSERT_TRUE(QTest::qWaitFor(has_clocks, kLoadLimitMs));
+  QTest::keyClick(&lanes(), Qt::Key_C);
+  expect_mark_at_slice(state());
+
+  MainWindow other(Theme::light());
+  other.show_session(*load_session(files));
+  expect_mark_at_slice(other.state());
+}
+
 TEST_F(User, OfFlagsThatOverlapTheOneOnTopIsMeant) {
   open_two_ranks();
   state().set_mark(state().axis().time_at(300), "beneath");
@@ -277,6 +305,13 @@ TEST_F(User, WhatWasOpenedIsOfferedAgain) {
   EXPECT_EQ(next.state().session().traces().size(), 1U);
   std::filesystem::remove(path("rank0.pt.trace.json"));
   EXPECT_TRUE(recent_files().isEmpty()) << "what is gone is not offered";
+}
+
+TEST_F(User, AFolderIsOfferedByItsNameHoweverItWasNamed) {
+  for (const char* end : {"/", "", "/."}) remember_files({folder_.path() + end});
+  ASSERT_EQ(recent_files().size(), 1);
+  EXPECT_EQ(recent_title(recent_files()[0]).toStdString(),
+            std::filesystem::path(folder_.path()).filename());
 }
 
 TEST_F(User, ARecentFileWithALongNameDoesNotWidenTheWindow) {
@@ -400,6 +435,23 @@ TEST_F(User, LabelsOfTheRulerDoNotTouchLateInALongTrace) {
   }
   ASSERT_GE(times.size(), 3U);
   EXPECT_EQ(times[2] - times[1], 20) << "every 10 ns there is no room for their digits";
+}
+
+TEST_F(User, NoLabelOfTheRulerIsCutAtItsLeftEdge) {
+  open_two_ranks();
+  const auto& ruler = *window_.findChild<RulerView*>();
+  const int64_t step_ns = ruler.ticks()[1].time_ns - ruler.ticks()[0].time_ns;
+  const TimeAxis axis = state().axis();
+  const int64_t begin_ns = axis.begin_ns + 10 * step_ns;
+  const auto cut = static_cast<int64_t>(10 * axis.ns_per_pixel());  // the tick is 10 pixels out
+  state().set_range({begin_ns + cut, begin_ns + cut + axis.span_ns});
+  bool has_cut_tick = false;
+  for (const Tick& tick : ruler.ticks()) {
+    if (state().axis().x_of(tick.time_ns) >= 0) continue;
+    has_cut_tick = true;
+    EXPECT_EQ(tick.label, "");
+  }
+  EXPECT_TRUE(has_cut_tick);
 }
 
 TEST_F(User, AMarkCoversNoHalfOfALabelOfTheRuler) {

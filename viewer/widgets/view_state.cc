@@ -136,8 +136,8 @@ void ViewState::give_up(uint32_t rank) {
 }
 
 void ViewState::add(const AnalysedSession& analysed) {
-  const bool is_first =
-      derived_->runtimes.empty() && derived_->devices.empty() && derived_->graphs.empty();
+  const bool is_first = derived_->runtimes.empty() && derived_->devices.empty() &&
+                        derived_->graphs.empty() && derived_->marks.empty();
   derived_ = analysed.derived;
   colours_ = analysed.colours;
   emit colours_changed();
@@ -329,12 +329,17 @@ void ViewState::set_mark(int64_t time_ns, const std::string& note, uint32_t trac
 }
 
 SavedView ViewState::saved_view() const {
-  return {axis_.range(), scroll_, search_.text(), layout_.arrangement(), marks_, colours_by_name_};
+  SavedView view{axis_.range(),         scroll_, search_.text(),
+                 layout_.arrangement(), marks_,  colours_by_name_};
+  for (const SessionTrace& each : session_->traces()) view.traces.push_back(each.title);
+  return view;
 }
 
 void ViewState::restore(const SavedView& view) {
   marks_.clear();
-  for (const Mark& mark : view.marks) set_mark(mark.time_ns, mark.note);
+  for (const Mark& mark : view.marks) {
+    set_mark(mark.time_ns, mark.note, trace_of_mark(view, mark, *session_));
+  }
   rearrange([&](Layout& layout) { layout.arrange(view.arrangement); });
   set_colours_by_name(view.colours_by_name);
   if (view.range.span_ns() > 0) set_range(view.range);

@@ -264,6 +264,11 @@ TEST(Change, RunsThatTookTurnsAreComparedInPairs) {
   const RunComparison apart = change_between(runs_of(load), runs_of(slower, 100));
   EXPECT_FALSE(apart.is_paired);
   EXPECT_FALSE(apart.is_clear());
+  EXPECT_FALSE(change_between(runs_of({1, 1, 1}, 0, 10), runs_of({1, 1}, 5, 10)).is_paired);
+  // Twice before, twice after, and only then one of each.
+  EXPECT_FALSE(change_between({run_of(1, 0), run_of(1, 1), run_of(1, 20)},
+                              {run_of(1, 10), run_of(1, 11), run_of(1, 25)})
+                   .is_paired);
 }
 
 // Without a second run the spread is taken to be 3 %, as if three runs had shown it: t = 4.303.

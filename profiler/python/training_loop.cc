@@ -11,7 +11,7 @@ namespace redline::profiler {
 namespace {
 
 constexpr int kBackwardsWithoutStep = 64;  // as in python/redline/_training_signs.py
-// LBFGS makes as many as it is told, and some jobs are a single call of it.
+// L-BFGS makes as many passes in a step as the script asks for. Some jobs are one such step.
 constexpr int kBackwardsWithinStep = 10'000;
 constexpr size_t kMostWaiting = 2048;  // a script may skip batches without end
 constexpr int kEpoch = static_cast<int>(trace::LogMarkKind::kEpoch);

@@ -13,7 +13,8 @@ from redline._stand_in import replace
 # After so many backward passes without an optimizer step, each backward pass counts as a step. Few scripts accumulate
 # over more; they are counted rightly once their optimizer steps. profiler/python/training_loop.cc has the same.
 BACKWARDS_WITHOUT_STEP = 64
-BACKWARDS_WITHIN_STEP = 10000  # the same of LBFGS, which makes as many passes in a step as it is told
+# The same while an optimizer steps: L-BFGS makes as many backward passes in a step as the script asks for.
+BACKWARDS_WITHIN_STEP = 10000
 
 
 class TrainingSigns:

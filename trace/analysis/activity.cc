@@ -9,6 +9,7 @@
 #include "trace/analysis/communication.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/category.h"
+#include "trace/model/loader_workers.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -243,8 +244,8 @@ Intervals Activity::waits_for_workers() const {
   constexpr int64_t kReadyBatchNs = 1'000'000;  // handing over one that is ready takes less
   std::vector<SliceId> waits;
   for (const SliceId wait : of(WorkKind::kDataLoader)) {
-    const bool has_workers = contains(name_of(trace(), wait), "MultiProcessing");
-    if (has_workers && duration_ns(trace(), wait) > kReadyBatchNs) waits.push_back(wait);
+    const bool is_ready = duration_ns(trace(), wait) <= kReadyBatchNs;
+    if (is_of_workers(name_of(trace(), wait)) && !is_ready) waits.push_back(wait);
   }
   return time_of(waits);
 }

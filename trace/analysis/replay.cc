@@ -8,6 +8,7 @@
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/waiting_calls.h"
 #include "trace/model/category.h"
+#include "trace/model/loader_workers.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -40,7 +41,7 @@ struct Ended {
 // A wait for a batch that worker processes make.
 bool is_batch_wait(const Trace& trace, const NameKinds& names, SliceId slice) {
   const StringId name = trace.slices().name[slice.value];
-  return names.is(name, kDataLoaderName) && trace.string(name).find("Multi") != std::string::npos;
+  return names.is(name, kDataLoaderName) && is_of_workers(trace.string(name));
 }
 
 // Of the slices that begin before `until_ns`. A wait for a batch is one stretch, whatever frames of

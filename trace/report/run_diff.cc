@@ -47,15 +47,14 @@ std::string lengths_sentence(const RunComparison& runs) {
   std::string text;
   if (runs.counts_all_groups) {
     text =
-        "The runs differ in length, so all their steps count alike, those of a busy minute, too.";
+        "The runs differ in length or in samples a step, so all their steps count alike, those of "
+        "a busy minute, too.";
   }
   if (runs.all_steps.pause_share > 0) {
     text += fmt::format(
-        "{}{} an evaluation or checkpoint more or less makes {:.1f} %, which is in the range. Give "
-        "all "
-        "runs the same number of steps.",
-        text.empty() ? "" : " ", text.empty() ? "The runs differ in length:" : "And",
-        100 * runs.all_steps.pause_share);
+        "{}The runs differ in length: an evaluation or checkpoint more or less makes {:.1f} %, "
+        "which is in the range. Give all runs the same number of steps.",
+        text.empty() ? "" : " ", 100 * runs.all_steps.pause_share);
   }
   return text;
 }

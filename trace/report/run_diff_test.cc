@@ -227,10 +227,10 @@ TEST(RunDiffText, SaysThatRunsDifferInLengthOrFailed) {
   EXPECT_THAT(run_diff_markdown(diff),
               AllOf(HasSubstr("- 1 run before and 2 runs after did not end well, or still run: "
                               "redline report says why.\n"),
-                    HasSubstr("- The runs differ in length, so all their steps count alike, those "
-                              "of a busy minute, too. And an evaluation or checkpoint more or "
-                              "less makes 3.4 %, which is in the range. Give all runs the "
-                              "same number of steps.\n")));
+                    HasSubstr("- The runs differ in length or in samples a step, so all their "
+                              "steps count alike, those of a busy minute, too. The runs differ in "
+                              "length: an evaluation or checkpoint more or less makes 3.4 %, which "
+                              "is in the range. Give all runs the same number of steps.\n")));
   diff.runs.before[0].is_whole = true;
   diff.runs.counts_all_groups = false;
   EXPECT_THAT(run_diff_markdown(diff),

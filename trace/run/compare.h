@@ -67,8 +67,9 @@ struct RunComparison {
   double tail_of_more = 0.05;
   double step_tail_of_more = 0.05;
   StepChange all_steps;
-  /// all_steps is of RunFigures::mean_steps, because the runs differ in length. Of a longer run
-  /// each group has more steps, so stalls that a short run has in a few groups are in each of them.
+  /// all_steps is of RunFigures::mean_steps, because the runs differ in length or in samples a
+  /// step. Of a longer run each group has more steps, so stalls that a short run has in a few
+  /// groups are in each of them.
   bool counts_all_groups = false;
   /// nullopt if a run does not know them, if the runs are few, or if they differ in length or in
   /// samples a step: the fastest of many single steps are faster than those of means of two.

@@ -49,8 +49,8 @@ struct RunFigures {
   /// Without what the program does seldom; nullopt if the run has too few steps, or if the others
   /// are slower because they wait for data.
   std::optional<StepFigures> undisturbed;
-  /// Steps in each of the groups of all_steps, and of those of which some are undisturbed; 0: not
-  /// known. Means of many steps differ less than those of few, and more of them have a stall.
+  /// all_steps is a mean over groups of so many steps, and undisturbed over blocks of so many; 0:
+  /// not known. Groups of many steps differ less than groups of few, and more of them have a stall.
   double group_steps = 0;
   double block_steps = 0;
   /// By LogPart, of what is done seldom, its time divided among the steps of the run: that of one,

@@ -64,6 +64,7 @@ QWidget* RunPage::make_left() {
   for (QLabel* label : {rate_, subtitle_, spread_, left_out_}) {
     label->setWordWrap(true);  // however long, they do not widen the page
     words->addWidget(label);
+    label->hide();  // without words it has no room, from the first layout on
   }
   chart_ = new RunChartView(theme_);
   hint_ = make_label({}, ui_font(11), true);
@@ -96,11 +97,12 @@ void RunPage::show_run(WholeRun run) {
                                  run.parts.size() == run_.parts.size();
   if (!is_same) opened_ = {};
   run_ = std::move(run);
-  rate_->setText(printed(run_.rate));
-  subtitle_->setText(printed(run_.subtitle));
-  spread_->setText(printed(run_.spread));
-  left_out_->setText(printed(run_.left_out));
-  for (QLabel* label : {spread_, left_out_}) label->setVisible(!label->text().isEmpty());
+  for (const auto& [label, words] :
+       {std::pair(rate_, run_.rate), std::pair(subtitle_, run_.subtitle),
+        std::pair(spread_, run_.spread), std::pair(left_out_, run_.left_out)}) {
+    label->setVisible(!words.empty());
+    label->setText(printed(words));
+  }
   hint_->setText(
       run_.windows.empty()
           ? tr("No window with operators was recorded: redline run --log DIR --every 10m records "

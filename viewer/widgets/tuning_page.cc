@@ -50,7 +50,6 @@ QWidget* TuningPage::make_head() {
   verdict_ = selectable_label({}, ui_font(14, QFont::DemiBold));
   knobs_ = selectable_label({}, ui_font(12));
   notes_ = selectable_label({}, ui_font(12));
-  notes_->hide();  // without words it has no room, from the first layout on
   command_ = selectable_label({}, QFontDatabase::systemFont(QFontDatabase::FixedFont), true);
   figures_ = selectable_label({}, ui_font(12), true);
   column->addWidget(rate_);
@@ -58,6 +57,7 @@ QWidget* TuningPage::make_head() {
     // However long, they do not widen the page.
     label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     column->addWidget(label);
+    label->hide();  // without words it has no room, from the first layout on
   }
   return head;
 }

@@ -76,9 +76,7 @@ Candidates::Candidates(Outlook& outlook) : outlook_(outlook), rows_(outlook.spac
 
 double Candidates::worth(const Outlook::View& view, double gain, double failure_costs) const {
   if (view.chance < kLeastChance) return -failure_costs;
-  const History& history = outlook_.history();
-  auto failures = static_cast<double>(history.out_of_memory_count());
-  if (history.trials().front().out_of_memory()) failures -= 1;  // the defaults were no risk taken
+  const auto failures = static_cast<double>(outlook_.history().failed_risks());
   return view.chance * gain - (1 - view.chance) * failure_costs * (1 + kDearer * failures);
 }
 

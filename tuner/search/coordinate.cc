@@ -1,5 +1,6 @@
 // Coordinate descent from the defaults: improves one knob after the other, until a round gains
 // nothing.
+#include "tuner/search/less_memory.h"
 #include "tuner/search/strategy.h"
 #include "tuner/search/walk.h"
 
@@ -22,6 +23,7 @@ class CoordinateDescent final : public Strategy {
 
   std::optional<Proposal> ask(const History& history) const override {
     Walk walk(space_, history);
+    if (!find_what_runs(walk) || walk.best_rate() == 0) return walk.wanted();
     for (int round = 0; round < kMaxRounds; ++round) {
       const Config before = walk.best();
       for (const Knob& knob : space_.knobs) {

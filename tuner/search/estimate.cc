@@ -26,6 +26,20 @@ Throughput scaled(const Throughput& interval, double mean) {
   return {.samples_per_s = mean, .low = by * interval.low, .high = by * interval.high};
 }
 
+/// Leaves out a first run that all others, at least two, beat by a multiple: files that were not
+/// yet cached, for example, slow the first trial of a study. "Once more" needs no third run,
+/// because the model had thought the first too slow before it saw the second. A configuration whose
+/// runs vary keeps all of them, and the confirming runs stay, whatever they are.
+void leave_out_slow_first_run(std::vector<const FinishedTrial*>& runs) {
+  if (runs.size() < 2 || runs.front()->confirms()) return;
+  if (runs.size() == 2 && runs.back()->why != kOnceMore) return;
+  const double first = runs.front()->score().samples_per_s;
+  const bool was_slowed = std::all_of(runs.begin() + 1, runs.end(), [&](const auto* run) {
+    return first < kSlowedDown * run->score().samples_per_s;
+  });
+  if (was_slowed) runs.erase(runs.begin());
+}
+
 /// All runs of a configuration, or none if one of them failed, because it must work every time. If
 /// trials ran side by side, only the runs of the confirmation, which ran alone, tell how fast it
 /// is. A run that other programs disturbed tells nothing beside one that they did not, and a
@@ -39,6 +53,7 @@ std::vector<const FinishedTrial*> successful_runs(const History& history, const 
   }
   const auto disturbed = [](const auto* run) { return !run->result.disturbance.empty(); };
   if (!std::ranges::all_of(runs, disturbed)) std::erase_if(runs, disturbed);
+  leave_out_slow_first_run(runs);
   return runs;
 }
 
@@ -74,13 +89,14 @@ double rounding_of(const History& history, const FinishedTrial& run) {
   return digit / 2 / figure;
 }
 
-/// Computes the spread of each configuration's runs without their own mean and without what all
-/// runs of a round have in common.
+/// Computes the spread of each finalist's runs without their own mean and without what all runs of
+/// a round have in common.
 void add_spread_within_rounds(const History& history, RunSpread& spread) {
   std::vector<std::vector<double>> rows;
   for (const Config& config : history.configs()) {
     const auto runs = successful_runs(history, config);
-    if (runs.size() < 2) continue;
+    const bool ran_in_rounds = std::ranges::any_of(runs, &FinishedTrial::confirms);
+    if (runs.size() < 2 || !ran_in_rounds) continue;
     auto& row = rows.emplace_back();
     for (const FinishedTrial* run : runs) {
       row.push_back(std::log(run->score().samples_per_s));

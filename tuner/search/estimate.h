@@ -14,6 +14,9 @@
 
 namespace redline::tuner {
 
+/// A run below this share of another run of its configuration was slowed by a multiple.
+constexpr double kSlowedDown = 0.7;
+
 /// The mean over a configuration's successful runs, with its 95 % interval.
 struct Estimate {
   Throughput score;       ///< of the figure that the search compares

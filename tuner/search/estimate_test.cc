@@ -17,6 +17,9 @@ class Estimates : public ::testing::Test {
     result.disturbance = disturbance;
     add_trial(history_, config, result);
   }
+  void add_again(const Config& config, double rate, const std::string& why = kConfirm) {
+    add_trial(history_, config, ran_at(rate, 0.1), why);
+  }
   Estimate of(const Config& config) {
     return *estimate(history_, config, spread_between_runs(history_));
   }
@@ -52,6 +55,47 @@ TEST_F(Estimates, ADisturbedRunDoesNotCountBesideOneThatWasNot) {
   EXPECT_DOUBLE_EQ(of(slow_).throughput.samples_per_s, 60) << "it has no other run";
 }
 
+TEST_F(Estimates, AFirstRunThatAllOthersBeatByAMultipleTellsNothing) {
+  add(slow_, 50, 0.1);
+  add_again(slow_, 100);
+  EXPECT_DOUBLE_EQ(of(slow_).score.samples_per_s, 75) << "which of the two is the usual one?";
+  add_again(slow_, 102);
+  EXPECT_DOUBLE_EQ(of(slow_).score.samples_per_s, 101);
+  EXPECT_EQ(of(slow_).runs, 2);
+  EXPECT_GT(of(slow_).score.low, 80);
+  add_again(slow_, 68);
+  EXPECT_DOUBLE_EQ(of(slow_).score.samples_per_s, 80) << "its runs vary";
+  EXPECT_EQ(of(slow_).runs, 4);
+  EXPECT_LT(of(slow_).score.low, 50);
+}
+
+TEST_F(Estimates, AConfirmingRunCountsHoweverSlowItIs) {
+  add(fast_, 100, 0.1);
+  for (const double rate : {40, 100, 100}) add_again(fast_, rate);
+  EXPECT_DOUBLE_EQ(of(fast_).score.samples_per_s, 85);
+}
+
+TEST_F(Estimates, WhatRanOnceMoreWithoutBeingSlowAgainHasOneRun) {
+  add(slow_, 30, 0.1);
+  add_again(slow_, 120, kOnceMore);
+  EXPECT_DOUBLE_EQ(of(slow_).score.samples_per_s, 120);
+  EXPECT_EQ(spread_between_runs(history_).degrees_of_freedom, 0);
+  add(fast_, 90, 0.1);
+  add_again(fast_, 110, kOnceMore);
+  EXPECT_DOUBLE_EQ(of(fast_).score.samples_per_s, 100) << "it was not slower by a multiple";
+}
+
+TEST_F(Estimates, WhatWasNotConfirmedTookPartInNoRound) {
+  for (const Config& config : {slow_, fast_}) {
+    add(config, 100, 0.1);
+    for (int run = 0; run < 3; ++run) add_again(config, 100);
+  }
+  const Config other = {{"x", "3"}};
+  add(other, 80, 0.1);
+  add_again(other, 79, kOnceMore);
+  EXPECT_EQ(spread_between_runs(history_).within_round_degrees, 3);
+}
+
 TEST_F(Estimates, SpreadIsPooledOverConfigurations) {
   for (const double rate : {99.0, 101.0}) add(slow_, rate, 0.1);
   for (const double rate : {198.0, 202.0}) add(fast_, rate, 0.1);
@@ -66,8 +110,8 @@ TEST_F(Estimates, DriftFromRoundToRoundIsNoDifferenceBetweenConfigurations) {
   // The machine lost 40 % between the rounds; the ratio held to within 2 %.
   add(slow_, 100, 0.1);
   add(fast_, 150, 0.1);
-  add(slow_, 60, 0.1);
-  add(fast_, 91.5, 0.1);
+  add_again(slow_, 60);
+  add_again(fast_, 91.5);
   const RunSpread spread = spread_between_runs(history_);
   EXPECT_EQ(spread.within_round_degrees, 1);
   EXPECT_NEAR(spread.within_round, std::log(1.525 / 1.5) / 2, 1e-9);

@@ -5,6 +5,13 @@
 #include "tuner/space/hook_knobs.h"
 
 namespace redline::tuner {
+namespace {
+
+bool is_out_of_memory(const FinishedTrial& trial) {
+  return trial.out_of_memory() && !trial.result.not_started;
+}
+
+}  // namespace
 
 bool FinishedTrial::out_of_memory() const {
   return result.outcome == Outcome::kGpuOom || result.outcome == Outcome::kHostOom ||
@@ -64,6 +71,11 @@ void History::refresh() {
   while (canonical_.size() < trials_.size()) {
     canonical_.push_back(canonical(trials_[canonical_.size()].config));
   }
+}
+
+const TrialResult& History::first_to_run() const {
+  const auto ran = std::ranges::find_if(trials_, &FinishedTrial::ok);
+  return (ran == trials_.end() ? trials_.front() : *ran).result;
 }
 
 Config History::effective(const Config& config) const {
@@ -141,9 +153,12 @@ bool History::ran_side_by_side() const {
 }
 
 int64_t History::out_of_memory_count() const {
-  return std::ranges::count_if(trials_, [](const FinishedTrial& trial) {
-    return trial.out_of_memory() && !trial.result.not_started;
-  });
+  return std::ranges::count_if(trials_, is_out_of_memory);
+}
+
+int64_t History::failed_risks() const {
+  return std::count_if(std::ranges::find_if(trials_, &FinishedTrial::ok), trials_.end(),
+                       is_out_of_memory);
 }
 
 }  // namespace redline::tuner

@@ -80,6 +80,10 @@ class History {
   }
   /// That of the first trial, which is the script's own; needs a trial.
   [[nodiscard]] Config first_config() const { return canonical(trials_.front().config); }
+  /// The result of the first trial that ran, or else of the first one. It tells what all trials
+  /// have in common, such as ranks and the GPU's memory, which a trial that failed early may not
+  /// have seen. Needs a trial.
+  [[nodiscard]] const TrialResult& first_to_run() const;
   /// `config` completed with the script's own values.
   [[nodiscard]] Config effective(const Config& config) const;
 
@@ -95,6 +99,8 @@ class History {
   [[nodiscard]] const FinishedTrial* crash_to_retry() const;
   /// How many trials ran out of memory; those that were not even started do not count.
   [[nodiscard]] int64_t out_of_memory_count() const;
+  /// How many of them were risks that the search took, because others had run before.
+  [[nodiscard]] int64_t failed_risks() const;
   [[nodiscard]] std::chrono::nanoseconds time_used() const { return tuner::time_used(trials_); }
   [[nodiscard]] Objective objective() const { return objective_; }
   /// The unit of TrialResult::throughput; a search for samples per joule still has samples/s there.

@@ -49,6 +49,26 @@ TEST(History, ABatchThatWasTooLargeIsFollowedByASmallerOne) {
   EXPECT_EQ(next->config, (Config{{"batch_size", "16"}}));
 }
 
+TEST(History, WhatTrialsHaveInCommonIsToldByTheFirstThatRan) {
+  const Space space = *make_space({"x=1,2,3,4"}, {"train", "{x}"}, {});
+  History history(space);
+  const auto add = [&](const char* x, Outcome outcome, int ranks) {
+    FinishedTrial trial = ended({{"x", x}}, outcome, {});
+    trial.result.ranks = ranks;
+    history.add(std::move(trial));
+  };
+  add("4", Outcome::kGpuOom, 1);
+  EXPECT_EQ(history.first_to_run().ranks, 1) << "nothing else is known";
+  add("3", Outcome::kHostOom, 0);
+  EXPECT_EQ(history.failed_risks(), 0) << "nothing that runs was known";
+  add("2", Outcome::kOk, 2);
+  add("1", Outcome::kOk, 3);
+  EXPECT_EQ(history.first_to_run().ranks, 2);
+  add("3", Outcome::kGpuOom, 2);
+  EXPECT_EQ(history.failed_risks(), 1);
+  EXPECT_EQ(history.out_of_memory_count(), 3);
+}
+
 /// The value that a climb from `value` of x tries first.
 std::string first_step(const std::string& values, const std::string& value) {
   const Space space = *make_space({"x=" + values}, {"train", "{x}"}, {});

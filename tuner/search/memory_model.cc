@@ -46,7 +46,7 @@ MemoryModel::MemoryModel(const Space& space, const SearchSettings& settings, con
 
 std::optional<uint64_t> MemoryModel::limit_bytes() const {
   if (settings_.memory_limit_bytes) return settings_.memory_limit_bytes;
-  return history_.trials().front().result.memory_capacity_bytes;
+  return history_.first_to_run().memory_capacity_bytes;
 }
 
 MemoryModel::Load MemoryModel::load(const Config& config) const {

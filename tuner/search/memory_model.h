@@ -30,7 +30,8 @@ class MemoryModel {
   [[nodiscard]] std::optional<double> expected_bytes(const Config& config) const;
   /// Whether a GPU's memory is expected to be so full that its allocator slows each step.
   [[nodiscard]] bool is_nearly_full(const Config& config) const;
-  /// The user's limit, else the memory that the first trial saw; nullopt if neither is known.
+  /// The user's limit, else the memory that the first trial to run saw; nullopt if neither is
+  /// known.
   [[nodiscard]] std::optional<uint64_t> limit_bytes() const;
 
  private:

@@ -72,6 +72,19 @@ TEST_F(MemoryModelOf, WhatARankHoldsBetweenStepsShowsTheLineAtOnce) {
   EXPECT_NEAR(expected(1432, "bf16"), 77.7, 7);
 }
 
+TEST_F(MemoryModelOf, DefaultsThatDiedEarlyDoNotHideHowMuchTheGpuHas) {
+  settings_.memory_limit_bytes = {};
+  add(2048, "off", Outcome::kGpuOom);
+  TrialResult ran = ran_at(100, 1);
+  ran.ranks = 1;
+  ran.peak_memory_bytes = static_cast<uint64_t>(peak(288, "off"));  // 10 GiB
+  ran.resting_memory_bytes = static_cast<uint64_t>(kGiB);
+  ran.memory_capacity_bytes = static_cast<uint64_t>(12 * kGiB);
+  add_trial(history_, config(288, "off"), ran);
+  EXPECT_LT(chance(480, "off"), 0.1) << "it takes 16 GiB";
+  EXPECT_EQ(MemoryModel(space_, settings_, history_).limit_bytes(), ran.memory_capacity_bytes);
+}
+
 TEST_F(MemoryModelOf, WithoutReadingsWhatRanAndWhatDidNotAreTheBounds) {
   settings_.memory_limit_bytes = {};
   add(32, "off", Outcome::kOk, false);

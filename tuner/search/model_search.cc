@@ -12,6 +12,7 @@
 #include "base/statistics.h"
 #include "tuner/search/beside_best.h"
 #include "tuner/search/candidates.h"
+#include "tuner/search/less_memory.h"
 #include "tuner/search/outlook.h"
 #include "tuner/search/search_words.h"
 #include "tuner/search/strategy.h"
@@ -51,7 +52,7 @@ class ModelAsk {
     if (auto proposal = once_more()) return proposal;
     if (auto proposal = most_worth(kClearlyWorthIt, kFailureCosts)) return proposal;
     if (auto proposal = beside_best(outlook_)) return proposal;
-    const bool may_fail = history_.out_of_memory_count() < kMostFailures;
+    const bool may_fail = history_.failed_risks() < kMostFailures;
     const double cheaper = kFailureCosts / (may_fail ? 20 : 4);
     if (auto proposal = most_worth(kClearlyWorthIt, cheaper)) return proposal;
     if (auto proposal = most_worth(kWorthIt, kFailureCosts)) return proposal;
@@ -99,7 +100,11 @@ class ModelAsk {
   /// workers compete for processors.
   std::optional<Proposal> once_more() {
     const double best = outlook_.best_rate();
+    int side_by_side = 0;
     for (const FinishedTrial& trial : history_.trials()) {
+      // The first ones were asked for before any had shown what neighbours cost.
+      const int neighbours = trial.result.neighbours;
+      if (trial.ok() && neighbours > 0 && side_by_side++ <= neighbours) continue;
       const auto& expected = trial.result.expected;
       if (!trial.ok() || !expected || expected->score.samples_per_s < kNearBest * best) continue;
       const double least = expected->score.samples_per_s *
@@ -154,8 +159,9 @@ class ModelSearch final : public Strategy {
       : space_(space), settings_(settings) {}
 
   std::optional<Proposal> ask(const History& history) const override {
-    return has_result(history) ? ModelAsk(space_, settings_, history).next()
-                               : something_that_runs(history);
+    if (has_result(history)) return ModelAsk(space_, settings_, history).next();
+    Walk walk(space_, history);
+    return find_what_runs(walk) ? std::nullopt : walk.wanted();
   }
 
   std::string why_ended(const History& history) const override {
@@ -177,21 +183,6 @@ class ModelSearch final : public Strategy {
     return std::ranges::any_of(history.trials(), [](const auto& trial) {
       return trial.ok() && trial.score().samples_per_s > 0;
     });
-  }
-
-  /// Looks for a smaller batch size that runs, because even the defaults may need too much memory.
-  std::optional<Proposal> something_that_runs(const History& history) const {
-    const Knob* batch = space_.find("batch_size");
-    if (!batch || !batch->is_numeric()) return std::nullopt;
-    Walk walk(space_, history);
-    int64_t smaller = walk.number(*batch, kUsualBatch);
-    for (;;) {
-      const int64_t next = batch->nearest(static_cast<double>(smaller) / 4);
-      if (next >= smaller) return std::nullopt;
-      smaller = next;
-      const Config config = walk.with(batch->name, std::to_string(smaller));
-      if (!walk.measure(config, "smaller batch")) return walk.wanted();
-    }
   }
 
   const Space& space_;

@@ -13,6 +13,7 @@ class ModelSearchOf : public ::testing::Test {
     if (expected > 0) {
       result.expected = Expectation{.score = {expected, 0.85 * expected, 1.15 * expected}};
     }
+    result.neighbours = neighbours_;
     add_trial(history_, config, result, why);
   }
   [[nodiscard]] std::string why_next() const {
@@ -27,7 +28,18 @@ class ModelSearchOf : public ::testing::Test {
   Space space_ = *make_space({"batch_size=8,16,32,64", "num_threads=1,2"},
                              {"train", "{batch_size}{num_threads}"}, {.gpu = false, .cores = 2});
   History history_{space_};
+  int neighbours_ = 0;
 };
+
+TEST_F(ModelSearchOf, WhatTheFirstTrialsSideBySideLoseByNeighboursIsNoSurprise) {
+  add(config("16", "1"), 2750, 0, "default");
+  neighbours_ = 1;
+  add(config("16", "2"), 380, 2300, "compute limits: num_threads 2");
+  EXPECT_NE(why_next(), kOnceMore);
+  add(config("32", "1"), 2300, 2300, "compute limits: batch_size 32");
+  add(config("32", "2"), 380, 2300, "compute limits: batch_size 32, num_threads 2");
+  EXPECT_EQ(why_next(), kOnceMore) << "two others had shown what neighbours cost";
+}
 
 TEST_F(ModelSearchOf, ATrialMuchSlowerThanExpectedRunsOnceMoreBeforeItsValuesAreDismissed) {
   add(config("16", "1"), 2750, 0, "default");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "base/format.h"
 #include "base/statistics.h"
@@ -37,20 +38,43 @@ int confirming_trials(int total) {
   return total <= kTrialsOfLongStudy ? 4 : 8;
 }
 
+/// The rate of the fastest run that explored; confirmation rules out candidates but does not
+/// reorder them. 0 if none ran beside others, or alone.
+double exploring_rate(const std::vector<const FinishedTrial*>& runs, bool alone) {
+  double fastest = 0;
+  for (const FinishedTrial* run : runs) {
+    if (run->confirms() || (run->result.neighbours == 0) != alone) continue;
+    fastest = std::max(fastest, run->score().samples_per_s);
+  }
+  return fastest;
+}
+
 struct Ranked {
   Config config;
-  /// Of the exploring run only; confirmation rules out candidates but does not reorder them.
-  double first_rate;
+  double alone = 0, beside = 0;  ///< exploring_rate()
+  double share = 0;              ///< of the fastest
 };
 
-std::vector<Ranked> by_first_rate(const History& history) {
+std::vector<Ranked> by_exploring_rate(const History& history) {
   std::vector<Ranked> ranked;
+  double fastest = 0, beside = 0;
   // A configuration that ran once and later ran out of memory is too close to the limit for a long
   // job.
   for (const Config& config : history.configs_that_ran()) {
-    ranked.push_back({config, history.runs_of(config).front()->score().samples_per_s});
+    const auto runs = history.runs_of(config);
+    ranked.push_back({config, exploring_rate(runs, true), exploring_rate(runs, false)});
+    beside = std::max(beside, ranked.back().beside);
+    fastest = std::max({fastest, ranked.back().alone, beside});
   }
-  std::ranges::stable_sort(ranked, std::greater(), &Ranked::first_rate);
+  // Nobody knows what neighbours cost. So the fastest that had some counts as much as one that had
+  // none and was faster: both are confirmed, which decides.
+  for (Ranked& entry : ranked) {
+    if (fastest > 0) entry.share = entry.alone / fastest;
+    if (beside > 0) entry.share = std::max(entry.share, entry.beside / beside);
+  }
+  std::ranges::stable_sort(ranked, std::greater(), [](const Ranked& entry) {
+    return std::pair(entry.share, entry.beside);
+  });
   return ranked;
 }
 
@@ -66,7 +90,7 @@ constexpr int kRunsNearFull = 4;
 
 /// The fastest configuration, the defaults, and then those that come close to the fastest.
 std::vector<Config> finalists(const History& history, int trials_for_them) {
-  const std::vector<Ranked> ranked = by_first_rate(history);
+  const std::vector<Ranked> ranked = by_exploring_rate(history);
   if (ranked.empty()) return {};
   const Config first = history.first_config();
   std::vector<Config> result = {ranked.front().config};
@@ -74,7 +98,7 @@ std::vector<Config> finalists(const History& history, int trials_for_them) {
   if (ranked.front().config != first && first_ran) result.push_back(first);
   const auto most = static_cast<size_t>(std::min(trials_for_them, kMostFinalists + 1));
   for (const Ranked& entry : ranked) {
-    if (result.size() >= most || entry.first_rate < kContender * ranked.front().first_rate) break;
+    if (result.size() >= most || entry.share < kContender * ranked.front().share) break;
     if (std::ranges::find(result, entry.config) == result.end()) {
       result.push_back(entry.config);
     }
@@ -177,10 +201,12 @@ std::optional<Proposal> next_confirmation(const History& history, int trials_lef
 std::optional<History> assume(const History& history, const std::vector<Proposal>& running,
                               double expected) {
   const FinishedTrial* best = nullptr;
+  // Running trials have neighbours. One that had none may be faster only because of that.
+  const auto rank = [](const FinishedTrial& trial) {
+    return std::pair(trial.result.neighbours > 0, trial.score().samples_per_s);
+  };
   for (const FinishedTrial& trial : history.trials()) {
-    if (!trial.ok()) continue;
-    const auto rate = [](const FinishedTrial& t) { return t.score().samples_per_s; };
-    if (!best || rate(trial) > rate(*best)) best = &trial;
+    if (trial.ok() && (!best || rank(trial) > rank(*best))) best = &trial;
   }
   if (!best) return std::nullopt;
   History assumed = history;
@@ -307,11 +333,13 @@ std::string Plan::why_ended(const History& history, size_t known) const {
     return "The budget has no time for a second trial, so nothing is compared. Give a longer "
            "--budget.";
   }
-  if (is_used) {
-    const std::string untried = untried_choices(space_, history);
-    text += (text.empty() || untried.empty() ? "" : " ") + untried;
+  const std::string unconfirmed = is_used ? unconfirmed_text(history) : "";
+  const std::string untried = is_used ? untried_choices(space_, history) : "";
+  for (const std::string& also : {unconfirmed, untried}) {
+    text += (text.empty() || also.empty() ? "" : " ") + also;
   }
-  if (text.empty() && !budget_.target) return "";
+  // Without a certain best nothing can be said of how much more there may be.
+  if (!unconfirmed.empty() || (text.empty() && !budget_.target)) return text;
   const std::optional<double> gain = possible_gain(history);
   if (!gain || text == kSpaceIsUsedUp) return text;
   return text + (text.empty() ? "" : " ") +
@@ -360,6 +388,26 @@ std::optional<Config> best_config(const History& history) {
   }
   // If only the defaults ran again, because their rivals failed then, they have won against nobody.
   return rival_confirmed ? fastest_confirmed : fastest;
+}
+
+std::string unconfirmed_text(const History& history) {
+  const std::optional<Config> best = best_config(history);
+  if (!best) return "";
+  const RunSpread spread = spread_between_runs(history);
+  double fastest = estimate(history, *best, spread)->score.high;
+  const FinishedTrial* found = nullptr;
+  for (const Config& config : history.configs()) {
+    const std::optional<Estimate> its = estimate(history, config, spread);
+    if (!its || its->has_confirming_run || its->score.samples_per_s <= fastest) continue;
+    fastest = its->score.samples_per_s;
+    const auto runs = history.runs_of(config);
+    found = *std::ranges::max_element(
+        runs, {}, [](const FinishedTrial* run) { return run->score().samples_per_s; });
+  }
+  if (!found) return "";
+  return fmt::format(
+      "Trial {} beat the best, but nothing confirmed it: a longer search (--resume) runs it again.",
+      found->id);
 }
 
 }  // namespace redline::tuner

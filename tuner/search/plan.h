@@ -43,10 +43,10 @@ class Plan {
   [[nodiscard]] std::optional<Proposal> next(const History& history,
                                              const std::vector<Proposal>& running) const;
 
-  /// Sentences that say why the study ended before its budget was used, or at --target, or which
-  /// choices of --knob the budget left untried; empty if none of these. With a target they also say
-  /// what more time could bring. `known` trials were there when the search went on: if the budget
-  /// had no room for another one, they say that.
+  /// Sentences that say why the study ended before its budget was used, or at --target, or what the
+  /// budget left unconfirmed or which choices of --knob untried; empty if none of these. With a
+  /// target they also say what more time could bring. `known` trials were there when the search
+  /// went on: if the budget had no room for another one, they say that.
   [[nodiscard]] std::string why_ended(const History& history, size_t known = 0) const;
 
   /// How many more trials fit in the budget, by the time that trials took so far; nullopt before
@@ -69,5 +69,9 @@ class Plan {
 /// The winner so far: the fastest of the configurations that ran once more to be confirmed or, if
 /// only the defaults did, of all. A configuration that ever failed cannot win.
 [[nodiscard]] std::optional<Config> best_config(const History& history);
+
+/// A sentence about a trial that was faster than the interval of the winner, if the search ended
+/// before a confirming trial ran its configuration; else empty.
+[[nodiscard]] std::string unconfirmed_text(const History& history);
 
 }  // namespace redline::tuner

@@ -29,6 +29,11 @@ class PlanTest : public ::testing::Test {
     rates_[x] = rate;
     add(x, why, ran_at(rate, 0.01 * rate));
   }
+  void ran_beside_another(const std::string& x, double rate) {
+    TrialResult result = ran_at(rate, 0.01 * rate);
+    result.neighbours = 1;
+    add(x, "", result);
+  }
   void ran_out_of_memory(const std::string& x) { add(x, kConfirm, ended_with(Outcome::kHostOom)); }
 
   /// "8" is twice as fast as the defaults; in its second run it took `peak` of 1000 bytes.
@@ -280,6 +285,75 @@ TEST_F(PlanTest, ASecondRunThatWasNotConfirmingIsConfirmedToo) {
     EXPECT_EQ(confirm_to_the_end(), 3) << why << ": one round of all three";
     EXPECT_EQ(best(), "8") << why;
   }
+}
+
+TEST_F(PlanTest, AFirstRunThatWasSlowByChanceHidesNoWinner) {
+  ran("1", 100);
+  ran("2", 130);
+  ran("3", 30);
+  ran("3", 160, kOnceMore);
+  for (const char* x : {"3", "1"}) {
+    EXPECT_EQ(next(), x);
+    ran(x, x == std::string("3") ? 160 : 100, kConfirm);
+  }
+  EXPECT_EQ(next(), "nothing");
+  EXPECT_EQ(best(), "3");
+}
+
+TEST_F(PlanTest, ASlowFirstTrialOfAStudyTakesNoWinFromTheDefaults) {
+  ran("1", 50);
+  ran("2", 97);
+  for (const char* x : {"2", "1", "2", "1"}) {
+    EXPECT_EQ(next(), x);
+    ran(x, x == std::string("2") ? 97 : 100, kConfirm);
+  }
+  EXPECT_EQ(next(), "nothing");
+  EXPECT_EQ(best(), "1");
+}
+
+TEST_F(PlanTest, TheFastestOfThoseSideBySideIsConfirmedBesideTheFastestAlone) {
+  ran("1", 100);
+  ran_beside_another("2", 84);
+  ran_beside_another("3", 72);
+  EXPECT_EQ(next(), "2") << "alone it may be faster than the defaults";
+  ran("4", 130);
+  for (const char* x : {"2", "1", "4"}) {
+    EXPECT_EQ(next(), x);
+    ran(x, std::map<std::string, double>{{"1", 100}, {"2", 140}, {"4", 130}}.at(x), kConfirm);
+  }
+  EXPECT_EQ(next(), "nothing");
+  EXPECT_EQ(best(), "2");
+}
+
+TEST_F(PlanTest, NeighboursMakeNoTrialFaster) {
+  ran("1", 100);
+  ran_beside_another("2", 150);
+  ran("3", 140);
+  for (const char* x : {"2", "1"}) {
+    EXPECT_EQ(next(), x);
+    ran(x, x == std::string("2") ? 150 : 100, kConfirm);
+  }
+  EXPECT_EQ(next(), "nothing") << "3 is clearly slower";
+}
+
+TEST_F(PlanTest, AFasterTrialThatTheBudgetLeftUnconfirmedIsSaid) {
+  ran("1", 100);
+  ran("8", 200);
+  ran("9", 250);
+  const std::chrono::seconds budget(3);
+  EXPECT_EQ(why_ended({}, budget), "") << "the fastest is the best as long as none is confirmed";
+  history_ = History(space_);
+  ran("1", 100);
+  ran("8", 200);
+  ran("8", 200, kConfirm);
+  ran("1", 100, kConfirm);
+  ran("9", 201);
+  EXPECT_EQ(why_ended({}, std::chrono::seconds(5)), "") << "within the interval of the best";
+  ran("16", 250);
+  EXPECT_EQ(best(), "8");
+  EXPECT_EQ(why_ended({}, std::chrono::seconds(6)),
+            "Trial 6 beat the best, but nothing confirmed it: a longer search (--resume) runs it "
+            "again.");
 }
 
 TEST_F(PlanTest, ABudgetForTheFirstTrialAloneIsSaid) {

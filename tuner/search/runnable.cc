@@ -29,7 +29,7 @@ double Runnable::find_affordable(const SearchSettings& settings) const {
     fastest = std::max(fastest, trial.result.throughput->samples_per_s);
     largest = std::max(largest, batch_of(history_.effective(trial.config)));
   }
-  const int readers = std::max(1, history_.trials().front().result.readers);
+  const int readers = std::max(1, history_.first_to_run().readers);
   const double by_rate = fastest *
                          std::chrono::duration<double>(settings.longest_measurement).count() /
                          static_cast<double>(settings.steps_a_trial * readers);

@@ -51,6 +51,14 @@ TEST_F(RunnableOf, ABatchThatRanIsAffordableHoweverSlowItsStepsWere) {
   EXPECT_EQ(runnable().affordable_batch(), 512) << "18 by the rate";
 }
 
+TEST_F(RunnableOf, ReadersAreThoseOfTheFirstTrialThatRan) {
+  add(config("1024", "off", "0"), Outcome::kGpuOom);
+  trials_.first().readers = 4;  // before it was known that pairs of them read the same samples
+  add(config("8", "off", "0"), Outcome::kOk, 200);
+  trials_.last().readers = 2;
+  EXPECT_EQ(runnable().affordable_batch(), 300) << "6,000 samples in ten steps of two ranks";
+}
+
 TEST_F(RunnableOf, AValueThatOnlyFailedIsUnlikelierWithEachFailure) {
   add(config("8", "off", "0"), Outcome::kOk);
   add(config("8", "bf16", "1"), Outcome::kCrash);

@@ -8,6 +8,7 @@
 
 #include "base/root_of_squares.h"
 #include "base/statistics.h"
+#include "tuner/search/estimate.h"
 #include "tuner/search/surrogate.h"
 #include "tuner/space/hook_knobs.h"
 
@@ -22,8 +23,7 @@ constexpr double kUsualNoiseWeight = 4;  ///< the usual noise counts as so many 
 constexpr double kLeastNoise = 0.006;
 /// A run that differs more than this from the others of its configuration is no usual noise.
 constexpr double kWildNoise = 0.125;
-constexpr double kSlowedDown = 0.7;  ///< share of the fastest run of the same configuration
-constexpr double kDisturbed = 5;     ///< times the noise
+constexpr double kDisturbed = 5;  ///< times the noise
 constexpr double kWaitError = 0.06;
 /// A fit whose misfit exceeds the best one's by this lies in another valley.
 constexpr double kImplausible = 8;
@@ -52,14 +52,19 @@ constexpr Prior kReducedOnGpu = {0.35, 0.5};
 constexpr Prior kReducedOnCpu = {0.0, 0.4};
 constexpr Prior kReducedOther = {0.0, 0.2};  ///< of one reduced precision compared with another
 constexpr double kAdvised = 0.1;
+/// Trials side by side share memory bandwidth and disk. The logarithm of what that costs.
+constexpr Prior kFasterAlone = {0.1, 0.2};
 
 bool is_reduced(const std::string& amp) { return amp == "bf16" || amp == "fp16"; }
 
-/// The rates of those runs that gave one.
-std::vector<double> rates_of(const std::vector<const FinishedTrial*>& runs) {
+bool ran_alone(const FinishedTrial& trial) { return trial.result.neighbours == 0; }
+
+/// The rates of those runs that gave one, alone or beside others.
+std::vector<double> rates_of(const std::vector<const FinishedTrial*>& runs, bool alone) {
   std::vector<double> rates;
   for (const FinishedTrial* run : runs) {
-    if (run->ok() && run->score().samples_per_s > 0) rates.push_back(run->score().samples_per_s);
+    if (!run->ok() || ran_alone(*run) != alone) continue;
+    if (run->score().samples_per_s > 0) rates.push_back(run->score().samples_per_s);
   }
   return rates;
 }
@@ -88,7 +93,7 @@ void StepModel::set_priors() {
   }
   assert(fastest > 0);
   const double peak = std::log(fastest) + 0.4;
-  const int ranks = std::max(1, history_.trials().front().result.ranks);
+  const int ranks = std::max(1, history_.first_to_run().ranks);
   const double cores = std::max(1.0, static_cast<double>(settings_.machine.cores) / ranks);
   const bool gpu = settings_.machine.gpu;
   priors_.resize(kFixedCount);
@@ -120,6 +125,10 @@ void StepModel::set_priors() {
   if (space_.find("amp") && space_.find("channels_last")) {
     layout_with_amp_ = priors_.size();
     priors_.push_back(gpu ? Prior{0.08, 0.12} : Prior{0.0, 0.15});
+  }
+  if (history_.ran_side_by_side()) {
+    alone_ = priors_.size();
+    priors_.push_back(kFasterAlone);
   }
 }
 
@@ -160,7 +169,7 @@ void StepModel::add_number(const Knob& knob) {
   priors_.push_back({0.0, wide / 2});
 }
 
-Place StepModel::place(const Config& config) const {
+Place StepModel::place(const Config& config, bool alone) const {
   const Config all = history_.effective(config);
   const Config reference = history_.effective(history_.trials().front().config);
   Place place;
@@ -192,6 +201,7 @@ Place StepModel::place(const Config& config) const {
   }
   place.is_full = memory_.is_nearly_full(config);
   place.may_be_full = full_memory_.is_at(place.batch, place.reduced);
+  place.alone = alone && alone_;
   place.point = point_of(space_, history_, config);
   return place;
 }
@@ -212,6 +222,8 @@ StepParts StepModel::predict(const std::vector<double>& p, bool memory_full,
   compute *= 1 + std::max(0.0, p[kStolen]) * workers;
   if (place.is_full || (memory_full && place.may_be_full))
     compute *= std::exp(std::max(0.0, p[kFull]));
+  const double beside = place.alone ? std::exp(-std::max(0.0, p[*alone_])) : 1;
+  compute *= beside;
   if (!place.workers) {
     return {.rate = place.batch / compute, .compute = place.batch / compute, .loader = HUGE_VAL};
   }
@@ -219,7 +231,7 @@ StepParts StepModel::predict(const std::vector<double>& p, bool memory_full,
   const double crowd = 1 + std::max(0.0, p[kCrowd]) * std::max(0.0, workers - cores);
   const double hands =
       workers == 0 ? std::exp(p[kNoWorker]) : std::min(workers, std::max(1.0, cores));
-  const double loader = place.batch * std::exp(-p[kLoader]) / hands * crowd;
+  const double loader = beside * place.batch * std::exp(-p[kLoader]) / hands * crowd;
   const double step =
       workers == 0 ? compute + loader
                    : std::max(compute, loader) + std::exp(p[kOverlap]) * std::min(compute, loader);
@@ -230,22 +242,24 @@ StepParts StepModel::predict(const std::vector<double>& p, bool memory_full,
           .wait_share = waiting / step};
 }
 
-bool StepModel::depends_on(const Place& place, size_t parameter) {
-  return parameter < kFixedCount || std::ranges::any_of(place.factors, [&](const auto& its) {
-           return its.first == parameter;
-         });
+bool StepModel::depends_on(const Place& place, size_t parameter) const {
+  if (parameter < kFixedCount || (place.alone && parameter == alone_)) return true;
+  return std::ranges::any_of(place.factors,
+                             [&](const auto& its) { return its.first == parameter; });
 }
 
 void StepModel::measure_noise() {
   double squares = kUsualNoiseWeight * kUsualNoise * kUsualNoise;
   double weight = kUsualNoiseWeight;
   for (const Config& config : history_.configs()) {
-    const std::vector<double> rates = rates_of(history_.runs_of(config));
-    if (rates.size() < 2) continue;
-    const double mean = mean_of(rates);
-    for (const double rate : rates) {
-      squares += std::min(std::pow(rate / mean - 1, 2), kWildNoise * kWildNoise);
-      weight += 1 - 1 / static_cast<double>(rates.size());
+    for (const bool alone : {false, true}) {
+      const std::vector<double> rates = rates_of(history_.runs_of(config), alone);
+      if (rates.size() < 2) continue;
+      const double mean = mean_of(rates);
+      for (const double rate : rates) {
+        squares += std::min(std::pow(rate / mean - 1, 2), kWildNoise * kWildNoise);
+        weight += 1 - 1 / static_cast<double>(rates.size());
+      }
     }
   }
   noise_ = std::sqrt(squares / weight);
@@ -257,6 +271,7 @@ void StepModel::suspect_full_memory() {
   for (const FinishedTrial& trial : history_.trials()) {
     if (!trial.ok() || trial.score().samples_per_s <= 0) continue;
     if (trial.result.peak_memory_bytes) return;
+    if (history_.ran_side_by_side() && ran_alone(trial)) continue;  // another kind of rate
     const Place its = place(trial.config);
     seen.push_back({its.batch, trial.score().samples_per_s, its.reduced});
   }
@@ -269,12 +284,13 @@ void StepModel::observe() {
   for (const FinishedTrial& trial : history_.trials()) {
     if (!trial.ok() || trial.score().samples_per_s <= 0) continue;
     const Throughput& score = trial.score();
-    const std::vector<double> rates = rates_of(history_.runs_of(trial.config));
+    const bool alone = ran_alone(trial);
+    const std::vector<double> rates = rates_of(history_.runs_of(trial.config), alone);
     // Something slowed this run by a multiple, as another run of the same configuration shows.
     if (!rates.empty() && score.samples_per_s < kSlowedDown * std::ranges::max(rates)) continue;
     const double steps = (score.high - score.low) / (2 * kNormalQuantile * score.samples_per_s);
     observations_.push_back(
-        {.place = place(trial.config),
+        {.place = place(trial.config, alone),
          .log_rate = std::log(score.samples_per_s),
          .error = trial.result.disturbance.empty() ? steps : kDisturbed * noise_,
          .wait_share = trial.result.data_wait_share});

@@ -31,6 +31,7 @@ struct Place {
   bool reduced = false;           ///< bf16 or fp16, which are slow with odd batch sizes
   bool is_full = false;           ///< memory is expected to be nearly full, which slows a step
   bool may_be_full = false;       ///< whether memory may be nearly full, see full_memory.h
+  bool alone = false;             ///< without trials beside it, in a search that runs some so
   /// The parameters that change the speed of this configuration, and by how much each counts.
   std::vector<std::pair<size_t, double>> factors;
   Point point;  ///< the same configuration for the Gaussian process
@@ -52,7 +53,8 @@ class StepModel {
 
   /// How many plausible fits there are.
   [[nodiscard]] size_t members() const { return members_.size(); }
-  [[nodiscard]] Place place(const Config& config) const;
+  /// If trials ran side by side, it is the place of another such trial, unless it runs `alone`.
+  [[nodiscard]] Place place(const Config& config, bool alone = false) const;
   /// What one of the plausible fits predicts, without what the parts leave unexplained.
   [[nodiscard]] StepParts parts(size_t member, const Place& place) const;
   /// What the likeliest fit predicts.
@@ -96,7 +98,7 @@ class StepModel {
     bool memory_full = false;  ///< takes the suspicion of full_memory.h for true
   };
   /// Whether the parameter changes what predict() says of that place.
-  [[nodiscard]] static bool depends_on(const Place& place, size_t parameter);
+  [[nodiscard]] bool depends_on(const Place& place, size_t parameter) const;
   void set_priors();
   void add_choice(const Knob& knob);
   void add_number(const Knob& knob);
@@ -126,6 +128,7 @@ class StepModel {
   };
   std::vector<KnobTerms> terms_;           ///< one for each knob of the space
   std::optional<size_t> layout_with_amp_;  ///< parameter of channels_last together with amp
+  std::optional<size_t> alone_;            ///< of how much faster a step is without neighbours
   std::vector<Observation> observations_;
   double noise_ = 0.02;
   FullMemory full_memory_;

@@ -99,6 +99,26 @@ TEST_F(StepModelOf, ARunOfTwoThirdsOfAnothersRateWasSlowedByOtherThings) {
   EXPECT_LT(rate(), 3800);
 }
 
+TEST_F(StepModelOf, LearnsWhatNeighboursCost) {
+  const auto add_beside = [&](int batch, int neighbours, double slower) {
+    TrialResult result = ran_at(4000 / slower, 40 / slower);
+    result.neighbours = neighbours;
+    add_trial(history_, config(batch, 16, "off"), result);
+  };
+  add_beside(64, 0, 1);
+  for (const int batch : {128, 256}) add_beside(batch, 1, 1 / 0.6);
+  add_beside(128, 0, 1);
+  const StepModel fitted = model();
+  const auto rate = [&](int batch, bool alone) {
+    return fitted.parts(fitted.place(config(batch, 16, "off"), alone)).rate;
+  };
+  for (const int batch : {64, 128}) {
+    EXPECT_NEAR(rate(batch, false), 2400, 200) << batch;
+    EXPECT_NEAR(rate(batch, true), 4000, 300) << batch;
+  }
+  EXPECT_LT(fitted.noise(), 0.05) << "runs alone and beside others are no runs of the same";
+}
+
 TEST_F(StepModelOf, WhatALoaderHidStaysInDoubt) {
   for (const int batch : {64, 256}) {
     add(batch, 2, "off");

@@ -25,8 +25,7 @@ std::optional<double> Walk::measure(const Config& config, const std::string& why
   return run.ok() ? run.score().samples_per_s : 0;
 }
 
-bool Walk::attempt(const std::string& knob, const std::string& value, const std::string& why) {
-  const Config config = with(knob, value);
+bool Walk::attempt(const Config& config, const std::string& why) {
   const std::optional<double> rate = measure(config, why);
   if (!rate) return false;
   if (*rate > best_rate_) {
@@ -34,6 +33,10 @@ bool Walk::attempt(const std::string& knob, const std::string& value, const std:
     best_rate_ = *rate;
   }
   return true;
+}
+
+bool Walk::attempt(const std::string& knob, const std::string& value, const std::string& why) {
+  return attempt(with(knob, value), why);
 }
 
 std::optional<std::string> Walk::value(const Knob& knob) const {

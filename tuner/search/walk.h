@@ -23,8 +23,9 @@ class Walk {
   /// Samples per second; 0 if the configuration does not run. nullopt: stop walking, because its
   /// trial is wanted first.
   [[nodiscard]] std::optional<double> measure(const Config& config, const std::string& why);
-  /// Measures the incumbent with one knob changed, and makes that the incumbent if it is faster.
-  /// False: stop walking.
+  /// Measures a configuration, and makes it the incumbent if it is faster. False: stop walking.
+  [[nodiscard]] bool attempt(const Config& config, const std::string& why);
+  /// The same for the incumbent with one knob changed.
   [[nodiscard]] bool attempt(const std::string& knob, const std::string& value,
                              const std::string& why);
 

@@ -137,12 +137,14 @@ BatchModel model_of_batches(const History& history, const Space& space, Config c
                                 .has_memory_metric = !terms.memory_metric_regex.empty()};
   const MemoryModel memory(space, settings, history);
   const StepModel steps(space, settings, history, memory);
-  BatchModel model{.curve = {}, .here = steps.parts(steps.place(config))};
+  // Its confirming runs had no trials beside them.
+  const bool alone = std::ranges::any_of(history.runs_of(config), &FinishedTrial::confirms);
+  BatchModel model{.curve = {}, .here = steps.parts(steps.place(config, alone))};
   for (int i = 0; i <= kCurvePoints; ++i) {
     const double batch = std::round(
         axes.low_x * std::pow(axes.high_x / axes.low_x, static_cast<double>(i) / kCurvePoints));
     config["batch_size"] = fmt::format("{:.0f}", batch);
-    model.curve.emplace_back(batch, steps.parts(steps.place(config)));
+    model.curve.emplace_back(batch, steps.parts(steps.place(config, alone)));
     if (model.full == 0 && memory.chance(config) < 0.5) model.full = batch;
   }
   return model;

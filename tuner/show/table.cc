@@ -318,9 +318,8 @@ std::string Table::summary(const History& history, const std::optional<Best>& be
   if (const int64_t count = history.out_of_memory_count()) {
     parts.push_back(fmt::format("{} out of memory", count));
   }
-  if (!history.empty() && history.trials().front().result.ranks > 0) {
-    parts.push_back(format_plural(history.trials().front().result.ranks, "rank"));
-  }
+  const int ranks = history.empty() ? 0 : history.first_to_run().ranks;
+  if (ranks > 0) parts.push_back(format_plural(ranks, "rank"));
   parts.push_back(format_wait(used));
   std::string text = join_wrapped(parts, style_.shown(" · "), "") + "\n";
   text += counted_line(history, "disturbed", disturbance_of);

@@ -135,6 +135,15 @@ TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
   EXPECT_THAT(tune_json(history_, best, {}), HasSubstr("\"tokens_per_s\": 12800.0"));
 }
 
+TEST_F(TableOf, RanksAreThoseOfATrialThatRan) {
+  add_trial(history_, {}, ended_with(Outcome::kGpuOom), "default");
+  TrialResult result = ran_at(100, 1);
+  result.ranks = 2;
+  add_trial(history_, {{"batch_size", "8"}}, result, "smaller batch");
+  EXPECT_THAT(Table(space_, TextStyle{}).summary(history_, find_best(history_), {}),
+              StartsWith("2 trials · 1 out of memory · 2 ranks · "));
+}
+
 TEST_F(TableOf, TheMemoryOfTheBestStandsBesideWhatThereIs) {
   TrialResult result = ran_at(100, 1);
   result.peak_memory_bytes = uint64_t{797} << 27;

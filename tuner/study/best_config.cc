@@ -86,7 +86,7 @@ std::optional<Best> find_best(const History& history) {
             .speedup = {},
             .step_samples = step_samples_of(history, *config),
             .default_step_samples = step_samples_of(history, first),
-            .epoch_samples = history.trials().front().result.epoch_samples};
+            .epoch_samples = history.first_to_run().epoch_samples};
   best.has_disturbed_runs = std::ssize(runs) > best.estimate.runs;
   for (const FinishedTrial* run : runs) {
     const auto& peak = run->result.peak_memory_bytes;

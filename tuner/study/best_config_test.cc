@@ -134,6 +134,12 @@ TEST_F(BestConfig, WhatIsNotKnownIsNull) {
   EXPECT_FALSE(best().compilation->pays_after_steps) << "nothing else ran";
 }
 
+TEST_F(BestConfig, AnEpochIsKnownThoughTheDefaultsDiedBeforeTheyToldIt) {
+  add({}, 0, "default");
+  add(kWinner, 200).epoch_samples = 5000;
+  EXPECT_EQ(best().epoch_samples, 5000);
+}
+
 TEST_F(BestConfig, ASpeedUpSaysHowSureItIs) {
   add({}, 100, "default");
   EXPECT_TRUE(best().is_default);

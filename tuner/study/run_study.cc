@@ -29,16 +29,30 @@ std::optional<bool> infers(const History& history) {
   return measured->result.infers;
 }
 
+/// The fastest of the trials that ran beside others, by the lower end of its interval.
+std::optional<double> best_beside_others(const History& history) {
+  std::optional<double> best;
+  for (const Config& config : history.configs_that_ran()) {
+    for (const FinishedTrial* run : history.runs_of(config)) {
+      if (run->result.neighbours == 0) continue;
+      best = std::max(best.value_or(0), run->result.throughput->low);
+    }
+  }
+  return best;
+}
+
 /// The rate that a trial must reach to be worth its full time. The finalists' runs have none,
-/// because they are compared with each other over their full time.
+/// because they are compared with each other over their full time. What runs `beside` others need
+/// not beat what ran alone.
 std::optional<double> rate_to_beat(const History& history, const Proposal& proposal,
-                                   const TrialSpec& prototype) {
+                                   const TrialSpec& prototype, bool beside) {
   if (proposal.why == kConfirm) return std::nullopt;
   // A slower configuration may take less energy.
   if (prototype.objective != Objective::kSamplesPerSecond &&
       prototype.objective != Objective::kStepsPerSecond) {
     return std::nullopt;
   }
+  if (beside) return best_beside_others(history);
   const std::optional<Config> best = best_config(history);
   if (!best) return std::nullopt;
   const auto incumbent = estimate(history, *best, spread_between_runs(history));
@@ -145,7 +159,8 @@ class StudyRun {
     TrialSpec spec = parts_.prototype;
     spec.id = trial.id;
     spec.config = trial.proposal.config;
-    spec.rate_to_beat = rate_to_beat(parts_.history, trial.proposal, parts_.prototype);
+    const bool beside = parts_.shares.size() > 1 || neighbours > 0;
+    spec.rate_to_beat = rate_to_beat(parts_.history, trial.proposal, parts_.prototype, beside);
     spec.infers = infers(parts_.history);
     if (trial.proposal.why != kConfirm && !parts_.prototype.slurm) {
       spec.expected_use = predict_host_use(parts_.history, trial.proposal.config);

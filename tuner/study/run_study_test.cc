@@ -497,6 +497,24 @@ TEST_F(StudyRuns, TrialsSideBySideKnowOfEachOtherAndHaveTheirOwnShares) {
   }
 }
 
+TEST_F(StudyRuns, SideBySideNoTrialMustBeatOneThatRanAlone) {
+  std::mutex mutex;
+  std::map<int64_t, std::optional<double>> told;  // by trial
+  const auto runner = [&](const TrialSpec& spec, const auto&, const auto&) {
+    const std::lock_guard lock(mutex);
+    told[spec.id] = spec.rate_to_beat;
+    TrialResult result = answer(spec);
+    if (spec.id == 1) result.throughput = Throughput{200, 199, 201};
+    return result;
+  };
+  std::vector<FinishedTrial> trials;
+  ASSERT_EQ(*run(runner, &trials, "grid", 2), StudyEnd::kFinished);
+  ASSERT_GT(trials.size(), 3U);
+  for (const FinishedTrial& trial : trials) {
+    EXPECT_LT(told[trial.id].value_or(0), 199) << "trial " << trial.id;
+  }
+}
+
 TEST_F(StudyRuns, WhatAnotherProcessBeginsBesideATrialIsItsNeighbour) {
   // Kept open, because closing any descriptor of a file drops the process's locks on it.
   std::optional<Study> other;

@@ -7,7 +7,7 @@ gradients gets a region around its forward alone. The knob's value replaces that
 a model, a loss or the script's own region switches autocast off inside, this is deliberate, and it stays off.
 
 With fp16 the loss must be scaled. If the script uses a GradScaler, it is enabled or disabled to suit the knob.
-Otherwise OwnScaling scales around backward and the optimizer's step.
+Otherwise OwnScaling scales around backward.
 """
 
 import functools
@@ -16,19 +16,20 @@ import weakref
 
 import torch
 from torch.amp.autocast_mode import autocast
-from torch.amp.grad_scaler import GradScaler, OptState
+from torch.amp.grad_scaler import GradScaler
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
-from redline._accumulation_knob import CLIPPING, gradient_functions, is_a_loss
+from redline._accumulation_knob import is_a_loss
 from redline._data_parallel import watch_data_parallel
 from redline._optimizer_steps import parameters_of
-from redline._outermost import inside_a_model
+from redline._outermost import inside_a_model, remember
 from redline._stand_in import replace
 from redline._training_signs import readable_twice
 
 TYPES = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 ENABLED = 5  # `enabled` is the argument of GradScaler at this index
+CREATE_GRAPH = 1  # and `create_graph` that of backward() behind `grad_tensors`
 
 _enter_autocast = autocast.__enter__  # PyTorch's own, for the regions that are ours
 _exit_autocast = autocast.__exit__
@@ -49,6 +50,7 @@ class AmpKnob:
         self.note = note
         self.region = None  # the autocast that we have entered and not left yet
         self.opener = None  # id of the model with whose forward that region began
+        self.trains = False  # the forward that runs, or ran last, is for training
         self.leaves_later = False  # when the script's regions within it are left
         self.script_regions = 0
         self.has_scaler = False  # the script has made a GradScaler
@@ -80,10 +82,14 @@ class AmpKnob:
 
     def _give_up(self, why):
         if self.scaling is not None:
+            self.scaling.drop_infinite()  # of earlier passes of this step
             self.given_up, self.scaling = True, None
             self.note(f"amp fp16 not applied: {why}")
 
-    def enter_model(self, module):
+    def enter_model(self, module, trains):
+        self.trains = trains
+        if self.scaling is not None and torch.is_grad_enabled():
+            self.scaling.enter_model(module)
         # The script's outermost region is set to the knob already, and what it has switched off inside stays off.
         if self.type is None or self.region is not None or self.script_regions > 0 or self._gives_up():
             return
@@ -95,7 +101,7 @@ class AmpKnob:
         _enter_autocast(self.region)
 
     def leave_model(self, module):
-        if self.opener == id(module) and not (torch.is_grad_enabled() and module.training):
+        if self.opener == id(module) and not self.trains:
             self.leave_region()
 
     def leave_region(self):
@@ -112,7 +118,7 @@ class AmpKnob:
         if closure is None:
             self.scaling.before_step(optimizer)
             return None
-        closure = self.scaling.unscaling(closure, optimizer)
+        closure = self.scaling.skipping_after(closure, optimizer)
         if len(args) > 1:
             return (args[0], closure, *args[2:]), kwargs
         return args, {**kwargs, "closure": closure}
@@ -156,70 +162,118 @@ class AmpKnob:
             self.script_scales = self.has_scaler
 
     def _scale(self, original, scaler, outputs):
-        if scaler.is_enabled() and not isinstance(scaler, _UnseenScaler):
+        if scaler.is_enabled():
             self.script_scales = True
         return original(scaler, outputs)
 
     def _backward(self, original, tensors, grad_tensors=None, *args, **kwargs):
+        if torch._C._current_graph_task_id() != -1:  # of reentrant checkpointing: the pass around it has all done
+            return original(tensors, grad_tensors, *args, **kwargs)
         self.leave_region()
         if self.scaling is not None and not self.script_scales:
             tensors = readable_twice(tensors)
-            if is_a_loss(tensors, grad_tensors):
-                tensors = self.scaling.scaled(tensors)
-            else:
-                self._give_up("the script gives backward() gradients")
+            why = self.scaling.why_not()
+            if not is_a_loss(tensors, grad_tensors):
+                why = "the script gives backward() gradients"
+            elif kwargs.get("create_graph") or args[CREATE_GRAPH : CREATE_GRAPH + 1] == (True,):
+                why = "the script differentiates gradients"
+            if why is None:
+                return self.scaling.backward(tensors, lambda loss: original(loss, grad_tensors, *args, **kwargs))
+            self._give_up(why)
         return original(tensors, grad_tensors, *args, **kwargs)
 
 
 class OwnScaling:
-    """Does what a script with a GradScaler does itself: it scales the loss before backward, unscales the gradients
-    before the step, and skips the step if they overflowed."""
+    """Does what a script with a GradScaler does itself: it scales the loss before backward, and skips the step if the
+    gradients overflowed. They are scaled only while a backward pass runs, because the script may clip, add up, show or
+    use them in ways of its own."""
 
     def __init__(self):
         self.scaler = None
         self.optimizers = weakref.WeakSet()
-        self.stepped = False
+        self.is_unscaled = False  # gradients were, and no optimizer has stepped since
+        self.stepped = False  # an optimizer has, since the last backward pass
+        self.called = {}  # models that were called with gradients since the last backward pass, by id
+        self._owned = set()  # ids of models all of whose parameters are of an optimizer
         self._remember_optimizers()
-        for owner, name in gradient_functions(CLIPPING):
-            self._unscale_before_clipping(owner, name)
-        for owner, name in gradient_functions(["get_total_norm"]):  # which takes gradients
-            self._unscale_before_clipping(owner, name, lambda parameter: parameter.grad)
 
-    def scaled(self, tensors):
+    @property
+    def param_groups(self):
+        """All parameters that have a gradient. So GradScaler takes us for one optimizer."""
+        found = {id(parameter): parameter for parameter in self._parameters() if parameter.grad is not None}
+        return [{"params": list(found.values())}]
+
+    def _parameters(self):
+        return (parameter for optimizer in list(self.optimizers) for parameter in parameters_of(optimizer))
+
+    def enter_model(self, module):
+        if id(module) not in self._owned:
+            self.called[id(module)] = weakref.ref(module)
+
+    def why_not(self):
+        """Why the gradients of this backward pass cannot be scaled, None if they can."""
+        if not self.optimizers:
+            return "the script makes no optimizer"
+        if any(parameter.dtype is torch.float16 for parameter in self._parameters()):
+            return "the parameters themselves are fp16"
+        if any(parameter._backward_hooks or parameter._post_accumulate_grad_hooks for parameter in self._parameters()):
+            return "the script's hooks take gradients within the backward pass"
+        called, self.called = self.called, {}
+        owned = set(map(id, self._parameters())) if called else set()
+        for module in (reference() for reference in called.values()):
+            if module is None:
+                continue
+            if any(parameter.requires_grad and id(parameter) not in owned for parameter in module.parameters()):
+                return "the model has parameters that no optimizer updates"
+            remember(module, self._owned)
+        return None
+
+    def backward(self, tensors, run):
         if self.scaler is None:
             first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors))
             self.scaler = _UnseenScaler(first.device.type)
-        if self.stepped:
-            self.stepped = False
+        (earlier,) = self.param_groups  # to which this pass adds
+        if self.stepped or (self.is_unscaled and not earlier["params"]):  # cleared: the script itself skips such a step
             self.scaler.update()
-        return self.scaler.scale(tensors)
+        self.stepped = False
+        scaled = self.scaler.scale(tensors)
+        for parameter in earlier["params"]:
+            gradient = parameter.grad.detach()
+            values = gradient._values() if gradient.is_sparse else gradient
+            values.mul_(self.scaler._scale.to(values.device))  # get_scale() would wait for the GPU
+        try:
+            return run(scaled)
+        finally:
+            self._unscale()
+
+    def _unscale(self):
+        """Infinite gradients stay so: only after all passes of a step all ranks have the same ones."""
+        self.scaler._per_optimizer_states.pop(id(self), None)  # it would refuse to do so twice a step
+        self.is_unscaled = bool(self.param_groups[0]["params"])
+        if self.is_unscaled:
+            self.scaler.unscale_(self)
 
     def before_step(self, optimizer):
-        if self.scaler is None or not self._unscale(optimizer):
+        if not self.is_unscaled or all(parameter.grad is None for parameter in parameters_of(optimizer)):
             return
-        self.stepped = True
-        found = self.scaler._found_inf_per_device(optimizer).values()
-        if any(bool(overflow) for overflow in found):
-            for parameter in parameters_of(optimizer):
-                parameter.grad = None  # without gradients the step changes nothing
+        self.drop_infinite()
+        self.stepped, self.is_unscaled = True, False
 
-    def unscaling(self, closure, optimizer):
-        """Wraps the closure of a step: the gradients exist only after the closure has run, and are unscaled then."""
+    def drop_infinite(self):
+        if self.is_unscaled and any(map(bool, self.scaler._found_inf_per_device(self).values())):
+            for parameter in self._parameters():
+                parameter.grad = None  # without gradients a step changes nothing
+
+    def skipping_after(self, closure, optimizer):
+        """Wraps the closure of a step: the gradients exist only after it has run."""
 
         @functools.wraps(closure)
-        def unscaled():
+        def watched():
             loss = closure()
             self.before_step(optimizer)
             return loss
 
-        return unscaled
-
-    def _unscale(self, optimizer):
-        if all(parameter.grad is None for parameter in parameters_of(optimizer)):
-            return False
-        if self.scaler._per_optimizer_states[id(optimizer)]["stage"] is OptState.READY:
-            self.scaler.unscale_(optimizer)
-        return True
+        return watched
 
     def _remember_optimizers(self):
         def make(original, optimizer, *args, **kwargs):
@@ -228,25 +282,8 @@ class OwnScaling:
 
         replace(Optimizer, "__init__", make)
 
-    def _unscale_before_clipping(self, owner, name, takes=lambda parameter: parameter):
-        """`takes(parameter)` is what the function takes of a parameter."""
-        def clip(original, *args, **kwargs):
-            first = args[0] if args else kwargs.get("parameters", kwargs.get("tensors"))
-            given = [first] if isinstance(first, torch.Tensor) else list(first)  # it may be read only once
-            clipped = {id(parameter) for parameter in given if parameter is not None}
-            for optimizer in list(self.optimizers):
-                owned = map(takes, parameters_of(optimizer))
-                if self.scaler is not None and any(id(parameter) in clipped for parameter in owned):
-                    self._unscale(optimizer)
-            if args:
-                return original(given, *args[1:], **kwargs)
-            return original(**{name: given if value is first else value for name, value in kwargs.items()})
-
-        replace(owner, name, clip)
-
 
 class _UnseenScaler(GradScaler):
-    """A GradScaler for OwnScaling. It calls the original __init__, because ours would take it for the script's."""
+    """A GradScaler for OwnScaling, with torch's own methods, which no knob changes as it does the script's."""
 
-    def __init__(self, device):
-        GradScaler.__init__.__wrapped__(self, device)
+    __init__, scale, unscale_, update = GradScaler.__init__, GradScaler.scale, GradScaler.unscale_, GradScaler.update

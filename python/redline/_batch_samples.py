@@ -98,8 +98,8 @@ class BatchCounter:
         if sampler_iterator is not self.pass_through:  # with persistent workers, an iterator serves several epochs
             self.pass_through = sampler_iterator
             self.asked_for.clear()
-        is_batch = isinstance(index, (list, tuple, torch.Tensor))
-        self.asked_for.append(len(index) // self.reads if is_batch else None)
+        size = _size_of(index)
+        self.asked_for.append(None if size is None else size // self.reads)
 
     def samples_in(self, batch):
         """The number of samples, or None if nothing tells it."""
@@ -111,6 +111,17 @@ class BatchCounter:
             return self.stream.samples_in(batch)
         known = self.asked_for.popleft() if self.asked_for else None
         return samples_by_shape(batch, given_batch_size()) if known is None else known
+
+
+def _size_of(index):
+    """How many samples a sampler asks for: by a list, an array, or an object of its own, as lhotse's. None if by one
+    number or name."""
+    if isinstance(index, (str, bytes, dict)):
+        return None
+    try:
+        return len(index)
+    except Exception:  # a number, also a tensor without dimensions; what is read lazily does not know
+        return None
 
 
 class StreamBatches:

@@ -34,7 +34,8 @@ from redline._memory_errors import MemoryErrors
 from redline._memory_format_knob import MemoryFormatKnob
 from redline._optimizer_knobs import KNOBS as OPTIMIZER_KNOBS
 from redline._optimizer_knobs import OptimizerKnobs
-from redline._outermost import watch_models
+from redline._optimizer_steps import parameters_of
+from redline._outermost import remember, watch_models
 from redline._rank import is_launcher, rank_and_world_size
 from redline._stand_in import replace
 from redline._torch_settings import autocast_seen, note_autocast, watch_autocast
@@ -109,6 +110,9 @@ class Knobs:
         self.malloc = values.get("malloc", "default") if self.why_malloc_stays is None else "default"
         self.unknown = sorted(set(values) - set(KNOBS))
         self.counted_model = None
+        self.optimizers = {}  # weak references by id, since optimizers may define equality
+        self.trained = set()  # ids of models that ran in training mode, and of those that DDP held then
+        self.trained_otherwise = set()  # and of those that ran in evaluation mode and are an optimizer's
         self.used_model = False  # a model was called, with gradients or for inference
         self.device = None  # on which the model trains
         self.steps = 0
@@ -147,12 +151,12 @@ class Knobs:
         self.loader.install()
         self.ddp.install()
         self.optimizer.install()
-        # Before amp, so that amp's wrapper of backward() is around ours: amp updates its GradScaler there, which
-        # AccumulationKnob forbids once it has counted the first batch of a step.
-        if self.accumulation is not None:
-            self.accumulation.install()
+        # Amp first, so that accumulation's wrapper of backward() is around its: that one looks at the gradients, which
+        # amp scales meanwhile.
         if self.amp is not None:
             self.amp.install()
+        if self.accumulation is not None:
+            self.accumulation.install()
         self.memory_format.install()
         if self.reporter is not None or not self.values.keys().isdisjoint(MODEL_KNOBS):
             watch_models(self._enter_model, self._leave_model)
@@ -169,6 +173,8 @@ class Knobs:
         def make(original, optimizer, *args, **kwargs):
             self.loader.begin_training()
             original(optimizer, *args, **kwargs)
+            number = id(optimizer)
+            self.optimizers[number] = weakref.ref(optimizer, lambda _: self.optimizers.pop(number, None))
             if self.reporter is not None:
                 self.reporter.optimizer = weakref.ref(optimizer)
 
@@ -225,25 +231,54 @@ class Knobs:
         hide_from_compiler(torch.autograd.backward)
         replace(torch.autograd, "grad", watched_grad)
 
+    def _trains(self, module):
+        """transformers' from_pretrained() gives models in evaluation mode, and Lightning leaves them there."""
+        if not torch.is_grad_enabled():
+            return False
+        if module.training:
+            self._meet_training_mode(module)
+            return True
+        if id(module) in self.trained or not self.loader.trains:
+            return False
+        if id(module) not in self.trained_otherwise:
+            optimizers = [reference() for reference in list(self.optimizers.values())]
+            owned = {id(parameter) for optimizer in optimizers if optimizer is not None
+                     for parameter in parameters_of(optimizer)}
+            if not any(id(parameter) in owned for parameter in module.parameters()):
+                return False  # such as a teacher
+            remember(module, self.trained_otherwise)
+        return True
+
+    def _meet_training_mode(self, module):
+        if id(module) in self.trained:
+            return
+        remember(module, self.trained)
+        if isinstance(inner := getattr(module, "module", None), torch.nn.Module):
+            remember(inner, self.trained)
+        if self.steps == 0 and self.counted_model in self.trained_otherwise & self.trained:
+            self.trained_otherwise.discard(self.counted_model)
+            self.counted_model = None  # it was evaluated before the training
+            self.reporter.forget_forwards()
+
     def _enter_model(self, module, args, kwargs):
-        trains = torch.is_grad_enabled() and module.training
+        trains = self._trains(module)
         if torch.is_grad_enabled() or not self.loader.trains:
             self._note_use(module)
         if self.steps == 0:
             self._apply_settings()  # again, because the script may have set them meanwhile
-        if trains:
+        if trains and module.training:
             self.loader.model = weakref.ref(module)
-            self.checkpointing.enter_model(module)
+            self.checkpointing.enter_model(module)  # which transformers' models do in this mode alone
         args = self.memory_format.enter_model(module, args)
-        if module.training or not self.loader.trains:
+        if trains or module.training or not self.loader.trains:
             self.compile.enter_model(module)
         if self.amp is not None:
-            self.amp.enter_model(module)
+            self.amp.enter_model(module, trains)
         if self.accumulation is not None and trains:
             self.accumulation.enter_model(module)
         if self.reporter is not None:
             gradients = torch.is_grad_enabled()
-            self.reporter.forward(gradients, module if module.training == gradients else None)
+            self.reporter.forward(gradients, module if trains or not (gradients or module.training) else None)
             if trains:
                 self._observe(module, args, kwargs)
             elif not self.loader.trains:
@@ -327,7 +362,9 @@ class Knobs:
             if self.compile.script_compiles:
                 self.refuse(["compile"], "the script compiles its model itself")
             if self.checkpointing.is_on is None:
-                self.refuse(["checkpointing"], "the model offers no activation checkpointing")
+                self.refuse(["checkpointing"], "the model trains in evaluation mode, without activation checkpointing"
+                            if self.trained_otherwise and not self.trained else
+                            "the model offers no activation checkpointing")
         if self.reporter is not None and not self.reporter.optimizer_stepped:
             self.refuse(["accumulation"], "no optimizer steps")
         if self.reporter is not None and self.accumulation is None and (self.reporter.batches_a_step() or 1) > 1:

@@ -104,13 +104,18 @@ def samples_an_epoch(loader):
     try:
         batches = loader.batch_sampler
         if hasattr(batches, "batch_sampler"):
-            return len(batches) * batches.batch_size
+            return len(batches) * batches.batch_size // _ranks_of_a_batch(batches)
         sampler = getattr(batches, "sampler", None)
         if isinstance(sampler, BatchSampler):  # whose batches are repeated
             sampler = sampler.sampler
         return len(loader.sampler if sampler is None else sampler)
     except Exception:  # streams have no length, and a script's own sampler may raise anything
         return None
+
+
+def _ranks_of_a_batch(batches):
+    """accelerate's split_batches names the size for all ranks."""
+    return batches.num_processes if getattr(batches, "split_batches", False) is True else 1
 
 
 def _use(training, made=None, own_size=None):
@@ -418,10 +423,11 @@ def _knobs_of(loader):
 
 
 def _made_ahead(loader):
-    """How many batches for this rank its workers may have ready."""
+    """How many batches, of the size that the loader names, its workers may have ready for this rank."""
     if (batches := getattr(loader, "made_ahead", None)) is not None:  # of _dispatched_batches
         return batches
-    return loader.num_workers * (loader.prefetch_factor or 0)
+    made = loader.num_workers * (loader.prefetch_factor or 0)
+    return -(-made // _ranks_of_a_batch(getattr(loader, "batch_sampler", None)))
 
 
 def _asker():

@@ -61,10 +61,10 @@ class Channel:
         fields = {"type": line_type, "rank": rank, **fields}
         if self._open() and self.remote:
             fields["clock"] = time.time_ns() - time.monotonic_ns()
-        line = json.dumps(fields, ensure_ascii=False).encode(errors="replace")
+        line = _line(fields)
         while len(line) > LONGEST_LINE and fields.get("message"):
             fields["message"] = fields["message"][len(fields["message"]) // 2 + 1 :]
-            line = json.dumps(fields, ensure_ascii=False).encode(errors="replace")
+            line = _line(fields)
         deadline = time.monotonic() + patience
         while not self._write(line + b"\n"):
             if time.monotonic() >= deadline:
@@ -77,3 +77,8 @@ class Channel:
             return self._open() and os.write(self.descriptor, line) == len(line)
         except OSError:  # full, or the runner is gone and will not miss it
             return False
+
+
+def _line(fields):
+    # Scripts may give torch numbers of numpy, such as num_workers.
+    return json.dumps(fields, ensure_ascii=False, default=int).encode(errors="replace")

@@ -33,6 +33,7 @@ SECONDS_BETWEEN_SIGNS_OF_LIFE = 1.0
 SECONDS_BETWEEN_CHECKS = 0.5  # the checks of device memory and of the loss are rare, because each may wait for the GPU
 SECONDS_WITHOUT_STEP = 5.0
 NAN_CHECKS = 2  # so many NaN losses in a row are a failure; a single one may come from a GradScaler finding its scale
+STEPS_WITHOUT_BATCH = 10  # more follow each other only in a script that goes on with batches that it took earlier
 EMPTY_STEPS = 3  # the first marked steps may be empty, because the script warms something up
 
 
@@ -57,6 +58,7 @@ class TrialReporter:
 
     def __init__(self, path):
         self.channel = Channel(path)
+        self.is_helper = _is_of_another_program()
         self.first_step_ended = lambda: None  # the owner may replace it
         self.marker = os.environ.get("REDLINE_STEP_MARKER")  # if set, steps begin and end only at ranges of this name
         self.optimizer = None  # gives the one that was made last; None before
@@ -71,6 +73,8 @@ class TrialReporter:
         self.steps_sent = 0
         self.samples_sent = 0
         self.step_ns = 0  # when the last step ended
+        self.without_batch = 0  # optimizer steps since then, which are not counted
+        self.told_without_batch = None  # when the runner was told of them
         self.samples = 0
         self.new_samples = 0
         self.new_batches = 0
@@ -168,6 +172,12 @@ class TrialReporter:
             self.new_tokens += 0 if ids is None else ids.numel()
             self.tokens = None if ids is None else self.tokens
 
+    def forget_forwards(self):
+        """Those since the last step seemed to be for training, and were not."""
+        self.new_tokens = 0
+        if self.loader_batches == 0:
+            self.new_batches = self.new_samples = 0
+
     def _add_samples_of(self, inputs):
         samples = samples_by_shape(inputs, given_batch_size())
         if samples is None:
@@ -235,7 +245,11 @@ class TrialReporter:
         if now - self.last_line < SECONDS_BETWEEN_SIGNS_OF_LIFE:
             return
         self.last_line = now
-        self.channel.send("activity", t=time.monotonic_ns(), forwards=self.all_forwards, backwards=self.all_backwards)
+        self._send_activity()
+
+    def _send_activity(self):
+        self.channel.send("activity", t=time.monotonic_ns(), forwards=self.all_forwards, backwards=self.all_backwards,
+                          without_batch=self.without_batch if self._trains_without_batches() else 0)
 
     def compilation(self, running, total_ns):
         self.compilation_ns = total_ns
@@ -294,8 +308,10 @@ class TrialReporter:
         if self.by_steps:
             self.new_samples = 1 if self.marker else min(self.new_batches, 1)
             self.tokens = None
-        if self.new_samples == 0:  # such as the last step of an epoch, if its batch was fetched during the step before
+        if self.new_samples == 0:
+            self._end_step_without_batch()
             return
+        self._batches_go_on()
         self.step_ns = now_ns
         self.times_at_step = (self.data_wait_ns, self.evaluation.total_ns + self.compilation_ns)
         if self.steps == 0:
@@ -321,6 +337,24 @@ class TrialReporter:
             self.last_line = now
             self._send_step()
 
+    def _end_step_without_batch(self):
+        """Such as the last step of an epoch, if its batch was fetched during the step before."""
+        self.without_batch += 1
+        now = time.monotonic()
+        if self._trains_without_batches() and now - (self.told_without_batch or 0) >= SECONDS_BETWEEN_SIGNS_OF_LIFE:
+            self.told_without_batch = now
+            self._send_activity()
+
+    def _trains_without_batches(self):
+        """Not so where many optimizers step after one backward pass."""
+        return not self.marker and min(self.without_batch, self.backwards) >= STEPS_WITHOUT_BATCH
+
+    def _batches_go_on(self):
+        self.without_batch = 0
+        if self.told_without_batch is not None:
+            self.told_without_batch = None
+            self._send_activity()
+
     def _end_uncounted_step(self):
         """What the job has, and which knobs it has no use for, can be told all the same."""
         if self.is_first_step:
@@ -334,6 +368,8 @@ class TrialReporter:
         self.next_batch_is_due()
         if self.steps > self.steps_sent:
             self._send_step()
+        if self._trains_without_batches():
+            self._send_activity()
 
     def _send_step(self):
         self.steps_sent = self.steps
@@ -428,11 +464,13 @@ class TrialReporter:
 
     def watch_exceptions(self):
         """Reports the exception that ends this process, then calls the excepthook that was set before. That of a process
-        which multiprocessing started reaches no excepthook; it counts if the process trains."""
+        which multiprocessing started reaches no excepthook; it counts if the process trains, and so does that of
+        another program that the script started, perhaps to see whether something works."""
 
         def excepthook(before, error_type, error, traceback):
             try:
-                self._report_exception(error_type, error)
+                if not self.is_helper or self.all_forwards > 0:
+                    self._report_exception(error_type, error)
             finally:
                 before(error_type, error, traceback)
 
@@ -466,6 +504,13 @@ class TrialReporter:
             str(error)[-1500:],
             **fields,
         )
+
+
+def _is_of_another_program():
+    """Whether a process of the trial started this one as another program, and not as a rank."""
+    program, rank = os.path.abspath(next(iter(getattr(sys, "argv", ())), "")), launched_rank()
+    first = os.environ.setdefault("REDLINE_TRIAL_PROGRAM", f"{rank} {program}")
+    return first != f"{rank} {program}" and first.startswith(f"{rank} ")
 
 
 def _captures_a_graph():

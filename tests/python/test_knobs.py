@@ -77,6 +77,41 @@ for batch in DataLoader(torch.ones(12, 2), batch_size=4):
     assert seen_knobs(with_knobs({}, job, trial=True))["amp"] == "bf16", "a job of inference"
 
 
+EVALUATION_MODE = """
+import torch
+from torch.utils.data import DataLoader
+torch.compile = lambda call, **named: call
+model, teacher = torch.nn.Linear(2, 1).eval(), torch.nn.Linear(2, 1).eval()
+optimizer = torch.optim.AdamW(model.parameters())
+for batch in DataLoader(torch.ones(12, 2), batch_size=4):
+    teacher(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = model(batch).sum()
+    loss.backward()
+    optimizer.step()
+print(*(one._compiled_call_impl is not None for one in (model, teacher)))
+"""
+
+
+def test_a_model_may_train_in_evaluation_mode(with_knobs, script):
+    """As transformers' from_pretrained() gives it."""
+    done = with_knobs({"compile": "on"}, script(EVALUATION_MODE), trial=True)
+    assert done.stdout == "True False\n"
+    assert (seen_knobs(done)["amp"], seen_knobs(done)["compile"]) == ("bf16", "on")
+    (unused,) = [report for report in of_type(done, "unused") if "checkpointing" in report["knobs"]]
+    assert unused["why"] == "the model trains in evaluation mode, without activation checkpointing"
+    job = EVALUATION_MODE.replace("in DataLoader(torch.ones(12, 2), batch_size=4)", "in torch.ones(3, 4, 2)")
+    last = of_type(with_knobs({}, script(job), trial=True), "step")[-1]
+    assert (last["steps"], last["samples"]) == (3, 12), "without a loader"
+
+
+def test_an_evaluation_with_gradients_before_the_training_does_not_count(with_knobs, script):
+    job = EVALUATION_MODE.replace("\nfor ", "\nmodel(torch.ones(100, 2))\nmodel.train()\nfor ")
+    job = job.replace("in DataLoader(torch.ones(12, 2), batch_size=4)", "in torch.ones(3, 4, 2)")
+    last = of_type(with_knobs({}, script(job), trial=True), "step")[-1]
+    assert (last["steps"], last["samples"]) == (3, 12)
+
+
 def test_a_step_of_accumulated_batches_is_one_step_of_all_their_samples(with_knobs):
     done = with_knobs({"batch_size": 4}, PLAIN, "--accumulation", "3", "--steps", "5", trial=True)
     last = of_type(done, "step")[-1]

@@ -121,6 +121,46 @@ def test_what_a_child_that_trains_raises_is_the_trials_failure(with_knobs, tmp_p
     assert ["from the child" in failure["message"] for failure in of_type(done, "failure")] == ([True] if trains else [])
 
 
+HELPER = """
+import subprocess, sys, torch
+helper = "import sys, torch\\nmodel = torch.nn.Linear(1, 1)\\n%s\\nraise ImportError('no xformers')"
+assert subprocess.run([sys.executable, "-c", helper]).returncode == 1
+"""
+
+
+@pytest.mark.parametrize(("does", "fails"), [("", []), ("model(torch.ones(2, 1))", [True])])
+def test_a_helper_that_fails_is_no_failure_of_the_trial(with_knobs, script, does, fails):
+    """A script may ask in a process of its own whether something works."""
+    done = with_knobs({}, script(HELPER % does), trial=True)
+    assert "ImportError: no xformers" in done.stderr
+    assert ["no xformers" in failure["message"] for failure in of_type(done, "failure")] == fails
+
+
+ONE_BATCH = """
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+loader = DataLoader(torch.ones(8, 2), batch_size=4)
+for batch in [next(iter(loader))] * 20:
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_steps_on_batches_taken_before_are_told(with_knobs, script):
+    done = with_knobs({}, script(ONE_BATCH), trial=True)
+    assert of_type(done, "step")[-1]["steps"] == 1
+    assert of_type(done, "activity")[-1]["without_batch"] == 19
+    done = with_knobs({}, script(ONE_BATCH + "for batch in loader:\n    model(batch).sum().backward()\n"
+                                             "    optimizer.step()\n"), trial=True)
+    assert of_type(done, "step")[-1]["steps"] == 3
+    assert of_type(done, "activity")[-1]["without_batch"] == 0
+    done = with_knobs({}, script(ONE_BATCH.replace("next(iter(loader))", "*loader")), trial=True)
+    assert not of_type(done, "step"), "the reading of all batches did not look like training"
+    assert of_type(done, "activity")[-1]["without_batch"] == 40
+
+
 def test_what_runs_without_a_step_is_told(with_knobs):
     done = with_knobs({}, SCRIPTS / "no_optimizer.py", "only_forward", trial=True)
     assert not of_type(done, "step")

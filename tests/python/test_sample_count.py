@@ -1,10 +1,14 @@
 """How many samples a recorded step trains on, whatever else fetches batches."""
 
 import gc
+import json
+import os
 import types
 import weakref
 
+import numpy
 import pytest
+import torch
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -70,3 +74,42 @@ def test_a_batch_that_ranks_share_counts_once(repo_root, monkeypatch):
     assert _batch_size(types.SimpleNamespace(_index_sampler=shard)) == 4
     shard.split_batches = False
     assert _batch_size(types.SimpleNamespace(_index_sampler=shard)) == 8
+
+
+@pytest.mark.parametrize(("index", "samples"), [
+    ([3, 4, 5], 3), (numpy.arange(3), 3), (range(3), 3), (dict.fromkeys("abc").keys(), 3),
+    (7, None), (torch.tensor(7), None), ("name", None), ({"part": 1}, None),
+])
+def test_a_batch_holds_what_its_index_asks_for(repo_root, monkeypatch, index, samples):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    from redline._batch_samples import BatchCounter
+
+    counter = BatchCounter(DataLoader(range(8), batch_size=None))
+    counter.asked(object(), index)
+    assert counter.samples_in("no tensor") == samples
+
+
+@pytest.mark.parametrize(("splits", "epoch", "ahead"), [(True, 40, 3), (False, 80, 6)])
+def test_a_share_of_a_batch_makes_an_epoch_as_much_shorter(repo_root, monkeypatch, splits, epoch, ahead):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    from redline._loader_knobs import _made_ahead, samples_an_epoch
+
+    class Shard:  # as accelerate's BatchSamplerShard of two ranks
+        batch_sampler, batch_size, num_processes, split_batches = None, 8, 2, splits
+
+        def __len__(self):
+            return 10
+
+    loader = types.SimpleNamespace(batch_sampler=Shard(), num_workers=3, prefetch_factor=2)
+    assert (samples_an_epoch(loader), _made_ahead(loader)) == (epoch, ahead)
+
+
+def test_a_report_may_hold_a_number_of_numpy(repo_root, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    from redline._trial_channel import Channel
+
+    os.mkfifo(tmp_path / "reports")
+    reader = os.open(tmp_path / "reports", os.O_RDWR)
+    assert Channel(tmp_path / "reports").send("step", ahead=numpy.int64(4))
+    assert json.loads(os.read(reader, 4096))["ahead"] == 4
+    os.close(reader)

@@ -475,3 +475,67 @@ def test_compilations_are_timed_in_torch_2_6_too():
     watch._begin()
     watch._end()
     assert told == [True, False] and watch.total_ns > 0
+
+
+def test_the_scale_of_fp16_is_gone_after_a_pass_that_contains_others(trial):
+    job = REENTRANT.replace("range(70)", "range(2)").replace("model = Model()", "model = Model()\nmodel.blocks = blocks")
+    done = trial({"amp": "fp16"}, job + """
+    print(sum(float(parameter.grad.abs().sum()) for parameter in blocks.parameters()) < 100)
+    optimizer.zero_grad()
+print(max(float(parameter.abs().max()) for parameter in blocks.parameters()) < 10)
+""")
+    assert set(done.stdout.split()) == {"True"}
+    assert seen_knobs(done)["amp"] == "fp16"
+    assert not of_type(done, "note")
+
+
+USES_OF_GRADIENTS = """
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 1.0)
+for batch in DataLoader(torch.ones(20, 2), batch_size=1):
+    before = float(model.bias[0])
+    (model(batch) * 0.25).sum().backward()
+    {use}
+    print(before - float(model.bias[0]))
+"""
+
+
+@pytest.mark.parametrize("use", [
+    "for p in model.parameters(): p.grad.data.clamp_(-1, 1)\n    optimizer.step(); optimizer.zero_grad()",
+    "if bool(torch.isfinite(model.bias.grad)): optimizer.step()\n    optimizer.zero_grad()",
+    "optimizer.step(); optimizer.zero_grad(set_to_none=False)",
+])
+def test_a_script_may_use_the_gradients_of_fp16_in_any_way(trial, use):
+    done = trial({"amp": "fp16"}, USES_OF_GRADIENTS.format(use=use))
+    moves = [round(float(line), 3) for line in done.stdout.split()]
+    assert set(moves[:4]) <= {0.0, 0.25}, "a step or two only find the scale"
+    assert moves[4:] == [0.25] * 16
+    assert seen_knobs(done)["amp"] == "fp16"
+    assert not [note for note in of_type(done, "note") if "fp16" in note["text"]]
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_script_may_add_up_the_gradients_of_fp16_for_ever(trial, sparse):
+    done = trial({"amp": "fp16"}, f"""
+model = torch.nn.Embedding(4, 2, sparse={sparse})
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.zeros(5, dtype=torch.int64), batch_size=1):
+    model(batch).sum().backward()
+    optimizer.step()
+    print(float(model.weight.grad.to_dense()[0, 0]))
+""")
+    assert done.stdout.split() == ["1.0", "2.0", "3.0", "4.0", "5.0"]
+
+
+@pytest.mark.parametrize(("change", "why"), [
+    (("optimizer = torch.optim.SGD(model.parameters(), 1.0)\n", ""), "the script makes no optimizer"),
+    (("model.parameters(), 1.0", "[model.bias], 1.0"), "the model has parameters that no optimizer updates"),
+    (("\nfor batch", "\nmodel.bias.register_hook(lambda gradient: gradient.clamp(-1, 1))\nfor batch"),
+     "the script's hooks take gradients within the backward pass"),
+    ((".sum().backward()", ".sum().backward(create_graph=True)"), "the script differentiates gradients"),
+])
+def test_fp16_is_given_up_before_anything_is_scaled_wrongly(trial, change, why):
+    use = "for p in model.parameters(): p.data.add_(p.grad, alpha=-1.0); p.grad = None"
+    done = trial({"amp": "fp16"}, USES_OF_GRADIENTS.format(use=use).replace(*change))
+    assert [round(float(line), 3) for line in done.stdout.split()] == [0.25] * 20
+    assert f"amp fp16 not applied: {why}" in [note["text"] for note in of_type(done, "note")]

@@ -104,6 +104,13 @@ const std::vector<Launcher>& launchers() {
   return kLaunchers;
 }
 
+/// The launcher of this name or path; null if it is none.
+const Launcher* launcher_of(const std::string& word) {
+  const std::string name = std::filesystem::path(word).filename();
+  const auto found = std::ranges::find(launchers(), name, &Launcher::name);
+  return found == launchers().end() ? nullptr : &*found;
+}
+
 /// How many words behind this option are its values, as far as we know the launchers' options.
 size_t values_behind(std::string_view option) {
   constexpr std::string_view kFlags[] = {"--allow-run-as-root",
@@ -223,9 +230,8 @@ Machine machine_of(const Share& share, Machine machine) {
 
 std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus) {
   for (size_t i = 0; i < command.size(); ++i) {
-    const std::string name = std::filesystem::path(command[i]).filename();
-    const auto launcher = std::ranges::find(launchers(), name, &Launcher::name);
-    if (launcher == launchers().end()) continue;
+    const Launcher* const launcher = launcher_of(command[i]);
+    if (!launcher) continue;
     const auto words = launchers_words(std::span(command).subspan(i + 1));
     const auto processes = value_of(words, launcher->processes);
     const auto nodes = value_of(words, launcher->nodes);
@@ -236,6 +242,10 @@ std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus) {
     return static_cast<int>(*count * *times);
   }
   return is_python(command) ? std::optional(1) : std::nullopt;
+}
+
+bool has_launcher(const std::vector<std::string>& command) {
+  return std::ranges::any_of(command, launcher_of);
 }
 
 bool is_python(const std::vector<std::string>& command) {

@@ -58,6 +58,8 @@ struct Devices {
 /// "gpu" and "auto" mean `gpus`. A plain Python script is one rank. nullopt for other commands, or
 /// if a count is a word that only the launcher understands.
 [[nodiscard]] std::optional<int> ranks_of(const std::vector<std::string>& command, int gpus);
+/// Whether one of these launchers is among its words.
+[[nodiscard]] bool has_launcher(const std::vector<std::string>& command);
 /// Whether its first word is a Python.
 [[nodiscard]] bool is_python(const std::vector<std::string>& command);
 

@@ -54,6 +54,10 @@ class RankReports {
   [[nodiscard]] int64_t last_sign_ns() const;
   /// "120 forward passes with gradients, no backward passes"; empty if no rank said.
   [[nodiscard]] std::string activity() const;
+  /// Optimizer steps, not counted, that went on with batches which the script had taken before.
+  [[nodiscard]] int64_t steps_without_batch() const {
+    return activity_ ? activity_->without_batch : 0;
+  }
 
  private:
   void add(const StepReport& report);

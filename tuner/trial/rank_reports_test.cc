@@ -98,7 +98,7 @@ TEST(RankReports, TheLatestSignIsAStepOrACompilation) {
 TEST(RankReports, PassesAreCountedInWords) {
   const auto said = [](int64_t forwards, int64_t backwards) {
     RankReports reports{Measurement::Plan{}};
-    reports.take(ActivityReport{0, forwards, backwards});
+    reports.take(ActivityReport{0, forwards, backwards, 0});
     return reports.activity();
   };
   EXPECT_EQ(RankReports{Measurement::Plan{}}.activity(), "");

@@ -87,7 +87,7 @@ std::optional<Report> parse_report(const std::string& line) {
     }
     if (type == "activity") {
       return ActivityReport{object.at("rank").get<int>(), object.at("forwards"),
-                            object.at("backwards")};
+                            object.at("backwards"), object.value("without_batch", int64_t{0})};
     }
   } catch (const json::exception&) {
     // The line is no report; the caller counts it.

@@ -89,11 +89,13 @@ struct BeginReport {
   int rank = 0;
 };
 
-/// What the job does while no step has ended yet.
+/// What the job does while no step has ended yet, or none that is counted.
 struct ActivityReport {
   int rank = 0;
   int64_t forwards = 0;  ///< forward passes with gradients of a model that the script calls
   int64_t backwards = 0;
+  /// Optimizer steps since the latest that a new batch went into.
+  int64_t without_batch = 0;
 };
 
 using Report = std::variant<StepReport, FailureReport, SeenReport, NoteReport, UnusedReport,

@@ -173,6 +173,11 @@ TEST(Report, WhatTheHookTellsBesideSteps) {
       parse_report(R"({"type":"activity","rank":0,"t":5,"forwards":3,"backwards":0})");
   ASSERT_TRUE(activity);
   EXPECT_EQ(std::get<ActivityReport>(*activity).forwards, 3);
+  EXPECT_EQ(std::get<ActivityReport>(*activity).without_batch, 0);
+  const auto stale = parse_report(
+      R"({"type":"activity","rank":0,"t":5,"forwards":3,"backwards":2,"without_batch":12})");
+  ASSERT_TRUE(stale);
+  EXPECT_EQ(std::get<ActivityReport>(*stale).without_batch, 12);
   EXPECT_FALSE(parse_report(R"({"type":"unused","rank":0,"knobs":"amp","why":"no model"})"));
   const auto above = parse_report(
       R"({"type":"unused","rank":0,"knobs":["num_workers"],"why":"a stream","above":1})");

@@ -194,6 +194,7 @@ bool TrialRun::takes_too_long() const {
 bool TrialRun::hangs() const {
   if (measurement_.latest_ns() == 0) return false;  // still starting, so the timeout decides
   if (reports_.compiling() && reports_.compile_time() < spec_.compile_timeout) return false;
+  if (reports_by_metric() && reports_.steps_without_batch() > 0) return false;
   return silence() >
          std::max<nanoseconds>(kHangAfter, kHangSteps * nanoseconds(measurement_.median_step_ns()));
 }

@@ -71,15 +71,26 @@ std::string unseen_steps(const EndedTrial& trial) {
          "range that the script opens in each step, or --metric with what the command prints";
 }
 
+/// Empty if each step took a new batch.
+std::string steps_without_batch(const EndedTrial& trial) {
+  const int64_t steps = trial.reports.steps_without_batch();
+  if (steps == 0 || is_by_metric(trial)) return "";
+  return fmt::format(
+      "{} with batches that the script had taken before, which are not counted. Give --step-marker "
+      "NAME with a range that the script opens in each step, and --objective steps, or --metric "
+      "with what the command prints",
+      format_plural(steps, "optimizer step"));
+}
+
 std::string why_nothing_was_measured(const EndedTrial& trial) {
+  if (const std::string why = steps_without_batch(trial); !why.empty()) return why;
   if (const std::string unseen = unseen_steps(trial); !unseen.empty()) return unseen;
   if (trial.reports.measurement().latest_ns() == 0) {
     return "the command ended without an optimizer step that the hook could see. Programs that are "
            "not PyTorch in Python need --metric or, in C++, redline::Trial";
   }
-  return fmt::format(
-      "the command ended after {} counted steps, too few to measure: let it train on",
-      trial.reports.measurement().steps());
+  return fmt::format("the command ended after {}, too few to measure: let it train on",
+                     format_plural(trial.reports.measurement().steps(), "counted step"));
 }
 
 Verdict on_timeout(const EndedTrial& trial) {
@@ -93,6 +104,9 @@ Verdict on_timeout(const EndedTrial& trial) {
     return {Outcome::kHang, -1,
             fmt::format("no result within {} and {} of compilation", format_wait(spec.timeout),
                         format_wait(spec.compile_timeout))};
+  }
+  if (const std::string why = steps_without_batch(trial); !why.empty()) {
+    return {Outcome::kInvalid, -1, why};
   }
   if (const std::string unseen = unseen_steps(trial); !unseen.empty() && !is_by_metric(trial)) {
     return {Outcome::kInvalid, -1,
@@ -136,6 +150,9 @@ Verdict verdict_on(const EndedTrial& trial,
     if (auto wrong = on_metric(throughput->samples_per_s)) return *std::move(wrong);
   }
   if (trial.end == TrialEnd::kHang) {
+    if (const std::string why = steps_without_batch(trial); !why.empty()) {
+      return {Outcome::kInvalid, -1, why};
+    }
     return {Outcome::kHang, -1,
             fmt::format("no step for {} s. If the job pauses so long, give a longer "
                         "--trial-timeout",

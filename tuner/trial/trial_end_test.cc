@@ -152,7 +152,7 @@ TEST_F(EndOfTrial, ATimeoutTellsWhatDidNotCome) {
   reports_.take(CompileReport{0, true, 0});
   EXPECT_EQ(verdict(TrialEnd::kTimeout), "hang: no result within 5.0 s and 10 min of compilation");
   reports_.take(CompileReport{0, false, 1});
-  reports_.take(ActivityReport{0, 1, 0});
+  reports_.take(ActivityReport{0, 1, 0, 0});
   EXPECT_THAT(
       verdict(TrialEnd::kTimeout),
       AllOf(StartsWith("invalid: 1 forward pass with gradients, no backward passes and no "),
@@ -171,6 +171,25 @@ TEST_F(EndOfTrial, AHangIsOneHoweverMuchWasMeasured) {
   steps(1, 20);
   EXPECT_EQ(verdict(TrialEnd::kHang),
             "hang: no step for 31 s. If the job pauses so long, give a longer --trial-timeout");
+}
+
+TEST_F(EndOfTrial, StepsOnFormerBatchesAreToldWhereNoneIsCounted) {
+  reports_.take(BeginReport{0});
+  steps(1, 1);
+  EXPECT_EQ(verdict(TrialEnd::kExited, 0),
+            "invalid: the command ended after 1 counted step, too few to measure: let it train on");
+  reports_.take(ActivityReport{0, 900, 900, 899});
+  for (const TrialEnd end : {TrialEnd::kExited, TrialEnd::kTimeout, TrialEnd::kHang}) {
+    EXPECT_THAT(verdict(end, 0),
+                StartsWith("invalid: 899 optimizer steps with batches that the script had taken "
+                           "before, which are not counted. Give --step-marker NAME "));
+  }
+  reports_.take(ActivityReport{0, 901, 901, 0});
+  EXPECT_THAT(verdict(TrialEnd::kHang), StartsWith("hang: no step for 31 s. "));
+  reports_.take(ActivityReport{0, 950, 950, 20});
+  spec_.metric_regex = "rate ([0-9]+)";
+  EXPECT_EQ(verdict(TrialEnd::kTimeout),
+            "hang: no result within 5.0 s: no line on stdout matches --metric");
 }
 
 TEST_F(EndOfTrial, ARateThatMayNotLastIsNoted) {
@@ -225,7 +244,7 @@ TEST_F(EndOfTrial, AMetricMustBeANumberOfWhichMoreIsBetter) {
 
 TEST_F(EndOfTrial, WithoutAMetricTheMessageOrANoteTellsWhy) {
   spec_.metric_regex = "rate ([0-9]+)";
-  reports_.take(ActivityReport{0, 1, 0});  // its own steps do not matter
+  reports_.take(ActivityReport{0, 1, 0, 0});  // its own steps do not matter
   EXPECT_EQ(verdict(TrialEnd::kTimeout),
             "hang: no result within 5.0 s: no line on stdout matches --metric");
   EXPECT_THAT(result(TrialEnd::kTimeout).notes, ElementsAre("no line on stdout matches --metric"));

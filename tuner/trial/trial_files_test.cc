@@ -10,6 +10,7 @@
 
 #include "machine/kernel_text.h"
 #include "tests/temporary_folder.h"
+#include "tests/variables.h"
 #include "tuner/trial/trial_start.h"
 
 namespace redline::tuner {
@@ -185,6 +186,8 @@ TEST_F(TrialFolder, OnlyItsOutputStays) {
 }
 
 TEST(TrialPaths, SocketsOfATrialFitBelowItsTemporaryFolder) {
+  const testing::TemporaryFolder goes_at_logout;
+  const testing::Variables variables("XDG_RUNTIME_DIR", goes_at_logout.path());
   const std::string folder = "/tmp/" + std::string(200, 'x');
   const TrialPaths longest{"/tmp/" + std::string(66, 'x')}, longer{"/tmp/" + std::string(67, 'x')};
   EXPECT_EQ(longest.temporary().size(), 75U);
@@ -193,6 +196,7 @@ TEST(TrialPaths, SocketsOfATrialFitBelowItsTemporaryFolder) {
   const TrialPaths near{"/tmp/s/1"}, far{folder + "/1"}, next{folder + "/2"};
   EXPECT_EQ(near.temporary(), "/tmp/s/1/tmp");
   EXPECT_LE(far.temporary().size(), 75);
+  EXPECT_THAT(far.temporary(), ::testing::StartsWith("/tmp/redline-"));
   EXPECT_EQ(far.temporary(), TrialPaths{folder + "/1"}.temporary());
   EXPECT_NE(far.temporary(), next.temporary());
 }

@@ -71,6 +71,12 @@ tl::expected<void, std::string> add_recording(const TrialSpec& spec,
   return launch::add_record_request(request, variables);
 }
 
+/// How many ranks the command starts there; 0 if only its launcher knows.
+int ranks_in(const Share& share, const std::vector<std::string>& command) {
+  const auto ranks = ranks_of(command, static_cast<int>(share.gpus.size()));
+  return ranks.value_or(has_launcher(command) ? 0 : 1);
+}
+
 std::optional<uint64_t> data_limit(const TrialSpec& spec, const launch::Environment& variables) {
   if (!spec.memory_limit_bytes || sees_gpu(variables)) return std::nullopt;
   return *spec.memory_limit_bytes + (spec.record_to.empty() ? 0 : kRecorderRoom);
@@ -88,6 +94,7 @@ launch::Environment trial_environment(const TrialSpec& spec, const TrialPaths& p
   (void)launch::add_step_log(paths.directory, result);
   result.set("REDLINE_KNOBS", knobs_json(spec.config, used));
   result.set("REDLINE_TRIAL", paths.reports());
+  result.unset("REDLINE_TRIAL_PROGRAM");  // of a trial that this autotune runs in
   // Tells the trial the value of {batch_size}, because without a DataLoader nothing else tells the
   // batch size.
   if (const auto batch = spec.config.find("batch_size");
@@ -135,7 +142,7 @@ std::string TrialPaths::temporary() const {
   std::error_code ignored;
   const std::string whole = fs::absolute(own, ignored);
   if (whole.size() <= kLongestTemporary) return own;
-  const auto folder = launch::make_control_folder();
+  const auto folder = launch::make_lasting_folder();
   if (!folder) return own;
   return fmt::format("{}/tmp-{:016x}", *folder, std::hash<std::string>()(whole));
 }
@@ -161,7 +168,7 @@ tl::expected<TrialStart, std::string> prepare_start(
   if (auto hook = variables.add_python_startup(); !hook && spec.metric_regex.empty()) {
     return tl::unexpected(hook.error());
   }
-  restrict_to(spec.share, ranks_of(spec.command, 1).value_or(1), variables);
+  restrict_to(spec.share, ranks_in(spec.share, options.argv), variables);
   if (notes) {
     if (auto added = add_recording(spec, *notes, variables); !added) {
       return tl::unexpected(added.error());

@@ -43,6 +43,9 @@ TEST(TrialEnvironment, TellsTheTrialItsKnobsAndPlaces) {
   EXPECT_EQ(told.get("REDLINE_METRIC"), "1");
   EXPECT_EQ(told.get("REDLINE_OBJECTIVE"), "steps");
   EXPECT_TRUE(told.get("NVTX_INJECTION64_PATH"));
+  setenv("REDLINE_TRIAL_PROGRAM", "None /other.py", 1);
+  EXPECT_FALSE(trial_environment(spec, paths, "mark", {}).get("REDLINE_TRIAL_PROGRAM"));
+  unsetenv("REDLINE_TRIAL_PROGRAM");
   EXPECT_EQ(told.get("MASTER_PORT"), told.get("PET_MASTER_PORT"));
 }
 
@@ -107,9 +110,20 @@ TEST(TrialStart, IsTheCommandWithItsValuesAndLimits) {
   EXPECT_FALSE(start.variables.get("REDLINE_METRIC"));
   EXPECT_EQ(start.variables.get("OMP_NUM_THREADS"), "1") << "as many as cores";
   spec.command = {"torchrun", "--nproc_per_node", "gpu", "train.py"};
+  spec.share.gpus = {"0"};
   EXPECT_EQ(prepared(std::nullopt).variables.get("OMP_NUM_THREADS"), "1") << "one rank";
-  spec.command[2] = "2";
+  spec.share.gpus = {"0", "1"};
   EXPECT_FALSE(prepared(std::nullopt).variables.get("OMP_NUM_THREADS"));
+  spec.share.gpus.clear();
+  spec.config["ranks"] = "1";
+  spec.command[2] = "{ranks}";
+  EXPECT_EQ(prepared(std::nullopt).variables.get("OMP_NUM_THREADS"), "1");
+  for (const char* several : {"2", "auto"}) {
+    spec.command[2] = several;
+    EXPECT_FALSE(prepared(std::nullopt).variables.get("OMP_NUM_THREADS")) << several;
+  }
+  spec.command = {"accelerate", "launch", "train.py"};
+  EXPECT_FALSE(prepared(std::nullopt).variables.get("OMP_NUM_THREADS")) << "its file tells";
   spec.metric_regex = "rate (.*)";
   EXPECT_EQ(prepared(std::nullopt).variables.get("REDLINE_METRIC"), "1");
   const testing::TemporaryFolder folder;

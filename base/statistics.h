@@ -103,6 +103,8 @@ struct ValueInterval {
   double value = 0;
   double low = 0;
   double high = 0;
+
+  [[nodiscard]] bool excludes(double other) const { return low > other || high < other; }
 };
 
 /// Where the middle of the values' distribution lies: the median of the means of each two values

@@ -106,7 +106,7 @@ class RunDiffPage {
   void write_memory(const char* title, const std::optional<MemoryChange>& memory) {
     if (!memory) return;
     const auto bytes = [](double value) { return format_bytes(std::llround(value)); };
-    const bool is_clear = memory->ratio.low > 1 || memory->ratio.high < 1;
+    const bool is_clear = memory->ratio.excludes(1);
     write_diff_line(canvas_, title, bytes(memory->before_bytes), bytes(memory->after_bytes),
                     is_clear ? change_words(memory->ratio.value) : "no clear difference",
                     hue(memory->ratio));

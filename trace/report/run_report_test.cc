@@ -99,6 +99,7 @@ TEST(RunReport, ASingleSlowStepSaysNothingOfAnHour) {
   slow.lost_share = 0.03;
   slow.typical_ns = 61.6e6;
   slow.count = 1;
+  slow.is_single = true;
   EXPECT_EQ(cost_of(slow)->time + " " + cost_of(slow)->how_often, "61.6 ms once");
   EXPECT_EQ(detail_of(slow),
             "1 step took 61.6 ms longer. No part of the step that the log sees explains it: look "
@@ -106,10 +107,53 @@ TEST(RunReport, ASingleSlowStepSaysNothingOfAnHour) {
   slow.part = LogPart::kForward;
   EXPECT_EQ(detail_of(slow), "In 1 step forward took 61.6 ms longer.") << "the step took more";
   slow.count = 2;
+  slow.is_single = false;
   EXPECT_EQ(cost_of(slow)->time + " " + cost_of(slow)->how_often, "1.8 min of each hour");
   slow.period = 50;
   EXPECT_EQ(detail_of(slow),
             "In 2 steps forward took 61.6 ms longer on average, one each 50 steps.");
+}
+
+TEST(RunReport, NorDoesASingleCheckpoint) {
+  RunFinding saved;
+  saved.part = LogPart::kCheckpoint;
+  saved.lost_share = saved.share = 0.17;
+  saved.typical_ns = 2e9;
+  saved.count = 1;
+  saved.is_single = true;
+  EXPECT_EQ(headline_of(saved), "Saving checkpoints takes 17 % of the time");
+  EXPECT_EQ(cost_of(saved)->time + " " + cost_of(saved)->how_often, "2.0 s once");
+}
+
+TEST(RunReport, AWaitForAGpuIsNoMatterOfTheScript) {
+  RunFinding slow;
+  slow.cause = RunCause::kSlowSteps;
+  slow.typical_ns = 2e9;
+  slow.count = 59;
+  slow.period = 50;
+  slow.may_be_queued = true;
+  EXPECT_THAT(detail_of(slow),
+              StartsWith("59 steps took 2.0 s longer on average, one each 50 steps. On a GPU the "
+                         "host launches steps ahead"));
+  EXPECT_FALSE(cost_of(slow));
+  slow.by_others = true;
+  EXPECT_THAT(detail_of(slow), HasSubstr("Other processes had the cores at that time."));
+}
+
+TEST(RunReport, WaitsThatLateRanksHaveTooAreOfTheNetwork) {
+  RunFinding waits;
+  waits.part = LogPart::kCommunicationWait;
+  EXPECT_THAT(detail_of(waits), StartsWith("No rank is always behind"));
+  waits.all_wait = true;
+  EXPECT_THAT(detail_of(waits), StartsWith("Ranks that are late wait so long, too: look at what"));
+}
+
+TEST(RunReport, ASlowDownMayBeThatOfSmallerBatches) {
+  RunFinding slower;
+  slower.cause = RunCause::kSlower;
+  slower.is_whole_step = true;
+  slower.fewer_samples = 0.5;
+  EXPECT_EQ(detail_of(slower), "A step takes no longer then, but has 50 % fewer samples.");
 }
 
 TEST(RunReport, SlowStepsMayBeInSeveralParts) {

@@ -32,6 +32,10 @@ constexpr std::string_view kNoFreeCoreAdvice =
     "The job's threads want all cores already, so more workers would not help: less work a sample "
     "does, or samples that are prepared once.";
 
+constexpr std::string_view kAllWaitAdvice =
+    "Ranks that are late wait so long, too: look at what is sent, and at the links between the "
+    "ranks. Stages of a pipeline wait in its bubbles: more microbatches make them smaller.";
+
 constexpr std::string_view kTurns =
     "Now one rank takes longer in it and now another, and the others wait for it";
 
@@ -124,8 +128,9 @@ std::string sentences(const std::string& first, std::string_view second) {
 }
 
 std::string_view advice_on(const RunFinding& finding) {
-  return finding.no_free_core ? kNoFreeCoreAdvice
-                              : kPartWords[static_cast<size_t>(*finding.part)].advice;
+  if (finding.no_free_core) return kNoFreeCoreAdvice;
+  if (finding.all_wait) return kAllWaitAdvice;
+  return kPartWords[static_cast<size_t>(*finding.part)].advice;
 }
 
 std::string part_detail(const RunFinding& finding) {
@@ -157,6 +162,10 @@ std::string slower_detail(const RunFinding& finding) {
   if (finding.by_others.value_or(false)) {
     return "Other processes have taken more of the cores since then, and the job's threads waited "
            "for one.";
+  }
+  if (finding.fewer_samples > 0) {
+    return fmt::format("A step takes no longer then, but has {} fewer samples.",
+                       percent(finding.fewer_samples));
   }
   if (finding.is_whole_step) {
     return "Forward, backward and optimizer took longer by the same share: other work on the "
@@ -213,6 +222,11 @@ std::string slow_steps_detail(const RunFinding& finding) {
   std::string why;
   if (finding.by_others.value_or(false)) {
     why = "Other processes had the cores at that time.";
+  } else if (finding.may_be_queued) {
+    why =
+        "On a GPU the host launches steps ahead and then waits for them, as in .item() or print: "
+        "the steps before are shorter than their work, and perhaps nothing is lost. A trace says "
+        "what the GPU did.";
   } else if (finding.longer_ns) {
     why = several_parts_text(*finding.longer_ns);
   } else if (!finding.part) {
@@ -344,9 +358,7 @@ std::string detail_of(const RunFinding& finding) {
 
 std::optional<RunCost> cost_of(const RunFinding& finding) {
   if (finding.lost_share <= 0) return std::nullopt;
-  // One slow step of a short run says nothing of an hour.
-  const bool is_single = finding.cause == RunCause::kSlowSteps && finding.count == 1;
-  if (finding.cause == RunCause::kWarmUp || is_single) {
+  if (finding.cause == RunCause::kWarmUp || finding.is_single) {
     return RunCost{lost_time(finding.typical_ns), "once"};
   }
   return RunCost{fmt::format("{:.1f} min", 60 * finding.lost_share), "of each hour"};
@@ -423,9 +435,9 @@ std::vector<std::string> left_out_lines(const RunVerdict& verdict) {
     lines.push_back(fmt::format("steps before {} ({}) are joined to minutes: slow ones unseen",
                                 format_count(verdict.thinned_before_step), format_wait(time)));
   }
-  constexpr int64_t kWorthTelling = 1'000'000'000;
+  constexpr int64_t kWorthTellingNs = 1'000'000'000;
   const int64_t after_ns = verdict.after_steps_ns;
-  if (after_ns >= kWorthTelling && after_ns * 20 >= verdict.end_ns - verdict.begin_ns) {
+  if (after_ns >= kWorthTellingNs && after_ns * 20 >= verdict.end_ns - verdict.begin_ns) {
     lines.push_back(format_wait(std::chrono::nanoseconds(after_ns)) +
                     " after the last step, such as evaluation or the exit: left out");
   }

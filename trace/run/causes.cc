@@ -1,133 +1,24 @@
 // Causes that hold a run back from its first step on.
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "base/statistics.h"
-#include "trace/model/loader_workers.h"
 #include "trace/run/causes.h"
 
 namespace redline::trace {
 namespace {
 
-constexpr double kLeastStalled = 0.02;  // of the run's time, lost in slow steps
-constexpr double kLeastUneven = 0.05;   // of the step's time
-constexpr double kMostSteady = 0.6;     // (p90 - p10) / p50
+constexpr double kLeastWarmUp = 0.1;      // of the run's time
+constexpr double kLeastSlowStart = 0.02;  // of the run's time, if all of a long warm-up was slow
+constexpr double kLeastCompiling = 0.02;  // of the run's time, after the warm-up
+constexpr double kLeastUneven = 0.05;     // of the step's time
+constexpr double kMostSteady = 0.6;       // (p90 - p10) / p50
 constexpr double kLeastExplained = 0.4;
 // (p90 - p10) / p50, below which sequence lengths do not matter.
 constexpr double kLeastVarying = 0.3;
 constexpr double kLeastGrowth = 0.05;
 constexpr double kLeastGrownBytes = 32 << 20;
-constexpr auto kWaitPart = static_cast<size_t>(LogPart::kCommunicationWait);
-
-/// By LogPart, the share of the run's time from which on the part is worth a finding. Above 1 it
-/// never is, because the part is the work itself.
-constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.05, 0.03, 2};
-
-// The share of a part in the blocks behind the warm-up.
-double later_share(const RankRuns& ranks, size_t part) {
-  double part_ns = 0, all_ns = 0;
-  for (const RankRun& rank : ranks) {
-    const auto warm_up = static_cast<size_t>((rank.warm_up_steps + rank.block_steps - 1) /
-                                             std::max<int64_t>(rank.block_steps, 1));
-    for (size_t block = warm_up; block < rank.blocks.size(); ++block) {
-      part_ns += rank.blocks[block].all.part_ns[part];
-      all_ns += rank.blocks[block].all.length_ns;
-    }
-  }
-  return all_ns > 0 ? part_ns / all_ns : 0;
-}
-
-// How long the ranks together wait while one of them evaluates or saves. They may meet it steps
-// later.
-double waits_for_pause_ns(const RankRuns& ranks, size_t part) {
-  double sum = 0, longest = 0;
-  for (const RankRun& rank : ranks) longest = std::max(longest, rank.all.part_ns[part]);
-  for (const RankRun& rank : ranks) sum += longest - rank.all.part_ns[part];
-  return sum;
-}
-
-// By LogPart, then for what is no part: how long the ranks together wait for one that is late in
-// it, now this one and now that one.
-using Waits = std::array<double, kLogParts + 1>;
-
-size_t place_of(const SlowStep& step) {
-  return step.part ? static_cast<size_t>(*step.part) : kLogParts;
-}
-
-void add_waits_in_slow_steps(Waits& waits, const RankRuns& ranks,
-                             const std::vector<SlowStep>& slow) {
-  for (const SlowStep& cause : slow) {
-    if (cause.part == LogPart::kCommunicationWait) continue;
-    const auto late_ns =
-        static_cast<double>(cause.part ? cause.part_excess_ns : cause.own_excess_ns);
-    for (const RankRun& rank : ranks) {
-      const auto same = std::ranges::lower_bound(rank.slow, cause.step, {}, &SlowStep::step);
-      if (rank.rank == cause.rank || same == rank.slow.end() || same->step != cause.step) continue;
-      waits[place_of(cause)] += std::min<double>(same->longer_ns[kWaitPart], late_ns);
-    }
-  }
-}
-
-// Of the usual steps of one block. The rank that waits least is the one that the others wait for.
-// All wait for a slow network, so that is not counted, nor are further ranks that are late in the
-// same block.
-void add_waits_in_block(Waits& waits, const RankRuns& ranks, size_t block) {
-  std::vector<StepSums> sums;
-  for (const RankRun& rank : ranks) {
-    if (block >= rank.blocks.size()) return;
-    sums.push_back(rank.blocks[block].usual);
-    if (sums.back().steps != sums.front().steps) return;
-  }
-  const StepSums& late = *std::ranges::min_element(
-      sums, {}, [](const StepSums& each) { return each.part_ns[kWaitPart]; });
-  for (const StepSums& each : sums) {
-    double longer_wait_ns = each.part_ns[kWaitPart] - late.part_ns[kWaitPart];
-    for (const LogPart part : {LogPart::kDataWait, LogPart::kGarbageCollection}) {
-      const auto place = static_cast<size_t>(part);
-      const double late_ns = std::max(0.0, late.part_ns[place] - each.part_ns[place]);
-      waits[place] += std::min(longer_wait_ns, late_ns);
-      longer_wait_ns -= std::min(longer_wait_ns, late_ns);
-    }
-  }
-}
-
-Waits waits_of(const RankRuns& ranks, const std::vector<SlowStep>& slow) {
-  Waits waits{};
-  if (!all_see(ranks, LogPart::kCommunicationWait)) return waits;
-  add_waits_in_slow_steps(waits, ranks, slow);
-  for (size_t block = 0; block < ranks.front().blocks.size(); ++block) {
-    add_waits_in_block(waits, ranks, block);
-  }
-  return waits;
-}
-
-// The mean share of waiting for other ranks, with and without what their own work explains.
-struct CommunicationShares {
-  double all = 0;
-  double unexplained = 0;
-};
-
-CommunicationShares communication_of(const RankRuns& ranks, Waits waits) {
-  for (const LogPart pause : kPauseParts) {
-    double& own = waits[static_cast<size_t>(pause)];
-    own = std::max(own, waits_for_pause_ns(ranks, static_cast<size_t>(pause)));
-  }
-  double sum_ns = 0;
-  for (const RankRun& rank : ranks) sum_ns += rank.all.part_ns[kWaitPart];
-  const double explained_ns = std::accumulate(waits.begin(), waits.end(), 0.0);
-  return {sum_ns / total_ns(ranks), std::max(0.0, sum_ns - explained_ns) / total_ns(ranks)};
-}
-
-struct Stalls {
-  std::vector<int64_t> steps;
-  double lost_ns = 0;
-  std::set<int> ranks;
-  PartTimes longer_ns{};
-};
 
 // The mean time of a step without waiting for collectives.
 double own_ns(const StepSums& usual) {
@@ -222,110 +113,43 @@ std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
   return Growth{on_device, grown, grown / (times.back() - times.front()) * 3600e9};
 }
 
-/// The part of the run that `stalls` lost, as if it were the loss of each rank. Minutes to which
-/// steps are joined hide their stalls, so they do not count.
-double stalled_share(const RankRuns& ranks, const Stalls& stalls) {
-  double single_ns = 0;
-  for (const RankRun& rank : ranks) single_ns += rank.single_ns;
-  return single_ns <= 0 ? 0 : stalls.lost_ns / (single_ns / static_cast<double>(ranks.size()));
+// What a rank compiled after the first time. Once or twice, that belongs to the warm-up; if it
+// comes again and again, it is a cause of its own.
+struct Compiling {
+  double early_ns = 0;  ///< in the warm-up
+  double later_ns = 0;
+
+  [[nodiscard]] bool recurs(const RankRun& rank) const {
+    return later_ns >= kLeastCompiling * std::max(rank.all.length_ns, 1.0);
+  }
+};
+
+Compiling compiling_of(const RankRun& rank) {
+  Compiling again;
+  bool is_first = true;
+  for (size_t i = 0; i < rank.blocks.size(); ++i) {
+    const double own = rank.blocks[i].all.part_ns[static_cast<size_t>(LogPart::kCompile)];
+    const bool is_early = static_cast<int64_t>(i) * rank.block_steps < rank.warm_up_steps;
+    const bool is_known = is_early && is_first;
+    if (own > 0) is_first = false;
+    if (!is_known) (is_early ? again.early_ns : again.later_ns) += own;
+  }
+  return again;
 }
 
-void tell_stalls(RunFinding& finding, const Stalls& stalls, size_t rank_count) {
-  finding.count = std::ssize(stalls.steps);
-  finding.period = period_of(stalls.steps);
-  finding.typical_ns = stalls.lost_ns / static_cast<double>(finding.count);
-  if (stalls.ranks.size() == 1 && rank_count > 1) {
-    finding.ranks.assign(stalls.ranks.begin(), stalls.ranks.end());
+// Whether the run was slow all through a long warm-up, and not only in its first steps.
+bool starts_slowly(const RankRun& rank) {
+  constexpr int64_t kLong = 50;
+  constexpr double kSlower = 1.1;
+  const StepSums usual = usual_between(rank, 0, rank.end_step);
+  std::vector<double> means;
+  for (size_t i = 0; i < rank.blocks.size(); ++i) {
+    if (static_cast<int64_t>(i + 1) * rank.block_steps > rank.warm_up_steps) break;
+    const StepSums& all = rank.blocks[i].all;
+    if (all.steps > 0) means.push_back(all.length_ns / all.steps);
   }
-}
-
-/// Slow steps that no part explains by itself.
-std::optional<RunFinding> find_unexplained_stalls(const RankRuns& ranks, const Stalls& stalls) {
-  const double stalled = stalled_share(ranks, stalls);
-  if (stalled < kLeastStalled) return std::nullopt;
-  RunFinding finding;
-  finding.cause = RunCause::kSlowSteps;
-  finding.lost_share = std::min(1.0, stalled);
-  tell_stalls(finding, stalls, ranks.size());
-  const PartTimes& longer = stalls.longer_ns;
-  if (std::accumulate(longer.begin(), longer.end(), 0.0) > stalls.lost_ns / 2) {
-    finding.longer_ns = longer;
-    for (double& part_ns : *finding.longer_ns) part_ns /= static_cast<double>(finding.count);
-  }
-  return finding;
-}
-
-/// The rank with the largest share of its time in `part`, and that share.
-std::pair<const RankRun*, double> longest_in(const RankRuns& ranks, size_t part) {
-  std::pair<const RankRun*, double> longest = {&ranks.front(), 0};
-  for (const RankRun& rank : ranks) {
-    const double own = rank.all.part_ns[part] / std::max(rank.all.length_ns, 1.0);
-    if (own > longest.second) longest = {&rank, own};
-  }
-  return longest;
-}
-
-/// The ranks that wait for data for much longer than others do; empty if they are most.
-std::vector<int> ranks_short_of_data(const RankRuns& ranks, double most) {
-  constexpr auto kPart = static_cast<size_t>(LogPart::kDataWait);
-  std::vector<int> numbers;
-  for (const RankRun& rank : ranks) {
-    if (rank.all.part_ns[kPart] > most / 2 * rank.all.length_ns) numbers.push_back(rank.rank);
-  }
-  if (2 * numbers.size() > ranks.size()) numbers.clear();
-  return numbers;
-}
-
-/// The time that one part of the log takes, or what its slow steps lose.
-std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, const Stalls& stalls,
-                                         const Waits& waits) {
-  RunFinding finding;
-  finding.part = static_cast<LogPart>(part);
-  const auto [longest, most] = longest_in(ranks, part);
-  double stalled = stalled_share(ranks, stalls);
-  // If one rank saves or evaluates, the others wait, so the run loses the time of the rank that
-  // takes longest. If ranks take turns, it loses the time of all.
-  double share = most;
-  if (finding.part == LogPart::kCommunicationWait) {
-    const CommunicationShares mean = communication_of(ranks, waits);
-    share = mean.unexplained;
-    stalled *= mean.all > 0 ? mean.unexplained / mean.all : 1;
-  } else {
-    double with_waits_ns = waits[part];
-    for (const RankRun& rank : ranks) with_waits_ns += rank.all.part_ns[part];
-    share = std::max(share, with_waits_ns / total_ns(ranks));
-  }
-  constexpr double kLeastForTurns = 1.25;
-  finding.takes_turns = share > kLeastForTurns * most;
-  const bool is_work = kWorthy[part] > 1;
-  // One long collection in a short run says nothing of an hour, nor does that of what the imports
-  // made, in the warm-up.
-  const bool is_single =
-      finding.part == LogPart::kGarbageCollection &&
-      ((stalls.steps.size() == 1 && stalled >= 0.5 * share) ||
-       (stalls.steps.empty() &&
-        later_share(ranks, part) + waits[part] / total_ns(ranks) < kWorthy[part]));
-  const bool is_worthy = share >= kWorthy[part] && !is_single;
-  const double least = is_work ? kLeastStalled : kWorthy[part];
-  if (!is_worthy && (stalled < least || is_single)) return std::nullopt;
-  finding.cause = is_work ? RunCause::kSlowSteps : RunCause::kPart;
-  finding.lost_share = is_worthy ? share : std::min(1.0, stalled);
-  finding.share = is_work ? 0 : finding.lost_share;
-  if (finding.part == LogPart::kDataWait) {
-    finding.at_epochs = longest->waits_at_epochs;
-    if (longest->wait_ns < kHandOverNs && !finding.takes_turns)
-      finding.short_wait_ns = longest->wait_ns;
-    if (is_worthy && !finding.takes_turns) finding.ranks = ranks_short_of_data(ranks, most);
-  }
-  if (const Pauses& pauses = longest->pauses[part];
-      is_worthy && !finding.takes_turns && pauses.count > 0) {
-    finding.period = pauses.period;
-    finding.typical_ns = pauses.sum_ns / static_cast<double>(pauses.count);
-    finding.count = std::llround(longest->all.part_ns[part] / finding.typical_ns);
-  } else if (stalled >= kLeastStalled / 4) {
-    tell_stalls(finding, stalls, ranks.size());
-  }
-  return finding;
+  return rank.warm_up_steps > kLong && usual.steps > 0 && !means.empty() &&
+         lower_median(means) > kSlower * usual.length_ns / usual.steps;
 }
 
 }  // namespace
@@ -344,33 +168,18 @@ std::string host_of(const RankRuns& ranks, const std::vector<int>& numbers) {
   return *theirs.begin();
 }
 
+const RankRun& lasting_rank(const RankRuns& ranks) {
+  constexpr double kNearly = 0.95;
+  const auto steps = [](const RankRun& rank) { return rank.all.steps; };
+  const double most = steps(*std::ranges::max_element(ranks, {}, steps));
+  return *std::ranges::find_if(ranks,
+                               [&](const RankRun& rank) { return steps(rank) >= kNearly * most; });
+}
+
 double total_ns(const RankRuns& ranks) {
   double sum = 0;
   for (const RankRun& rank : ranks) sum += rank.all.length_ns;
   return sum;
-}
-
-std::vector<RunFinding> find_part_losses(const RankRuns& ranks, const std::vector<SlowStep>& slow) {
-  std::array<Stalls, kLogParts + 1> stalls;
-  for (const SlowStep& step : slow) {
-    Stalls& own = stalls[place_of(step)];
-    own.steps.push_back(step.step);
-    own.lost_ns += static_cast<double>(step.part_excess_ns);
-    own.ranks.insert(step.rank);
-    for (size_t part = 0; part < kLogParts; ++part) own.longer_ns[part] += step.longer_ns[part];
-  }
-  const Waits waits = waits_of(ranks, slow);
-  std::vector<RunFinding> findings;
-  for (size_t part = 0; part < kLogParts; ++part) {
-    if (static_cast<LogPart>(part) == LogPart::kCompile) continue;  // find_warm_up() looks at it
-    if (auto finding = find_part_loss(ranks, part, stalls[part], waits)) {
-      findings.push_back(*finding);
-    }
-  }
-  if (auto finding = find_unexplained_stalls(ranks, stalls[kLogParts])) {
-    findings.push_back(*finding);
-  }
-  return findings;
 }
 
 std::vector<RunFinding> find_same_samples(const RankRuns& ranks) {
@@ -449,6 +258,8 @@ std::vector<RunFinding> find_spread(const RankRuns& ranks,
   RunFinding finding;
   if (rank.sees_tokens && spread.explained_by_tokens >= kLeastExplained &&
       spread_of(rank) >= kLeastVarying) {
+    // Sequences that became longer at some step are no batches of different lengths.
+    if (levels_explain(spread, segments)) return {};
     finding.cause = RunCause::kVaryingLengths;
     finding.share = spread.explained_by_tokens;
     return {finding};
@@ -468,7 +279,7 @@ std::vector<RunFinding> find_spread(const RankRuns& ranks,
     }
   }
   // Waiting for data and pauses have their own findings, by the time that they take.
-  if (finding.part && kWorthy[static_cast<size_t>(*finding.part)] <= 1) return {};
+  if (finding.part && !is_work(*finding.part)) return {};
   return {finding};
 }
 
@@ -488,6 +299,34 @@ std::vector<RunFinding> find_memory_growth(const RankRuns& ranks) {
   if (finding.ranks.empty()) return {};
   if (finding.ranks.size() == ranks.size()) finding.ranks.clear();
   return {finding};
+}
+
+std::vector<RunFinding> find_warm_up(const RankRuns& ranks) {
+  std::vector<RunFinding> findings;
+  RunFinding slow_start, recompiles;
+  slow_start.cause = RunCause::kWarmUp;
+  recompiles.cause = RunCause::kPart;
+  recompiles.part = LogPart::kCompile;
+  double least = kLeastWarmUp;
+  for (const RankRun& rank : ranks) {
+    const Compiling again = compiling_of(rank);
+    const double length_ns = std::max(rank.all.length_ns, 1.0);
+    const double start_ns = rank.warm_up_lost_ns - (again.recurs(rank) ? again.early_ns : 0);
+    if (start_ns / length_ns > slow_start.lost_share) {
+      slow_start.lost_share = start_ns / length_ns;
+      slow_start.count = rank.warm_up_steps;
+      slow_start.typical_ns = start_ns;
+      least = starts_slowly(rank) ? kLeastSlowStart : kLeastWarmUp;
+    }
+    const double share = (again.early_ns + again.later_ns) / length_ns;
+    if (again.recurs(rank) && share > recompiles.share) {
+      recompiles.lost_share = recompiles.share = share;
+      recompiles.count = std::ranges::count(rank.marks, LogMarkKind::kCompile, &LogMark::kind);
+    }
+  }
+  if (slow_start.lost_share >= least) findings.push_back(slow_start);
+  if (recompiles.share > 0) findings.push_back(recompiles);
+  return findings;
 }
 
 }  // namespace redline::trace

@@ -26,7 +26,7 @@ struct PartChange {
   double before_ns = 0;
   double after_ns = 0;  ///< before_ns with the change
   ValueInterval delta_ns;
-  [[nodiscard]] bool is_clear() const { return delta_ns.low > 0 || delta_ns.high < 0; }
+  [[nodiscard]] bool is_clear() const { return delta_ns.excludes(0); }
 };
 
 /// How the time of a step changed, for the same work.
@@ -42,7 +42,7 @@ struct StepChange {
   double pause_share = 0;
   std::vector<PartChange> parts;  ///< those that explain the most of the change first
 
-  [[nodiscard]] bool is_clear() const { return ratio.low > 1 || ratio.high < 1; }
+  [[nodiscard]] bool is_clear() const { return ratio.excludes(1); }
   /// How many times as large the upper end of the interval is as the lower one.
   [[nodiscard]] double width() const { return ratio.high / ratio.low; }
 };

@@ -101,7 +101,7 @@ TEST(RunFigures, APeakOfTheMemoryCountsWhereverItLies) {
 }
 
 TEST(RunFigures, SamplesThatRanksShareCountOnce) {
-  std::vector<RankRun> ranks = {summarise(work_log({})), summarise(work_log({}, 1))};
+  RankRuns ranks = {summarise(work_log({})), summarise(work_log({}, 1))};
   EXPECT_EQ(run_figures(ranks)->samples, 64);
   for (RankRun& rank : ranks) rank.batches.digest = "same";
   EXPECT_EQ(run_figures(ranks)->samples, 32);
@@ -234,7 +234,7 @@ TEST(RunFigures, FewStepsAreNoRun) {
   EXPECT_FALSE(run_figures({summarise(work_log({.steps = 6}))}));
   EXPECT_TRUE(run_figures({summarise(work_log({.steps = 12}))}));
   EXPECT_FALSE(run_figures({summarise(StepLog())}));
-  EXPECT_FALSE(run_figures(std::vector<RankRun>()));
+  EXPECT_FALSE(run_figures(RankRuns()));
 }
 
 // Means of the logarithms: ln 1.05 apart; pooled variance 2 * ln(1.01)^2 / 2 on each side, 4
@@ -342,7 +342,7 @@ TEST(Change, IsForEqualWork) {
 
 // A job of two ranks. Only these logs of it are there.
 RunFigures with_logs_of(const std::vector<int>& numbers, double step_ms = 20) {
-  std::vector<RankRun> ranks;
+  RankRuns ranks;
   for (const int rank : numbers) {
     StepLog log = work_log({.step_ms = step_ms}, rank);
     log.path = "logs/rank" + std::to_string(rank);

@@ -16,8 +16,8 @@ constexpr double kCrowded = 1.5;    // threads of the job for each core
 constexpr double kMostOwn = 1.05;   // cores that ranks had for each, or they do not share them
 constexpr double kExplained = 0.5;  // of what is to be explained
 constexpr double kLeastOthers = 0.25;  // cores
-constexpr int64_t kLeastTime = 1'000'000'000;
-constexpr int64_t kReadingSlack = 100'000'000;  // a core, by which readings of one counter differ
+constexpr int64_t kLeastTimeNs = 1'000'000'000;
+constexpr int64_t kReadingSlackNs = 100'000'000;  // a core, by which readings of one counter differ
 
 struct Counters {
   double busy_ns = 0;
@@ -75,7 +75,7 @@ bool share_cores(const RankRun& left, const RankRun& right) {
   const int64_t time_ns = std::min(left.cores.back().time_ns, right.cores.back().time_ns);
   if (time_ns <= std::max(left.cores.front().time_ns, right.cores.front().time_ns)) return true;
   const BusyRange one = busy_around(left.cores, time_ns), other = busy_around(right.cores, time_ns);
-  const int64_t slack = cores * kReadingSlack;
+  const int64_t slack = cores * kReadingSlackNs;
   return one.least_ns <= other.most_ns + slack && other.least_ns <= one.most_ns + slack;
 }
 
@@ -91,7 +91,7 @@ std::optional<HostCores> cores_between(const Members& members, int64_t from_ns, 
     if (rank->cores.size() < 2) return std::nullopt;
     const int64_t from = std::max(from_ns, rank->cores.front().time_ns);
     const int64_t to = std::min(to_ns, rank->cores.back().time_ns);
-    if (to - from < kLeastTime || 2 * (to - from) < to_ns - from_ns) return std::nullopt;
+    if (to - from < kLeastTimeNs || 2 * (to - from) < to_ns - from_ns) return std::nullopt;
     const Counters before = counters_at(rank->cores, from), after = counters_at(rank->cores, to);
     const double time = static_cast<double>(to - from);
     const double own = (after.used_ns - before.used_ns) / time;

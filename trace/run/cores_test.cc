@@ -125,6 +125,17 @@ TEST(RunVerdict, ARankWithMoreWorkWaitsLongerForACoreAndIsUnevenAllTheSame) {
   }
 }
 
+TEST(RunVerdict, BusyTimeOfCoresThatWereNotCountedBeforeIsNotOfNow) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2});
+  for (StepLog& log : logs) {
+    log_cores(
+        log, [](double) { return Cores{.own = 0.4, .waiting = 0.3, .busy = 0.9}; },
+        1'000'000'000'000'000);
+    for (size_t i = 0; i < 3; ++i) log.cores[i].cores = log.cores[i].busy_ns = 1;
+  }
+  EXPECT_TRUE(judge(logs).findings.empty());
+}
+
 TEST(RunVerdict, MoreThreadsThanCores) {
   std::vector<StepLog> logs = logs_of({});
   log_cores(logs[0], [](double) { return Cores{.own = 1.95, .waiting = 11, .busy = 2}; });

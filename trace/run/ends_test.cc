@@ -17,7 +17,7 @@ TEST(RunVerdict, ARankWhoseProcessIsNoMoreNeedsNoLongSilence) {
   for (StepLog& log : logs) log.ended = false;
   const int64_t last_ns = logs[0].last_sign_ns;
   const auto causes_after = [&](int64_t ns, bool is_gone, bool is_over = false) {
-    std::vector<RankRun> ranks = {summarise(logs[0]), summarise(logs[1])};
+    RankRuns ranks = {summarise(logs[0]), summarise(logs[1])};
     ranks[1].is_gone = is_gone;
     ranks[1].is_over = is_over;
     const auto verdict = judge_run(ranks, last_ns + ns);

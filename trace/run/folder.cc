@@ -18,6 +18,7 @@
 #include "trace/emit/step_log_blocks.h"
 #include "trace/read/hang_tables.h"
 #include "trace/read/step_log_reader.h"
+#include "trace/run/runs.h"
 
 namespace redline::trace {
 
@@ -110,22 +111,20 @@ ReadError unless_it_counts(const std::string& why) {
 
 // The ranks of each run that has a log in `logs`, the earliest run first. Of a rank that was
 // started again in the same run, the last log counts. Fails if a log cannot be read.
-tl::expected<std::vector<std::vector<RankRun>>, ReadError> read_runs(
-    const std::vector<std::string>& logs) {
+tl::expected<std::vector<RankRuns>, ReadError> read_runs(const std::vector<std::string>& logs) {
   auto read = read_logs(logs, summary_of);
   if (!read.errors.empty()) return tl::unexpected(unless_it_counts(read.errors.front()));
   return runs_of(std::move(read.logs));
 }
 
 // Runs that `redline compare` logged stay: those that it records besides have no logs.
-void keep_recorded(std::vector<std::vector<RankRun>>& runs,
-                   const std::vector<std::string>& traces) {
+void keep_recorded(std::vector<RankRuns>& runs, const std::vector<std::string>& traces) {
   const auto name_of = [](const std::string& path) {
     return std::filesystem::path(path).filename().string();  // the folder may have been moved
   };
   std::set<std::string> names;
   for (const std::string& trace : traces) names.insert(name_of(trace));
-  const auto is_recorded = [&](const std::vector<RankRun>& ranks) {
+  const auto is_recorded = [&](const RankRuns& ranks) {
     return std::ranges::any_of(ranks, [&](const RankRun& rank) {
       return std::ranges::any_of(rank.marks, [&](const LogMark& mark) {
         return mark.kind == LogMarkKind::kWindow && names.contains(name_of(mark.text));
@@ -144,7 +143,7 @@ tl::expected<std::vector<RunFigures>, ReadError> read_run_figures(
   if (!runs) return tl::unexpected(runs.error());
   keep_recorded(*runs, traces);
   std::vector<RunFigures> figures;
-  for (std::vector<RankRun>& ranks : *runs) {
+  for (RankRuns& ranks : *runs) {
     const std::string path = ranks.front().path;
     auto run = run_figures(std::move(ranks));
     if (!run) {

@@ -35,6 +35,27 @@ double level_of(const StepSums& usual, double scale) {
   return usual.training_ns() * usual.steps / usual.samples * scale;
 }
 
+// As if each step had the run's mean number of samples.
+StepSums of_equal_work(StepSums sums, double scale) {
+  if (scale <= 0 || sums.samples <= 0) return sums;
+  const double factor = scale * sums.steps / sums.samples;
+  sums.length_ns *= factor;
+  for (double& part_ns : sums.part_ns) part_ns *= factor;
+  return sums;
+}
+
+// How many steps of the mean number of samples the run made there.
+double mean_steps(const RankRuns& ranks, int64_t from_step, int64_t to_step) {
+  const RankRun& rank = lasting_rank(ranks);
+  double samples = 0;
+  for (int64_t block = from_step / rank.block_steps;
+       block < std::ssize(rank.blocks) && block * rank.block_steps < to_step; ++block) {
+    samples += rank.blocks[static_cast<size_t>(block)].all.samples;
+  }
+  const double scale = samples_scale(rank);
+  return scale > 0 && samples > 0 ? samples / scale : static_cast<double>(to_step - from_step);
+}
+
 struct GrownPart {
   size_t part = kLogParts;  // kLogParts: time that no part saw
   double delta_ns = 0;
@@ -93,8 +114,10 @@ void name_the_cause(RunFinding& finding, const RankRuns& ranks, const RunSegment
   const double delta_ns = after.step_ns - before.step_ns;
   std::vector<RankChange> changes;
   for (const RankRun& rank : ranks) {
-    const StepSums was = usual_between(rank, before.first_step, before.end_step);
-    const StepSums is = usual_between(rank, after.first_step, after.end_step);
+    const double scale = samples_scale(rank);
+    const StepSums was =
+        of_equal_work(usual_between(rank, before.first_step, before.end_step), scale);
+    const StepSums is = of_equal_work(usual_between(rank, after.first_step, after.end_step), scale);
     if (was.steps > 0 && is.steps > 0) {
       changes.push_back(change_of(rank, was, is, backward_waits));
     }
@@ -206,21 +229,54 @@ void explain_by_tokens(RunFinding& finding, const RankRuns& ranks, const RunSegm
   finding.lost_share = 0;
 }
 
-// Levels that the run began with, and left for good. Minutes to which steps are joined have the
-// slow steps in them, so they are above the level of later single steps in any case.
+// Smaller batches take longer for each sample, although no step became longer.
+void explain_by_samples(RunFinding& finding, const RankRuns& ranks, const RunSegment& before,
+                        const RunSegment& after) {
+  const RankRun& rank = lasting_rank(ranks);
+  const StepSums was = usual_between(rank, before.first_step, before.end_step);
+  const StepSums is = usual_between(rank, after.first_step, after.end_step);
+  const bool is_other = finding.part && !is_work(*finding.part);
+  if (is_other || !finding.ranks.empty() || was.samples <= 0 || is.samples <= 0) return;
+  if (is.training_ns() > was.training_ns() * (1 + kLeastLevel)) return;
+  const double fewer = 1 - is.samples / is.steps / (was.samples / was.steps);
+  if (fewer >= kLeastChange / 2) finding.fewer_samples = fewer;
+}
+
+// Minutes to which steps are joined have the slow steps in them, so they are above the level of
+// later single steps in any case. This is the first level of single steps only.
+std::vector<RunSegment>::const_iterator end_of_minutes(const RankRuns& ranks,
+                                                       const std::vector<RunSegment>& segments) {
+  return std::ranges::find_if(segments, [&](const RunSegment& segment) {
+    return std::ranges::any_of(ranks, [&](const RankRun& rank) {
+      return rank.thinned_before_step > 0 &&
+             segment.first_step >= rank.thinned_before_step - 2 * rank.block_steps;
+    });
+  });
+}
+
+// Levels that the run began with, and left for good.
 std::optional<RunFinding> find_slow_begin(const RankRuns& ranks,
                                           const std::vector<RunSegment>& segments) {
-  const auto is_thinned = [](const RankRun& rank) { return rank.thinned_before_step > 0; };
-  if (std::ranges::any_of(ranks, is_thinned)) return std::nullopt;
-  const RunSegment& last = segments.back();
-  const auto end = std::ranges::find_if(segments, [&](const RunSegment& segment) {
+  const auto end_of_alike = end_of_minutes(ranks, segments);
+  if (end_of_alike == segments.begin()) return std::nullopt;
+  const RunSegment& last =
+      std::max(*std::prev(end_of_alike), segments.back(),
+               [](const auto& left, const auto& right) { return left.step_ns < right.step_ns; });
+  auto end = std::find_if(segments.begin(), end_of_alike, [&](const RunSegment& segment) {
     return segment.step_ns < last.step_ns * (1 + kLeastChange);
   });
   if (end == segments.begin()) return std::nullopt;
+  // The block in which it ended has steps of both kinds, and makes a short level of its own.
+  if (const auto edge = std::prev(end); edge != segments.begin()) {
+    const bool is_short = edge->end_step - edge->first_step <=
+                          static_cast<int64_t>(kLeastBlocks) * ranks.front().block_steps;
+    const double middle_ns = (std::prev(edge)->step_ns + last.step_ns) / 2;
+    if (is_short && edge->step_ns < middle_ns) end = edge;
+  }
   RunSegment slow{segments.front().first_step, end->first_step, 0};
   double steps = 0;
   for (auto each = segments.begin(); each != end; ++each) {
-    const auto own = static_cast<double>(each->end_step - each->first_step);
+    const double own = mean_steps(ranks, each->first_step, each->end_step);
     slow.step_ns += own * each->step_ns;
     steps += own;
   }
@@ -230,11 +286,12 @@ std::optional<RunFinding> find_slow_begin(const RankRuns& ranks,
   finding.change = slow.step_ns / last.step_ns - 1;
   finding.to_step = end->first_step;
   // The warm-up counts: it was no faster.
-  const auto slow_steps = static_cast<double>(end->first_step - ranks.front().first_step);
+  const double slow_steps = mean_steps(ranks, ranks.front().first_step, end->first_step);
   const double all_ns = total_ns(ranks) / static_cast<double>(ranks.size());
   finding.lost_share = std::min(1.0, (slow.step_ns - last.step_ns) * slow_steps / all_ns);
   if (finding.lost_share < kLeastBegun) return std::nullopt;
   name_the_cause(finding, ranks, last, slow);
+  explain_by_samples(finding, ranks, last, slow);
   explain_by_tokens(finding, ranks, last, slow);
   return finding;
 }
@@ -367,16 +424,19 @@ std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,
         break;
       }
       lost_ns += (std::min(levels[later], levels[to]) - levels[from]) *
-                 static_cast<double>(segment.end_step - segment.first_step);
+                 mean_steps(ranks, segment.first_step, segment.end_step);
     }
     lost_ns *= segments[to].step_ns / levels[to];
     finding.lost_share = std::min(1.0, lost_ns / all_ns);
     name_the_cause(finding, ranks, segments[from], segments[to]);
+    explain_by_samples(finding, ranks, segments[from], segments[to]);
     explain_by_tokens(finding, ranks, segments[from], segments[to]);
     findings.push_back(finding);
   }
-  if (!findings.empty() || segments.empty()) return findings;
-  if (const auto finding = find_slow_begin(ranks, segments)) findings.push_back(*finding);
+  if (segments.empty()) return findings;
+  const auto begin = find_slow_begin(ranks, segments);
+  const auto is_within = [&](const RunFinding& each) { return each.from_step < *begin->to_step; };
+  if (begin && std::ranges::none_of(findings, is_within)) findings.push_back(*begin);
   return findings;
 }
 

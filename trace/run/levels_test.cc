@@ -241,7 +241,68 @@ TEST(Levels, TokensCountForASample) {
     const RunFinding finding = only(judge(job));
     EXPECT_NEAR(finding.change, 1, 1e-3);
     EXPECT_NEAR(finding.more_tokens, has_longer ? 1 : 0, 1e-9);
+    EXPECT_NEAR(finding.fewer_samples, 0.5, 1e-9) << "and no step became longer";
   }
+}
+
+TEST(Levels, SequencesThatBecomeLongerAtAStepDoNotVary) {
+  Job job{.noise = 0, .jitter = 0};
+  job.change = [](Own& own, std::mt19937&) {
+    own.tokens = 4000;
+    if (own.step < 2000) return;
+    own.tokens *= 2;
+    for (double* part : {&own.forward, &own.backward, &own.optimizer}) *part *= 2;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_NEAR(finding.more_tokens, 1, 1e-9);
+}
+
+// Four times the samples take four times as long, but for the loader.
+TEST(Levels, ThePartThatBecameSlowForItsSamplesIsNamed) {
+  Job job{.noise = 0, .jitter = 0};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step < 2000) return;
+    own.samples *= 4;
+    for (double* part : {&own.forward, &own.backward, &own.optimizer}) *part *= 4;
+    own.data_wait += 80;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_FALSE(finding.is_whole_step);
+  EXPECT_NEAR(finding.change, 219.0 / 4 / 37 - 1, 1e-3);
+  EXPECT_NEAR(finding.lost_share, 2000 * (219 - 4 * 37) / (2000.0 * (37 + 219)), 0.01);
+}
+
+// Per sample the loader takes much longer, and the other parts no longer, so no rank waits.
+TEST(Levels, WhereBatchesShrinkRanksThatDoNotWaitAreNotBlamed) {
+  Job job{.ranks = 2, .noise = 0, .jitter = 0};
+  job.change = [](Own& own, std::mt19937&) {
+    own.data_wait = own.step < 2000 ? 1 : 12;
+    if (own.step < 2000) return;
+    own.samples /= 4;
+    for (double* part : {&own.forward, &own.backward}) *part /= 4;
+  };
+  const RunVerdict verdict = judge(job);
+  ASSERT_FALSE(verdict.findings.empty());
+  EXPECT_EQ(verdict.findings[0].cause, RunCause::kSlower);
+  EXPECT_EQ(verdict.findings[0].part, LogPart::kDataWait);
+  EXPECT_EQ(verdict.findings[0].fewer_samples, 0) << "that is not all";
+}
+
+TEST(Levels, ASlowDownWithMoreSamplesAStepCostsTheTimeOfThese) {
+  Job job{.noise = 0, .jitter = 0};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step < 3552) return;
+    own.samples *= 16;
+    for (double* part : {&own.data_wait, &own.forward, &own.backward, &own.optimizer, &own.other}) {
+      *part *= 16 * 1.5;
+    }
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_NEAR(finding.change, 0.5, 1e-3);
+  EXPECT_NEAR(finding.lost_share, 448 * 0.5 * 592 / (3552 * 37 + 448 * 888.0), 0.005);
 }
 
 }  // namespace

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <utility>
 
 #include "base/statistics.h"
 #include "base/warm_up.h"
-#include "trace/model/recorded_jobs.h"
 
 namespace redline::trace {
 namespace {
@@ -19,6 +17,7 @@ constexpr size_t kNeighbours = 128;  // steps with which a slow step is compared
 constexpr double kLeastExcess = 0.5;
 constexpr double kExcessNoises = 6;
 constexpr double kMostSlowShare = 0.1;
+constexpr double kCatchesUp = 0.9;  // of the usual time: a step that is shorter catches up
 constexpr size_t kMostSlow = 4096;
 constexpr size_t kMostReadings = 256;
 // Lazy initialisation and the loader's start; the same as autotune's.
@@ -76,7 +75,7 @@ size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
   const size_t least = std::min(kAlwaysWarmUp, steps.size() / 2);
   const size_t count = std::min(kWarmUpSteps, steps.size());
   const size_t groups = std::min(kWarmUpGroups, count);
-  if (groups < 8) return least;
+  if (groups < 8 || steps.front().steps != 1) return least;  // of a minute nobody knows
   std::vector<double> means;
   const auto edge = [&](size_t group) { return count * group / groups; };
   const auto mean = [&](size_t from, size_t to) {
@@ -91,10 +90,17 @@ size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
     means.push_back(mean(edge(group), edge(group + 1)));
   }
   // The warm-up is at most a tenth of the steps, because a longer one is a run that changes its
-  // level.
-  const size_t cut = edge(warm_up_values(means));
+  // level. Then it is looked for within the first level.
+  constexpr double kSlower = 1.1;
   const size_t most = std::max(std::min(kFewestWarmUp, count / 2), steps.size() / 10);
-  const bool is_slower = cut > least && mean(0, cut) > 1.1 * mean(cut, count);
+  size_t end = count, slow = warm_up_values(means);
+  while (edge(slow) > most && mean(most, edge(slow)) > kSlower * mean(edge(slow), end)) {
+    end = edge(slow);
+    means.resize(slow);
+    slow = warm_up_values(means);
+  }
+  const size_t cut = edge(slow);
+  const bool is_slower = cut > least && mean(0, cut) > kSlower * mean(cut, end);
   return is_slower ? std::clamp(cut, least, most) : least;
 }
 
@@ -151,8 +157,21 @@ class LogSummary {
     for (double& part : usual) part /= std::max(count, 1.0);
     for (const size_t i : found) {
       // Redline itself wrote a trace within such a step, so the step tells nothing of the job.
-      if (!has_mark(steps_[i], LogMarkKind::kWindow)) note_slow(steps_[i], median, usual);
+      if (has_mark(steps_[i], LogMarkKind::kWindow)) continue;
+      note_slow(steps_[i], median, usual);
+      run_.slow.back().caught_up_ns = caught_up_after(i, median);
     }
+  }
+
+  // A host that waited for its GPU launches the next steps ahead, and a loader that had time during
+  // a stall has batches in store: the next steps are shorter until that is used up.
+  [[nodiscard]] int64_t caught_up_after(size_t slow, double median) const {
+    double shorter_ns = 0;
+    for (size_t i = slow + 1; i < steps_.size() && steps_[i].steps == 1; ++i) {
+      if (steps_[i].mean_ns() > kCatchesUp * median) break;
+      shorter_ns += median - steps_[i].mean_ns();
+    }
+    return std::llround(shorter_ns);
   }
 
   [[nodiscard]] bool has_mark(const LoggedStep& step, LogMarkKind kind) const {
@@ -404,8 +423,8 @@ int64_t period_of(const std::vector<int64_t>& steps) {
 }
 
 bool RankRun::is_silent(int64_t now_ns) const {
-  constexpr int64_t kSilence = 10'000'000'000;
-  return !ended && (is_over || silence_ns(now_ns) > (is_gone ? kBetweenSignsNs : kSilence));
+  constexpr int64_t kSilenceNs = 10'000'000'000;
+  return !ended && (is_over || silence_ns(now_ns) > (is_gone ? kBetweenSignsNs : kSilenceNs));
 }
 
 RankRun summarise(const StepLog& log) {
@@ -422,8 +441,8 @@ RankRun summarise(const StepLog& log) {
   run.exit_status = log.exit_status;
   run.last_sign_ns = log.last_sign_ns;
   // In a second, the time from sign to sign, a rank may pass through all parts many times.
-  constexpr int64_t kSurelyIn = 1'000'000'000;
-  if (log.last_sign_ns - log.last_part_since_ns >= kSurelyIn) run.last_part = log.last_part;
+  constexpr int64_t kSurelyInNs = 1'000'000'000;
+  if (log.last_sign_ns - log.last_part_since_ns >= kSurelyInNs) run.last_part = log.last_part;
   run.lost_steps = log.lost_steps;
   run.lost_marks = log.lost_marks;
   run.thinned_before_ns = log.thinned_before_ns;
@@ -439,46 +458,14 @@ RankRun summarise(const StepLog& log) {
   std::erase_if(known, [](const LoggedCores& each) {
     return each.cores <= 0 || std::min({each.busy_ns, each.used_ns, each.waited_ns}) < 0;
   });
+  // Busy time of other cores is another counter. OpenMP may bind its threads only after a while.
+  const int64_t usual = known.empty() ? 0 : known[known.size() / 2].cores;
+  std::erase_if(known, [usual](const LoggedCores& each) { return each.cores != usual; });
   run.cores = some_of(known);
   if (log.steps.empty()) return run;
   run.end_ns = log.steps.back().end_ns();
   LogSummary(log, run).write();
   return run;
-}
-
-std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks) {
-  std::vector<RecordingMember> members;
-  for (const RankRun& rank : ranks) {
-    // A log without a name is a run of its own.
-    const std::string name =
-        rank.run.empty() ? std::to_string(rank.begin_ns) + "." + rank.path : rank.run;
-    members.push_back({name, rank.rank, rank.world_size, rank.last_sign_ns});
-  }
-  const std::vector<size_t> jobs = jobs_of(members);
-  std::map<std::pair<size_t, int>, RankRun> latest;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const auto [place, is_new] = latest.try_emplace({jobs[i], ranks[i].rank});
-    RankRun& kept = place->second;
-    const int64_t others = is_new ? 0 : kept.other_logs + 1;
-    if (is_new || ranks[i].begin_ns > kept.begin_ns) kept = std::move(ranks[i]);
-    kept.other_logs = others;
-  }
-  const size_t count = jobs.empty() ? 0 : *std::ranges::max_element(jobs) + 1;
-  std::vector<std::vector<RankRun>> runs(count);
-  for (auto& [key, rank] : latest) runs[count - 1 - key.first].push_back(std::move(rank));
-  for (std::vector<RankRun>& run : runs) {
-    const RankRun newest = *std::ranges::max_element(run, {}, &RankRun::begin_ns);
-    const bool has_restarted =
-        std::ranges::any_of(run, [](const RankRun& rank) { return rank.other_logs > 0; });
-    int64_t left_out = 0;
-    std::erase_if(run, [&](const RankRun& rank) {
-      const bool is_other = is_of_another_start(rank, newest, has_restarted);
-      if (is_other) left_out += 1 + rank.other_logs;
-      return is_other;
-    });
-    run.front().other_logs += left_out;
-  }
-  return runs;
 }
 
 }  // namespace redline::trace

@@ -59,6 +59,7 @@ struct SlowStep {
   int64_t own_excess_ns = 0;    ///< the excess without waiting for collectives
   std::optional<LogPart> part;  ///< the part that has at least half of the excess
   int64_t part_excess_ns = 0;   ///< what that part has of it; all of it where none has half
+  int64_t caught_up_ns = 0;     ///< by which the steps right after it were shorter than usual
   int rank = 0;
   std::array<float, kLogParts> longer_ns{};  ///< by LogPart: time beyond its usual time, or 0
 
@@ -128,7 +129,8 @@ struct RankRun {
   std::vector<LoggedMemory> memory;   ///< at most about 256
   int64_t most_host_bytes = kUnseen;  ///< of all readings
   int64_t most_device_bytes = kUnseen;
-  std::vector<LoggedCores> cores;  ///< at most about 256; readings that lack a figure are left out
+  /// At most about 256. Left out are readings that lack a figure, or are of fewer or more cores.
+  std::vector<LoggedCores> cores;
   std::vector<LogMark> marks;
   /// Of earlier starts and of further processes that are the same rank, which runs_of() left out.
   /// The first rank of a run also counts those of ranks that the job went on without.
@@ -149,6 +151,8 @@ struct RankRun {
   void coarsen(int64_t steps);
 };
 
+using RankRuns = std::vector<RankRun>;
+
 /// Signs of life come each second, on a busy machine somewhat later.
 constexpr int64_t kBetweenSignsNs = 2'500'000'000;
 
@@ -156,20 +160,5 @@ constexpr int64_t kBetweenSignsNs = 2'500'000'000;
 [[nodiscard]] int64_t period_of(const std::vector<int64_t>& steps);
 
 [[nodiscard]] RankRun summarise(const StepLog& log);
-
-/// Whether the job was started again without the rank of `log`, as torchrun does with fewer nodes,
-/// or whether the rank has made no step since. `newest` is the log of the run that began last. Both
-/// are a RankRun or a StepLog. The clocks of two hosts may differ, so alone they do not tell
-/// whether it was started again: `has_restarted` does, that a rank has an earlier log.
-template <typename Log>
-[[nodiscard]] bool is_of_another_start(const Log& log, const Log& newest, bool has_restarted) {
-  return log.begin_ns < newest.begin_ns && log.last_sign_ns < newest.begin_ns &&
-         (has_restarted || log.world_size != newest.world_size);
-}
-
-/// The ranks of each run, by number; the latest run comes last. Commands on two nodes may log one
-/// run (trace/model/recorded_jobs.h). Of a rank that was started again, the last log counts, and
-/// with it only ranks of the same start.
-[[nodiscard]] std::vector<std::vector<RankRun>> runs_of(std::vector<RankRun> ranks);
 
 }  // namespace redline::trace

@@ -7,11 +7,12 @@
 #include "base/sample_shares.h"
 #include "base/statistics.h"
 #include "trace/run/rank_run.h"
+#include "trace/run/runs.h"
 
 namespace redline::trace {
 namespace {
 
-constexpr int64_t kMinute_ns = 60'000'000'000;
+constexpr int64_t kMinuteNs = 60'000'000'000;
 constexpr double kLeastAboveMedian = 0.05;
 
 // Sums over the steps of the last minute. A quantity that none of them saw is kUnseen.
@@ -20,7 +21,7 @@ LoggedStep last_minute(const StepLog& log) {
   sum.steps = 0;
   const int64_t end_ns = log.steps.back().end_ns();
   for (auto step = log.steps.rbegin(); step != log.steps.rend(); ++step) {
-    if (sum.steps > 0 && step->begin_ns < end_ns - kMinute_ns) break;
+    if (sum.steps > 0 && step->begin_ns < end_ns - kMinuteNs) break;
     sum.steps += step->steps;
     sum.length_ns += step->length_ns;
     sum.samples = sum_of_seen(sum.samples, step->samples);
@@ -62,7 +63,7 @@ void write_rates(RecentRun& run, std::vector<const StepLog*> logs) {
   int64_t newest_ns = 0;
   for (const StepLog* log : logs) newest_ns = std::max(newest_ns, log->steps.back().end_ns());
   std::erase_if(logs, [&](const StepLog* log) {
-    return log->ended && log->steps.back().end_ns() < newest_ns - kMinute_ns;
+    return log->ended && log->steps.back().end_ns() < newest_ns - kMinuteNs;
   });
   std::vector<std::string> digests;
   for (const StepLog* log : logs) digests.push_back(log->batches.counted_digest());
@@ -107,7 +108,7 @@ void find_most_silent(RecentRun& run) {
 bool RecentRun::is_silent(int64_t now_ns) const {
   const RecentRank& last = *std::ranges::max_element(ranks, {}, &RecentRank::last_step_ns);
   const auto age_ns = static_cast<double>(now_ns - last.last_step_ns);
-  return age_ns > std::max(static_cast<double>(kMinute_ns), 3 * last.step_ns);
+  return age_ns > std::max(static_cast<double>(kMinuteNs), 3 * last.step_ns);
 }
 
 bool RecentRun::is_over(int64_t now_ns) const {

@@ -38,7 +38,7 @@ struct StepGroup {
 };
 
 // Ranks that wait for each other in a block need the same time for it.
-bool is_torn(const std::vector<RankRun>& ranks, size_t block, double pause_ns) {
+bool is_torn(const RankRuns& ranks, size_t block, double pause_ns) {
   constexpr double kLeast = 0.02;  // of the block: less moves no figure
   double shortest = std::numeric_limits<double>::infinity(), longest = 0;
   for (const RankRun& rank : ranks) {
@@ -50,7 +50,7 @@ bool is_torn(const std::vector<RankRun>& ranks, size_t block, double pause_ns) {
 
 // Times are means over the ranks. Of what is done seldom the rank that takes longest counts, since
 // the others wait for it.
-StepGroup group_of(const std::vector<RankRun>& ranks, size_t block) {
+StepGroup group_of(const RankRuns& ranks, size_t block) {
   StepGroup group;
   const double share = 1 / static_cast<double>(ranks.size());
   for (const RankRun& rank : ranks) {
@@ -77,7 +77,7 @@ StepGroup group_of(const std::vector<RankRun>& ranks, size_t block) {
 }
 
 /// The blocks after the warm-up that all ranks have.
-std::vector<StepGroup> blocks_of(std::vector<RankRun>& ranks) {
+std::vector<StepGroup> blocks_of(RankRuns& ranks) {
   int64_t block_steps = 1, warm_up_end = 0;
   for (const RankRun& rank : ranks) {
     block_steps = std::max(block_steps, rank.block_steps);
@@ -172,12 +172,12 @@ class CountedGroups {
 
 // The only rank of a job waits for no other, and jobs with more ranks are compared with that.
 // Hooks that see the forward pass would have seen the wait.
-bool waits_for_nobody(const std::vector<RankRun>& ranks, LogPart part) {
+bool waits_for_nobody(const RankRuns& ranks, LogPart part) {
   return part == LogPart::kCommunicationWait && ranks.size() == 1 &&
          ranks.front().world_size == 1 && ranks.front().sees_part(LogPart::kForward);
 }
 
-StepFigures figures_of(const CountedGroups& counted, const std::vector<RankRun>& ranks) {
+StepFigures figures_of(const CountedGroups& counted, const RankRuns& ranks) {
   StepFigures figures;
   figures.step = counted.training();
   double rest = figures.step.ns;
@@ -206,7 +206,7 @@ bool wait_for_data(const StepFigures& all, const StepFigures& fastest) {
 
 // One rank alone may evaluate and save; then the others wait for it.
 void add_seldom(StepFigures& figures, const StepGroup& all, const Basis& basis,
-                const std::vector<RankRun>& ranks) {
+                const RankRuns& ranks) {
   for (const LogPart seldom : kSeldomParts) {
     if (std::ranges::none_of(ranks, [&](const RankRun& rank) { return rank.sees_part(seldom); })) {
       continue;
@@ -218,7 +218,7 @@ void add_seldom(StepFigures& figures, const StepGroup& all, const Basis& basis,
   }
 }
 
-void write_pauses(RunFigures& run, const StepGroup& all, const std::vector<RankRun>& ranks) {
+void write_pauses(RunFigures& run, const StepGroup& all, const RankRuns& ranks) {
   for (const LogPart seldom : kSeldomParts) {
     const auto part = static_cast<size_t>(seldom);
     for (const RankRun& rank : ranks) {
@@ -232,7 +232,7 @@ void write_pauses(RunFigures& run, const StepGroup& all, const std::vector<RankR
   }
 }
 
-std::optional<double> most_memory(const std::vector<RankRun>& ranks, int64_t RankRun::*bytes) {
+std::optional<double> most_memory(const RankRuns& ranks, int64_t RankRun::*bytes) {
   int64_t most = kUnseen;
   for (const RankRun& rank : ranks) most = std::max(most, rank.*bytes);
   return most > 0 ? std::optional(static_cast<double>(most)) : std::nullopt;
@@ -240,7 +240,7 @@ std::optional<double> most_memory(const std::vector<RankRun>& ranks, int64_t Ran
 
 }  // namespace
 
-std::optional<RunFigures> run_figures(std::vector<RankRun> ranks) {
+std::optional<RunFigures> run_figures(RankRuns ranks) {
   std::erase_if(ranks, [](const RankRun& rank) { return rank.blocks.empty(); });
   if (ranks.empty()) return std::nullopt;
   const std::vector<double> shares = counted_shares(ranks);

@@ -67,7 +67,7 @@ struct RunFigures {
 };
 
 /// The figures of a run, given all its ranks; nullopt if it has too few steps after the warm-up.
-[[nodiscard]] std::optional<RunFigures> run_figures(std::vector<RankRun> ranks);
+[[nodiscard]] std::optional<RunFigures> run_figures(RankRuns ranks);
 constexpr int64_t kFewestRunSteps = 8;  ///< after the warm-up
 
 }  // namespace redline::trace

@@ -6,18 +6,18 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "base/sample_shares.h"
 #include "base/statistics.h"
 #include "trace/run/causes.h"
 #include "trace/run/run_figures.h"
+#include "trace/run/runs.h"
 
 namespace redline::trace {
 namespace {
 
 constexpr size_t kWorstSlow = 16;
-constexpr double kLeastWarmUp = 0.1;      // of the run's time
-constexpr double kLeastCompiling = 0.02;  // of the run's time, after the warm-up
 
 // A folder may have the logs of several runs. Keeps those of the job that has logs of `run`, or if
 // that is empty, of the latest one.
@@ -87,7 +87,7 @@ RankRow row_of(const RankRun& rank, int64_t now_ns) {
 }
 
 void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
-  const RankRun& first = ranks.front();
+  const RankRun& lasting = lasting_rank(ranks);
   const std::vector<double> shares = counted_shares(ranks);
   verdict.shares_samples = std::ranges::any_of(shares, [](double share) { return share < 1; });
   double samples = 0, tokens = 0, seconds = 0;
@@ -102,16 +102,16 @@ void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
     sees_samples = sees_samples && rank.sees_samples;
     sees_tokens = sees_tokens && rank.sees_tokens;
   }
-  verdict.steps_per_s = first.all.steps / (first.all.length_ns * 1e-9);
+  verdict.steps_per_s = lasting.all.steps / (lasting.all.length_ns * 1e-9);
   if (sees_samples) verdict.samples_per_s = samples / seconds;
   if (sees_tokens && tokens > 0) verdict.tokens_per_s = tokens / seconds;
   std::vector<double> rates;
-  for (size_t i = 0; i < first.blocks.size(); ++i) {
-    const RunBlock& block = first.blocks[i];
+  for (size_t i = 0; i < lasting.blocks.size(); ++i) {
+    const RunBlock& block = lasting.blocks[i];
     if (block.all.steps <= 0 || block.all.length_ns <= 0) continue;
     RunPoint point;
     point.time_ns = block.begin_ns;
-    point.step = static_cast<int64_t>(i) * first.block_steps;
+    point.step = static_cast<int64_t>(i) * lasting.block_steps;
     point.steps_per_s = block.all.steps / (block.all.length_ns * 1e-9);
     if (sees_samples) {
       point.samples_per_s = 0;
@@ -122,7 +122,7 @@ void write_rates(RunVerdict& verdict, const RankRuns& ranks) {
             shares[r] * blocks[i].all.samples / (blocks[i].all.length_ns * 1e-9);
       }
     }
-    if (point.step >= first.warm_up_steps) rates.push_back(point.steps_per_s);
+    if (point.step >= lasting.warm_up_steps) rates.push_back(point.steps_per_s);
     verdict.points.push_back(point);
   }
   constexpr size_t kFewestRates = 10;  // a tenth of fewer is none
@@ -146,56 +146,6 @@ void write_parts(RunVerdict& verdict, const RankRuns& ranks) {
     verdict.other_share -= sum / all_ns;
   }
   verdict.other_share = std::max(0.0, verdict.other_share);
-}
-
-// What a rank compiled after the first time. Once or twice, that belongs to the warm-up; if it
-// comes again and again, it is a cause of its own.
-struct Compiling {
-  double early_ns = 0;  ///< in the warm-up
-  double later_ns = 0;
-
-  [[nodiscard]] bool recurs(const RankRun& rank) const {
-    return later_ns >= kLeastCompiling * std::max(rank.all.length_ns, 1.0);
-  }
-};
-
-Compiling compiling_of(const RankRun& rank) {
-  Compiling again;
-  bool is_first = true;
-  for (size_t i = 0; i < rank.blocks.size(); ++i) {
-    const double own = rank.blocks[i].all.part_ns[static_cast<size_t>(LogPart::kCompile)];
-    const bool is_early = static_cast<int64_t>(i) * rank.block_steps < rank.warm_up_steps;
-    const bool is_known = is_early && is_first;
-    if (own > 0) is_first = false;
-    if (!is_known) (is_early ? again.early_ns : again.later_ns) += own;
-  }
-  return again;
-}
-
-std::vector<RunFinding> find_warm_up(const RankRuns& ranks) {
-  std::vector<RunFinding> findings;
-  RunFinding slow_start, recompiles;
-  slow_start.cause = RunCause::kWarmUp;
-  recompiles.cause = RunCause::kPart;
-  recompiles.part = LogPart::kCompile;
-  for (const RankRun& rank : ranks) {
-    const Compiling again = compiling_of(rank);
-    const double length_ns = std::max(rank.all.length_ns, 1.0);
-    const double start_ns = rank.warm_up_lost_ns - (again.recurs(rank) ? again.early_ns : 0);
-    if (start_ns / length_ns > slow_start.lost_share) {
-      slow_start.lost_share = start_ns / length_ns;
-      slow_start.count = rank.warm_up_steps;
-      slow_start.typical_ns = start_ns;
-    }
-    const double share = (again.early_ns + again.later_ns) / length_ns;
-    if (again.recurs(rank) && share > recompiles.share) {
-      recompiles.lost_share = recompiles.share = share;
-      recompiles.count = std::ranges::count(rank.marks, LogMarkKind::kCompile, &LogMark::kind);
-    }
-  }
-  if (slow_start.lost_share >= kLeastWarmUp) findings.push_back(slow_start);
-  if (recompiles.share > 0) findings.push_back(recompiles);
-  return findings;
 }
 
 // Whether the run is so short that its parts say nothing of a longer one.
@@ -224,15 +174,32 @@ bool is_told_by_slower(const RunFinding& finding, const RunFinding& slower) {
   return finding.cause == RunCause::kPart && finding.part == slower.part && finding.count == 0;
 }
 
+bool waits_for_ranks(const RunFinding& finding) {
+  return finding.cause == RunCause::kPart && finding.part == LogPart::kCommunicationWait;
+}
+
+bool names_late_ranks(const RunFinding& finding) {
+  return finding.cause == RunCause::kUnevenRank ||
+         (finding.cause == RunCause::kSlower && !finding.ranks.empty());
+}
+
 // If a rank is behind, waiting for collectives is waiting for that rank, and the largest share of
 // the part in which it is behind is its own.
 bool is_told_by_uneven(const RunFinding& finding, const RunFinding& uneven) {
-  if (finding.cause != RunCause::kPart) return false;
-  const bool is_behind = uneven.cause == RunCause::kUnevenRank;
-  if (finding.part == LogPart::kCommunicationWait) {
-    return is_behind || (uneven.cause == RunCause::kSlower && !uneven.ranks.empty());
-  }
-  return is_behind && finding.part == uneven.part && finding.lost_share <= 1.5 * uneven.lost_share;
+  if (waits_for_ranks(finding)) return names_late_ranks(uneven) && !finding.all_wait;
+  return finding.cause == RunCause::kPart && uneven.cause == RunCause::kUnevenRank &&
+         finding.part == uneven.part && finding.lost_share <= 1.5 * uneven.lost_share;
+}
+
+// Beside a rank that is late, only the waits count that the late one has, too, as for a slow
+// network.
+void keep_common_waits(std::vector<RunFinding>& findings, const RankRuns& ranks) {
+  if (std::ranges::none_of(findings, names_late_ranks)) return;
+  const auto waits = std::ranges::find_if(findings, waits_for_ranks);
+  const auto common = common_wait_share(ranks);
+  if (waits == findings.end() || !common) return;
+  waits->all_wait = true;
+  waits->lost_share = waits->share = std::min(waits->lost_share, *common);
 }
 
 void drop_doubles(std::vector<RunFinding>& findings) {
@@ -267,9 +234,10 @@ void write_facts(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
   const RankRun& first = ranks.front();
   verdict.run = first.run;
   verdict.begin_ns = first.begin_ns;
-  verdict.warm_up_steps = first.warm_up_steps;
-  verdict.warm_up_lost_share = first.warm_up_lost_ns / first.all.length_ns;
-  verdict.marks = first.marks;
+  const RankRun& lasting = lasting_rank(ranks);
+  verdict.warm_up_steps = lasting.warm_up_steps;
+  verdict.warm_up_lost_share = lasting.warm_up_lost_ns / lasting.all.length_ns;
+  verdict.marks = lasting.marks;
   for (const RankRun& rank : ranks) {
     verdict.world_size = std::max(verdict.world_size, rank.world_size);
     verdict.begin_ns = std::min(verdict.begin_ns, rank.begin_ns);
@@ -299,6 +267,7 @@ void find_all(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
   append(findings, find_spread(ranks, verdict.segments));
   append(findings, find_memory_growth(ranks));
   if (!verdict.has_too_few_steps) append(findings, find_warm_up(ranks));
+  keep_common_waits(findings, ranks);
   drop_doubles(findings);
   append(findings, find_lack_of_cores(ranks));
   explain_by_cores(findings, ranks, verdict.segments, verdict.slow);
@@ -306,6 +275,8 @@ void find_all(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {
   append(findings, find_ends(ranks, now_ns));
   for (RunFinding& finding : findings) {
     if (finding.host.empty()) finding.host = host_of(ranks, finding.ranks);
+    const bool is_known = !finding.may_be_queued || finding.by_others.value_or(false);
+    if (!is_known) finding.lost_share = 0;
   }
   const auto comes_first = [](const RunFinding& finding) {
     return finding.cause == RunCause::kDied || finding.cause == RunCause::kFailed ||
@@ -324,8 +295,7 @@ std::vector<double> counted_shares(const RankRuns& ranks) {
   return sample_shares(digests);
 }
 
-std::optional<RunVerdict> judge_run(std::vector<RankRun> ranks, int64_t now_ns,
-                                    const std::string& run) {
+std::optional<RunVerdict> judge_run(RankRuns ranks, int64_t now_ns, const std::string& run) {
   std::erase_if(ranks, [](const RankRun& rank) { return rank.all.length_ns <= 0; });
   if (ranks.empty()) return std::nullopt;
   RunVerdict verdict;

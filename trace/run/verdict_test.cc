@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/run/recent.h"
+#include "trace/run/runs.h"
 #include "trace/run/testing_job.h"
 
 namespace redline::trace {
@@ -182,6 +183,71 @@ TEST(RunVerdict, AStallEachHundredSteps) {
   EXPECT_FALSE(finding.longer_ns);
 }
 
+// Where a queue is full after two steps, the host waits for those two at the next .item().
+TEST(RunVerdict, StepsThatCatchUpAfterAWaitLoseNothing) {
+  for (const bool catches_up : {true, false}) {
+    const RunVerdict verdict = judge(Job{.change = [catches_up](Own& own, std::mt19937&) {
+      if (own.step % 20 == 10) own.other += 30;
+      if (catches_up && (own.step % 20 == 11 || own.step % 20 == 12)) own.backward -= 15;
+    }});
+    EXPECT_EQ(verdict.findings.empty(), catches_up);
+    EXPECT_FALSE(verdict.slow.empty());
+  }
+}
+
+TEST(RunVerdict, WhatTheNextStepsDoNotCatchUpIsLostAlsoOnAGpu) {
+  std::vector<StepLog> logs = logs_of({.change = [](Own& own, std::mt19937&) {
+    if (own.step % 20 == 10) own.other += 80;
+    if (own.step % 20 == 11 || own.step % 20 == 12) own.backward -= 15;
+  }});
+  logs[0].memory.push_back({kFirstStepBegin, 1'000'000'000, 2'000'000'000});
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kSlowSteps);
+  EXPECT_FALSE(finding.may_be_queued);
+  EXPECT_NEAR(finding.typical_ns, 80e6, 1e6);
+  EXPECT_NEAR(finding.lost_share, 50 / 790.0, 0.005);
+}
+
+/// The finding on a job that waits in some steps, as long as `wait_ms` says of the steps since.
+RunFinding finding_on_waits(bool has_gpu, const std::vector<int64_t>& gaps, double wait_ms,
+                            double wait_ms_of_a_step) {
+  size_t next = 0;
+  int64_t since = 0;
+  Job job{.noise = 0, .jitter = 0};
+  job.change = [&](Own& own, std::mt19937&) {
+    if (++since < gaps[next % gaps.size()]) return;
+    own.other += wait_ms + wait_ms_of_a_step * static_cast<double>(since);
+    ++next;
+    since = 0;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  logs[0].memory.push_back({kFirstStepBegin, 1'000'000'000, has_gpu ? 2'000'000'000 : kUnseen});
+  return only(judge(logs));
+}
+
+TEST(RunVerdict, WhatAHostWaitsForItsGpuMayBeNoLoss) {
+  const auto is_lost = [](const RunFinding& finding) {
+    EXPECT_EQ(finding.cause, RunCause::kSlowSteps);
+    EXPECT_NE(finding.may_be_queued, finding.lost_share > 0);
+    return finding.lost_share > 0;
+  };
+  EXPECT_TRUE(is_lost(finding_on_waits(false, {50}, 1000, 0)));
+  EXPECT_FALSE(is_lost(finding_on_waits(true, {50}, 1000, 0))) << "nobody can tell";
+  EXPECT_FALSE(is_lost(finding_on_waits(true, {50, 50, 20}, 0, 20)));
+  EXPECT_TRUE(is_lost(finding_on_waits(true, {50, 50, 20}, 1000, 0)))
+      << "it takes as long after fewer steps";
+}
+
+TEST(RunVerdict, AStalledLoaderCostsItsTimeAlsoOnAGpu) {
+  std::vector<StepLog> logs = logs_of({.change = [](Own& own, std::mt19937&) {
+    if (own.step % 100 == 42) own.data_wait += 500;
+  }});
+  logs[0].memory.push_back({kFirstStepBegin, 1'000'000'000, 2'000'000'000});
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_GT(finding.lost_share, 0.1);
+}
+
 TEST(RunVerdict, AStallInSeveralPartsTellsWhatEachTookLonger) {
   const RunVerdict verdict = judge(Job{.change = [](Own& own, std::mt19937&) {
     if (own.step % 100 != 42) return;
@@ -301,6 +367,32 @@ TEST(RunVerdict, ASlowNetworkIsNamedBesideLoadersThatStallInTurns) {
   EXPECT_NEAR(findings[1].share, 11 / 87.0, 0.02);
 }
 
+TEST(RunVerdict, ASlowNetworkIsNamedBesideARankThatIsLate) {
+  for (const int64_t late_from : {0, 800}) {
+    Job job{.ranks = 4, .steps = 1000};
+    job.change = [late_from](Own& own, std::mt19937&) {
+      if (own.rank == 2 && own.step >= late_from) own.forward += 6;
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    const RunFinding alone = only(judge(logs));
+    for (StepLog& log : logs) {
+      for (LoggedStep& step : log.steps) {
+        step.begin_ns += step.step * ns(40);
+        step.length_ns += ns(40);
+        step.part_ns[static_cast<size_t>(LogPart::kCommunicationWait)] += ns(40);
+      }
+    }
+    const std::vector<RunFinding> findings = judge(logs).findings;
+    ASSERT_EQ(findings.size(), 2U);
+    EXPECT_EQ(findings[0].part, LogPart::kCommunicationWait);
+    EXPECT_TRUE(findings[0].all_wait);
+    EXPECT_NEAR(findings[0].share, late_from == 0 ? 40 / 83.0 : 40 / 78.2, 0.02);
+    EXPECT_EQ(findings[0].lost_share, findings[0].share);
+    EXPECT_EQ(findings[1].cause, alone.cause);
+    EXPECT_EQ(findings[1].ranks, std::vector<int>{2});
+  }
+}
+
 TEST(RunVerdict, ACheckpointOfOneRankThatAllWaitFor) {
   Job job{.ranks = 4};
   job.change = [](Own& own, std::mt19937&) {
@@ -347,6 +439,24 @@ TEST(RunVerdict, GarbageCollection) {
     if (own.step % 30 == 7) own.collection = 120;
   }};
   EXPECT_EQ(only(judge(job)).part, LogPart::kGarbageCollection);
+}
+
+TEST(RunVerdict, OnePauseOrStallOfAShortRunSaysNothingOfAnHour) {
+  for (const LogPart part : {LogPart::kCheckpoint, LogPart::kDataWait}) {
+    for (const int64_t often : {60, 20}) {
+      Job job{.steps = 100};
+      job.change = [part, often](Own& own, std::mt19937&) {
+        if (own.step % often != often - 1) return;
+        (part == LogPart::kCheckpoint ? own.checkpoint : own.data_wait) += 1500;
+      };
+      for (const RunFinding& finding : judge(job).findings) {
+        if (finding.cause == RunCause::kWarmUp) continue;
+        EXPECT_EQ(finding.part, part);
+        EXPECT_EQ(finding.is_single, often == 60);
+        EXPECT_NEAR(finding.typical_ns, 1.5e9, 2e7);
+      }
+    }
+  }
 }
 
 TEST(RunVerdict, TheCollectionOfWhatTheImportsMadeSaysNothingOfAnHour) {
@@ -576,6 +686,47 @@ TEST(RunVerdict, ASlowBeginTellsOfItsWarmUp) {
   EXPECT_NEAR(finding.lost_share, 150 * 37 / 17050.0, 0.02);
 }
 
+TEST(RunVerdict, ASlowBeginIsToldBesideALaterSlowDown) {
+  const RunVerdict verdict = judge(Job{.change = [](Own& own, std::mt19937&) {
+    if (own.step < 1000) own.data_wait += 40;
+    if (own.step >= 3000) own.data_wait += 4;
+  }});
+  ASSERT_EQ(verdict.findings.size(), 2U);
+  const RunFinding& begin = verdict.findings[0];
+  EXPECT_TRUE(begin.is_slow_begin());
+  EXPECT_EQ(begin.part, LogPart::kDataWait);
+  EXPECT_NEAR(static_cast<double>(begin.to_step.value_or(0)), 1000, 64);
+  EXPECT_NEAR(begin.lost_share, 36 / 192.0, 0.01) << "as fast as in the end, it would have taken";
+  EXPECT_NEAR(static_cast<double>(verdict.findings[1].from_step), 3000, 64);
+}
+
+TEST(RunVerdict, ASlowBeginIsToldWhereStepsAreJoinedToMinutes) {
+  std::vector<StepLog> logs = logs_of({.steps = 40'000, .change = [](Own& own, std::mt19937&) {
+                                         if (own.step < 8000) own.data_wait += 40;
+                                       }});
+  thin_out(logs[0].steps, logs[0].steps[20'000].begin_ns, 8'400'000'000);
+  const RunFinding finding = only(judge(logs));
+  EXPECT_TRUE(finding.is_slow_begin());
+  EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), 8000, 600);
+  EXPECT_NEAR(finding.change, 40 / 37.0, 0.05);
+  EXPECT_NEAR(finding.lost_share, 320 / 1800.0, 0.02);
+}
+
+TEST(RunVerdict, ASlowBeginIsToldHoweverLongItIs) {
+  for (const int64_t until : {200, 280, 330}) {  // up to 300 of the steps may be a warm-up
+    const RunFinding finding = only(judge(Job{.steps = 3000, .change = [=](Own& own, auto&) {
+                                                if (own.step < until) own.forward += 37;
+                                              }}));
+    const auto slow = static_cast<double>(until);
+    EXPECT_NEAR(finding.lost_share, slow * 37 / (3000 * 37 + slow * 37 + 400), 0.01);
+    EXPECT_EQ(finding.cause, until < 300 ? RunCause::kWarmUp : RunCause::kSlower);
+    if (until < 300) continue;
+    EXPECT_TRUE(finding.is_slow_begin());
+    EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), slow, 32);
+    EXPECT_NEAR(finding.change, 1, 0.06);
+  }
+}
+
 TEST(RunVerdict, StepsThatVaryWithoutAReason) {
   Job job{.change = [](Own& own, std::mt19937& random) {
     const double factor = std::uniform_real_distribution<double>(0.5, 2.5)(random);
@@ -652,6 +803,22 @@ TEST(RunVerdict, ARankThatEndedEarlyGivesNoMoreSamples) {
   EXPECT_EQ(verdict.ranks[1].steps, 50);
   logs[1].lost_steps = 250;
   EXPECT_NEAR(*judge(logs).samples_per_s, 600 * 32 / (300 * 0.037), 0.1);
+}
+
+TEST(RunVerdict, RatesAreThoseOfTheWholeRunAlsoIfRankZeroEndedEarly) {
+  Job job{.ranks = 2, .steps = 900};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step >= 300) own.forward += 37;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  const RunVerdict whole = judge(logs);
+  logs[0].steps.resize(899);
+  EXPECT_EQ(judge(logs).points.back().step, whole.points.back().step);
+  logs[0].steps.resize(300);
+  const RunVerdict early = judge(logs);
+  EXPECT_NEAR(early.steps_per_s, whole.steps_per_s, 1e-9);
+  EXPECT_EQ(early.points.size(), whole.points.size());
+  EXPECT_NEAR(early.low_steps_per_s, whole.low_steps_per_s, 1e-9);
 }
 
 TEST(RunVerdict, OldHoursAsMinutesTellTheSameLevels) {
@@ -762,7 +929,7 @@ TEST(RunVerdict, CommandsOnTwoNodesLogOneRun) {
 }
 
 TEST(RunVerdict, IsOfTheRunThatIsAskedForOrOfTheLatest) {
-  std::vector<RankRun> ranks;
+  RankRuns ranks;
   for (StepLog log : logs_of({.ranks = 2, .steps = 200})) {
     log.run = "1.1";
     ranks.push_back(summarise(log));
@@ -811,7 +978,7 @@ TEST(RunVerdict, ARankThatTheJobWentOnWithoutIsLeftOut) {
   EXPECT_EQ(verdict.world_size, 2);
   EXPECT_EQ(verdict.earlier_logs, 3);
   EXPECT_TRUE(verdict.findings.empty());
-  std::vector<RankRun> ranks;
+  RankRuns ranks;
   for (const StepLog& log : logs) ranks.push_back(summarise(log));
   const auto runs = runs_of(std::move(ranks));
   ASSERT_EQ(runs.size(), 1U);

@@ -1,0 +1,47 @@
+#include "trace/run/runs.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "trace/model/recorded_jobs.h"
+
+namespace redline::trace {
+
+std::vector<RankRuns> runs_of(RankRuns ranks) {
+  std::vector<RecordingMember> members;
+  for (const RankRun& rank : ranks) {
+    // A log without a name is a run of its own.
+    const std::string name =
+        rank.run.empty() ? std::to_string(rank.begin_ns) + "." + rank.path : rank.run;
+    members.push_back({name, rank.rank, rank.world_size, rank.last_sign_ns});
+  }
+  const std::vector<size_t> jobs = jobs_of(members);
+  std::map<std::pair<size_t, int>, RankRun> latest;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const auto [place, is_new] = latest.try_emplace({jobs[i], ranks[i].rank});
+    RankRun& kept = place->second;
+    const int64_t others = is_new ? 0 : kept.other_logs + 1;
+    if (is_new || ranks[i].begin_ns > kept.begin_ns) kept = std::move(ranks[i]);
+    kept.other_logs = others;
+  }
+  const size_t count = jobs.empty() ? 0 : *std::ranges::max_element(jobs) + 1;
+  std::vector<RankRuns> runs(count);
+  for (auto& [key, rank] : latest) runs[count - 1 - key.first].push_back(std::move(rank));
+  for (RankRuns& run : runs) {
+    const RankRun newest = *std::ranges::max_element(run, {}, &RankRun::begin_ns);
+    const bool has_restarted =
+        std::ranges::any_of(run, [](const RankRun& rank) { return rank.other_logs > 0; });
+    int64_t left_out = 0;
+    std::erase_if(run, [&](const RankRun& rank) {
+      const bool is_other = is_of_another_start(rank, newest, has_restarted);
+      if (is_other) left_out += 1 + rank.other_logs;
+      return is_other;
+    });
+    run.front().other_logs += left_out;
+  }
+  return runs;
+}
+
+}  // namespace redline::trace

@@ -79,7 +79,8 @@ class Screen {
 std::vector<trace::RunningJob> read_running_jobs() {
   std::vector<trace::RunningJob> jobs;
   for (const launch::LoggedJob& job : launch::running_logged_jobs()) {
-    jobs.push_back(trace::read_running_job(job.folder, job.run));
+    jobs.push_back(trace::read_running_job(job.reached_by, job.run));
+    jobs.back().folder = job.folder;
   }
   return jobs;
 }

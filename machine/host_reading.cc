@@ -105,12 +105,13 @@ MachineReading HostReader::read_machine() const {
 }
 
 void HostReader::read_cores(HostReading& reading) const {
-  const std::string status = text_of("self/status");
+  const std::string status = allowed_.empty() ? text_of("self/status") : "";
   const std::string_view allowed = value_of(status, "Cpus_allowed_list:");
   for (const CoreTime& time : core_times(text_of("stat"))) {
     if (time.core == CoreTime::kAll) {
       reading.machine = time;
-    } else if (list_holds(allowed, time.core)) {
+    } else if (allowed_.empty() ? list_holds(allowed, time.core)
+                                : std::ranges::binary_search(allowed_, time.core)) {
       reading.cores.push_back(time);
     }
   }
@@ -139,6 +140,7 @@ void HostReader::read_workers(HostReading& reading) {
 }
 
 void HostReader::find_workers() {
+  allowed_ = allowed_cores();
   workers_.clear();
   // Each thread of this process lists the children that it started.
   for (const pid_t thread : thread_ids(root_)) {

@@ -66,8 +66,8 @@ class HostReader {
 
   [[nodiscard]] HostReading read();
   [[nodiscard]] MachineReading read_machine() const;
-  /// Finds the DataLoader workers of this process; read() reports on those found last. It looks at
-  /// every thread and child of the process, so it costs more than a reading.
+  /// Finds the DataLoader workers of this process and its cores; read() reports on those found
+  /// last. It looks at every thread and child of the process, so it costs more than a reading.
   void find_workers();
 
  private:
@@ -78,6 +78,7 @@ class HostReader {
 
   std::string root_;
   std::vector<pid_t> workers_;
+  std::vector<int> allowed_;  ///< sorted; empty: nobody has looked for them
 };
 
 /// Whether a list such as "0-2,5" from /proc/self/status contains `core`. An empty list contains

@@ -2,18 +2,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <latch>
+#include <thread>
 
+#include "machine/resources.h"
 #include "tests/fake_machine.h"
 
 namespace redline::machine {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 
 class FakeProc : public ::testing::Test {
  protected:
@@ -124,6 +129,41 @@ TEST(HostReading, OfThisProcessAndARealWorker) {
   EXPECT_TRUE(reader.read().workers.empty());  // a worker that has ended is forgotten
   close(ready[0]);
   close(ready[1]);
+}
+
+void bind_to(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+/// The cores of a reading while another thread is bound to `cores`.
+std::vector<int> read_beside(const std::vector<int>& cores) {
+  std::latch is_bound(1), is_read(1);
+  std::thread other([&] {
+    bind_to(cores);
+    is_bound.count_down();
+    is_read.wait();
+  });
+  is_bound.wait();
+  HostReader reader;
+  reader.find_workers();
+  std::vector<int> read;
+  for (const CoreTime& time : reader.read().cores) read.push_back(time.core);
+  is_read.count_down();
+  other.join();
+  return read;
+}
+
+TEST(HostReading, OfThreadsThatAreEachBoundToACore) {
+  const std::vector<int> all = allowed_cores();
+  if (all.size() < 2) GTEST_SKIP() << "there is one core";
+  bind_to({all[0]});
+  EXPECT_THAT(read_beside({all[1]}), ElementsAre(all[0], all[1]));
+  EXPECT_THAT(read_beside(all), ElementsAre(all[0])) << "it has not followed the first one";
+  bind_to(all);
+  EXPECT_EQ(read_beside({all[1]}), all);
 }
 
 TEST(ListHolds, NumbersAndRanges) {

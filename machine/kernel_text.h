@@ -40,12 +40,17 @@ inline std::string_view value_of(std::string_view text, std::string_view key) {
   return {};
 }
 
-/// Whether a mask of /proc/PID/status (proc 5), such as "SigCgt:", has the signal `number`.
-[[nodiscard]] inline bool has_signal(std::string_view status, std::string_view mask, int number) {
+/// Whether a mask of /proc/PID/status (proc 5), such as "CapEff:", has the bit.
+[[nodiscard]] inline bool has_bit(std::string_view status, std::string_view mask, int bit) {
   const std::string_view word = value_of(status, mask);
-  uint64_t signals = 0;
-  std::from_chars(word.data(), word.data() + word.size(), signals, 16);
-  return (signals >> (number - 1) & 1) != 0;
+  uint64_t bits = 0;
+  std::from_chars(word.data(), word.data() + word.size(), bits, 16);
+  return (bits >> bit & 1) != 0;
+}
+
+/// Whether a mask such as "SigCgt:" has the signal `number`.
+[[nodiscard]] inline bool has_signal(std::string_view status, std::string_view mask, int number) {
+  return has_bit(status, mask, number - 1);
 }
 
 /// The value behind `key`, which the kernel gives in KiB, in bytes.

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/integer.h"
 #include "machine/kernel_text.h"
+#include "machine/thread_times.h"
 
 namespace redline::machine {
 namespace {
@@ -76,17 +77,26 @@ int Cores::usable() const {
   return quota ? std::clamp(static_cast<int>(std::ceil(*quota)), 1, most) : most;
 }
 
-Cores cores(const std::string& root) {
-  Cores cores;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &set)) cores.allowed.push_back(core);
-    }
+std::vector<int> allowed_cores() {
+  cpu_set_t first;
+  if (sched_getaffinity(getpid(), sizeof first, &first) != 0) return {};
+  cpu_set_t all = first;
+  for (const pid_t thread : thread_ids()) {
+    cpu_set_t own, both;
+    if (sched_getaffinity(thread, sizeof own, &own) != 0) continue;
+    CPU_AND(&both, &first, &own);
+    // One with more than the first thread's cores was there before the script chose some of them.
+    if (!CPU_EQUAL(&both, &first)) CPU_OR(&all, &all, &own);
   }
-  cores.quota = core_quota(root);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &all)) cores.push_back(core);
+  }
   return cores;
+}
+
+Cores cores(const std::string& root) {
+  return {.allowed = allowed_cores(), .quota = core_quota(root)};
 }
 
 std::optional<int64_t> Memory::usable_bytes() const { return least_of(bytes, limit_bytes); }

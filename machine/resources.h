@@ -18,8 +18,12 @@
 
 namespace redline::machine {
 
+/// The cores in the affinity of this process. OpenMP may bind each of its threads to another core,
+/// the first one, too (OMP_PROC_BIND), so those of all threads count.
+[[nodiscard]] std::vector<int> allowed_cores();
+
 struct Cores {
-  std::vector<int> allowed;          ///< the cores in the affinity of the calling thread
+  std::vector<int> allowed;          ///< of allowed_cores()
   std::optional<double> quota;       ///< cores that the cgroup grants, such as 1.5
   [[nodiscard]] int usable() const;  ///< at least 1; a part of a core counts as one
 };

@@ -1,11 +1,13 @@
 #include "watch/asked_stack.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <sstream>
 #include <string_view>
 #include <thread>
@@ -33,6 +35,18 @@ bool read_frame(const std::string& line, AskedFrame& frame) {
   frame.line = line.substr(number_at, in_at - number_at);
   frame.function = line.substr(in_at + kIn.size());
   return true;
+}
+
+// Whether the process answers as python/redline/_hang_table.py lets it, for it may be that of
+// somebody else's table, or have closed our file and given its number to one of its own.
+bool can_answer(const trace::HangTable& table, const std::string& path) {
+  const int signal = table.answer.signal;
+  std::error_code gone;
+  const std::string file = std::filesystem::read_symlink(path, gone).string();
+  if (signal < SIGRTMIN || gone || !file.starts_with("/memfd:redline-stacks")) return false;
+  // A process without a handler would die of the signal.
+  const std::string status = read_file(fmt::format("/proc/{}/status", table.process));
+  return machine::has_signal(status, "SigCgt:", signal);
 }
 
 }  // namespace
@@ -66,10 +80,8 @@ std::vector<AskedFrame> frames_of_dump(const std::string& dump, int64_t ident) {
 
 std::vector<AskedFrame> ask_stack(const trace::HangTable& table) {
   const trace::StackAnswer& answer = table.answer;
-  const std::string status = read_file(fmt::format("/proc/{}/status", table.process));
-  // A process without a handler would die of the signal.
-  if (answer.signal <= 0 || !machine::has_signal(status, "SigCgt:", answer.signal)) return {};
   const std::string path = fmt::format("/proc/{}/fd/{}", table.process, answer.file);
+  if (!can_answer(table, path)) return {};
   const size_t old_size = read_file(path).size();
   if (syscall(SYS_tgkill, table.process, answer.thread, answer.signal) != 0) return {};
   std::string dump;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
 #include "base/file.h"
 #include "base/json_values.h"
+#include "base/pid_namespace.h"
 #include "base/printable.h"
 #include "machine/launch/process_tree.h"
 #include "machine/resources.h"
@@ -40,7 +42,7 @@ void say(const std::string& line) {
 
 bool is_same(const Hang& left, const Hang& right) {
   return left.kind == right.kind && left.ranks == right.ranks && left.group == right.group &&
-         left.sequence == right.sequence && left.step == right.step;
+         left.sequence == right.sequence && left.step == right.step && left.host == right.host;
 }
 
 bool cannot_go_on(const HangTable& table) {
@@ -86,18 +88,18 @@ HangWatch::HangWatch(std::string folder, std::string run, double hang_after, OnH
     : folder_(std::move(folder)),
       run_(std::move(run)),
       host_(machine::host_name()),
+      pid_namespace_(static_cast<int64_t>(redline::pid_namespace())),
       hang_after_(hang_after),
       on_hang_(on_hang),
-      name_(host_ + " " + std::to_string(getpid())),
+      name_(host_ + " " + std::to_string(pid_namespace_) + " " + std::to_string(getpid())),
       meeting_(place ? std::make_unique<Meeting>(*std::move(place)) : nullptr) {
   oom_kills_.add(monotonic_ns(), machine::oom_kills());
   std::error_code ignored;
   for (const auto& path : trace::find_hang_tables(folder_)) {
     // Ranks of another launcher of this job may have been there first.
     const auto table = trace::parse_hang_table(read_file(path));
-    const bool is_of_a_living_rank =
-        table && table->written_ns > unix_ns() - kLeftNs &&
-        (table->host != host_ || state_of(*table) != ThreadState::kGone);
+    const bool is_of_a_living_rank = table && table->written_ns > unix_ns() - kLeftNs &&
+                                     (!is_here(*table) || state_of(*table) != ThreadState::kGone);
     if (!is_of_a_living_rank) std::filesystem::remove(path, ignored);
   }
   thread_.start([this] { watch(); });
@@ -156,6 +158,7 @@ MetVerdict HangWatch::judge(std::vector<HangTable>& tables, int64_t now_ns) {
     remove_seen();
     return {};
   }
+  use_own_clock(tables);
   auto hang = trace::find_wait(tables);
   if (hang) {
     ask_silent(hang->ranks, tables);
@@ -208,7 +211,10 @@ void HangWatch::take(const Hang& hang, const std::vector<HangTable>& tables, int
   told_ = hang;
   tell(hang, tables, now_ns);
   if (on_hang_ == OnHang::kTrace) write_traces(hang, tables);
-  if (on_hang_ == OnHang::kAbort) end_job();
+  if (on_hang_ != OnHang::kAbort) return;
+  // Without a table of it there is no host. The rank may live where no table is seen.
+  hang.host.empty() ? say("the job is not ended, because nothing is known of what holds it up")
+                    : end_job();
 }
 
 // The tables are written one after another, so that one look alone may mix two moments.
@@ -262,11 +268,32 @@ int64_t HangWatch::age_ns(const HangTable& table) const {
   return monotonic_ns() - heard_.at(table.rank).at_ns;
 }
 
+// Of a rank elsewhere, by this machine's clock: how long before its table it entered a collective
+// does not depend on its own, and the table was heard of soon after that.
+void HangWatch::use_own_clock(std::vector<HangTable>& tables) const {
+  const int64_t now_ns = unix_ns();
+  for (HangTable& table : tables) {
+    const int64_t late_ns = now_ns - age_ns(table) - table.written_ns;
+    if (table.host == host_ || std::abs(late_ns) <= kFreshNs) continue;
+    table.written_ns += late_ns;
+    if (table.step_began_ns != 0) table.step_began_ns += late_ns;
+    for (auto& entry : table.collectives) {
+      if (entry.entered_ns != 0) entry.entered_ns += late_ns;
+    }
+  }
+}
+
+// Whether its process number is one of this launcher's machine and container.
+bool HangWatch::is_here(const HangTable& table) const {
+  return table.host == host_ &&
+         (table.pid_namespace == 0 || pid_namespace_ == 0 || table.pid_namespace == pid_namespace_);
+}
+
 void HangWatch::add_processes(std::vector<HangTable>& tables) {
   int world_size = 0;
   for (HangTable& table : tables) {
     world_size = std::max(world_size, table.world_size);
-    if (table.host != host_) continue;
+    if (!is_here(table)) continue;
     processes_[table.rank] = table.process;
     const ThreadState state = state_of(table);
     if (state != ThreadState::kUnknown || cannot_go_on(table)) table.state = state;
@@ -287,6 +314,7 @@ void HangWatch::add_processes(std::vector<HangTable>& tables) {
     silent.world_size = world_size;
     silent.host = host_;
     silent.process = process;
+    silent.pid_namespace = pid_namespace_;
     silent.state = state_of(silent);
     silent.is_moving = silent.state == ThreadState::kUnknown &&
                        trace::has_step_after(folder_, run_, rank, now_ns - kFreshNs);
@@ -320,7 +348,7 @@ void HangWatch::tell_of_failure() {
 
 void HangWatch::write_all_seen(const std::vector<HangTable>& tables, int64_t now_ns) {
   for (const HangTable& table : tables) {
-    const bool is_seen_here = table.host == host_ && (cannot_go_on(table) || is_silent(table));
+    const bool is_seen_here = is_here(table) && (cannot_go_on(table) || is_silent(table));
     if (is_seen_here) write_seen(table.rank, seen_text(table, now_ns));
   }
 }
@@ -329,10 +357,11 @@ void HangWatch::tell(const Hang& hang, const std::vector<HangTable>& tables, int
   write_all_seen(tables, now_ns);
   if (meeting_) {
     for (const std::string& text : meeting_->tables()) {
-      nlohmann::json table = nlohmann::json::parse(text, nullptr, false);
-      if (!trace::parse_hang_table(text)) continue;
+      const auto known = trace::parse_hang_table(text);
+      if (!known) continue;
+      nlohmann::json table = nlohmann::json::parse(text);
       table["run"] = run_;
-      write_seen(table["rank"].get<int>(), table.dump());
+      write_seen(known->rank, json_text(table));
     }
   }
   say_verdict(hang, now_ns);
@@ -356,7 +385,7 @@ void HangWatch::write_traces(const Hang& hang, const std::vector<HangTable>& tab
   std::vector<pid_t> asked;
   for (const HangTable& table : tables) {
     const auto process = static_cast<pid_t>(table.process);
-    const bool can_write = table.host == host_ && !cannot_go_on(table) &&
+    const bool can_write = is_here(table) && !cannot_go_on(table) &&
                            std::ranges::find(recorded, process) != recorded.end();
     if (can_write && !has_written(table)) asked.push_back(process);
   }

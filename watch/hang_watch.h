@@ -30,7 +30,8 @@ namespace redline::watch {
 enum class OnHang : uint8_t {
   kReport,  ///< say who hangs; the job is left alone
   kTrace,   ///< and let the ranks on this machine write a trace, if they have not done so
-  kAbort,   ///< say it, and end all processes of the job on this machine
+  kAbort,   ///< say it, and end all processes of the job on this machine, unless nothing is known
+            ///< of a rank that the others wait for
 };
 
 /// The exit status then. EX_TEMPFAIL of sysexits.h: the same job may succeed next time.
@@ -65,8 +66,10 @@ class HangWatch {
   [[nodiscard]] bool is_old_enough(const trace::Hang& hang,
                                    const std::vector<trace::HangTable>& tables,
                                    int64_t now_ns) const;
+  [[nodiscard]] bool is_here(const trace::HangTable& table) const;
   [[nodiscard]] bool is_silent(const trace::HangTable& table) const;
   [[nodiscard]] int64_t age_ns(const trace::HangTable& table) const;
+  void use_own_clock(std::vector<trace::HangTable>& tables) const;
   void add_processes(std::vector<trace::HangTable>& tables);
   void ask_silent(const std::vector<int>& ranks, std::vector<trace::HangTable>& tables);
   void ask_programs(const trace::Hang& hang, std::vector<trace::HangTable>& tables);
@@ -82,6 +85,7 @@ class HangWatch {
   const std::string folder_;
   const std::string run_;
   const std::string host_;
+  const int64_t pid_namespace_;  ///< 0: not known
   const double hang_after_;
   const OnHang on_hang_;
   const std::string name_;                ///< of this launcher, for others

@@ -4,8 +4,10 @@
 
 #include "base/file.h"
 #include "base/json_values.h"
+#include "machine/launch/environment.h"
 #include "machine/thread_times.h"
 #include "machine/thread_wait.h"
+#include "trace/emit/json_scan.h"
 #include "trace/read/hang_tables.h"
 #include "watch/hang_watch.h"
 #include "watch/program_stack.h"
@@ -34,7 +36,7 @@ void HangWatch::ask_silent(const std::vector<int>& ranks, std::vector<HangTable>
   }
   for (HangTable& table : tables) {
     const bool is_asked = std::ranges::find(ranks, table.rank) != ranks.end();
-    if (!is_asked || table.thread == 0 || table.host != host_ || !is_silent(table)) continue;
+    if (!is_asked || table.thread == 0 || !is_here(table) || !is_silent(table)) continue;
     table.state =
         trace::thread_state_of(machine::thread_wait(std::to_string(table.process), table.thread));
     const auto times = machine::thread_times(std::to_string(table.process), table.thread);
@@ -66,11 +68,16 @@ void HangWatch::ask_programs(const Hang& hang, std::vector<HangTable>& tables) {
     return std::ranges::find(hang.ranks, rank) != hang.ranks.end() ||
            std::ranges::find(hang.waiting_ranks, rank) != hang.waiting_ranks.end();
   };
+  // Whatever a table says, no process of anybody else is stopped.
+  const auto is_of_run = [&](const HangTable& table) {
+    const auto variables = launch::Environment::of_process(static_cast<pid_t>(table.process));
+    return variables.get("REDLINE_LOG_RUN").value_or("") == run_;
+  };
   for (HangTable& table : tables) {
-    const bool can_be_asked = table.is_of_program() && table.host == host_ && table.is_overdue &&
+    const bool can_be_asked = table.is_of_program() && is_here(table) && table.is_overdue &&
                               table.state != ThreadState::kGone && takes_part(table.rank);
     int& questions = asked_programs_[table.rank];
-    if (!can_be_asked || questions == kMostQuestions) continue;
+    if (!can_be_asked || questions == kMostQuestions || !is_of_run(table)) continue;
     ++questions;
     table.stack =
         program_stack(static_cast<pid_t>(table.process), static_cast<pid_t>(table.thread));
@@ -86,10 +93,13 @@ std::string HangWatch::seen_text(const HangTable& table, int64_t written_ns) con
   using nlohmann::json;
   const std::string own =
       read_file(path_begin(folder_, table.rank, table.run) + trace::kHangTableSuffix);
-  json object = json::parse(own.substr(0, own.find('\n')), nullptr, false);
-  if (!object.is_object()) {
-    object = {{"schema", "redline.hang/1"},     {"run", table.run},   {"rank", table.rank},
-              {"world_size", table.world_size}, {"host", table.host}, {"process", table.process}};
+  const std::string line = own.substr(0, own.find('\n'));
+  json object = json::parse(line, nullptr, false);
+  if (!object.is_object() || trace::is_too_deep(line)) {
+    object = {
+        {"schema", "redline.hang/1"},          {"run", table.run},   {"rank", table.rank},
+        {"world_size", table.world_size},      {"host", table.host}, {"process", table.process},
+        {"pid_namespace", table.pid_namespace}};
   }
   object["written_ns"] = written_ns;
   object.erase("sealed_ns");

@@ -14,6 +14,7 @@
 
 #include "base/json_values.h"
 #include "base/quiet_thread.h"
+#include "trace/emit/json_scan.h"
 
 namespace redline::trace {
 
@@ -190,6 +191,7 @@ void Meeting::answer(int connection) {
   if (!receive(connection, text, greeting.size()) || !is_same_secret(text, greeting)) return;
   text.clear();
   if (!receive(connection, text, kMostBytes)) return;
+  if (trace::is_too_deep(text)) return;
   const json sent = json::parse(text);
   std::vector<std::string> tables;
   for (const json& table : sent.at("tables")) tables.push_back(json_text(table));

@@ -131,6 +131,11 @@ TEST_F(Meetings, WhoDoesNotKnowTheTokenIsNotAnswered) {
   }
   EXPECT_EQ(answer_to(port_, "redline.hang/1 0123456789abcdef\n{\"host\": 3"), "");
   EXPECT_EQ(answer_to(port_, "redline.hang/1 0123456789abcdef\n[1]"), "");
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_EQ(
+      answer_to(port_, "redline.hang/1 0123456789abcdef\n{\"host\": \"node1\", \"tables\": [" +
+                           deep + "]}"),
+      "");
   EXPECT_THAT(meeting.tables(), IsEmpty());
 }
 

@@ -23,7 +23,7 @@
 
 namespace {
 
-constexpr int kLong_s = 10'000;
+constexpr int kLongSeconds = 10'000;
 int g_began[2];  // a pipe
 
 void tell_that_it_began() {
@@ -33,7 +33,7 @@ void tell_that_it_began() {
 // Each returns only if its call fails. The assembly keeps it from being a jump.
 [[gnu::noinline]] void job_sleeps() {
   tell_that_it_began();
-  const timespec most{kLong_s, 0};
+  const timespec most{kLongSeconds, 0};
   nanosleep(&most, nullptr);
   asm volatile("");
 }
@@ -42,7 +42,7 @@ void tell_that_it_began() {
   tell_that_it_began();
   std::timed_mutex lock;
   lock.lock();
-  static_cast<void>(lock.try_lock_for(std::chrono::seconds(kLong_s)));
+  static_cast<void>(lock.try_lock_for(std::chrono::seconds(kLongSeconds)));
 }
 
 [[gnu::noinline]] void job_reads_a_pipe() {
@@ -58,7 +58,7 @@ void tell_that_it_began() {
   tell_that_it_began();
   int ends[2];
   char byte = 0;
-  const timeval most{kLong_s, 0};
+  const timeval most{kLongSeconds, 0};
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
   setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
   if (recv(ends[0], &byte, 1, 0) == 1) abort();

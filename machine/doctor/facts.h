@@ -36,8 +36,8 @@ struct GpuFacts {
   int index = 0;  ///< as nvidia-smi counts
   std::string name;
   std::string uuid;
-  int64_t memory_bytes = 0;
-  int64_t free_bytes = 0;
+  std::optional<int64_t> memory_bytes = {};  ///< nullopt: it has none of its own, or not told
+  std::optional<int64_t> free_bytes = {};
   int compute_major = 0;
   int compute_minor = 0;
   std::optional<bool> mig;  ///< nullopt: this GPU cannot be split
@@ -117,8 +117,8 @@ struct Recorder {
 
 struct HostFacts {
   int cores = 0;
-  int64_t memory_bytes = 0;
-  int64_t available_bytes = 0;
+  std::optional<int64_t> memory_bytes;
+  std::optional<int64_t> available_bytes;
   std::optional<int64_t> shm_bytes;
   std::optional<int64_t> shm_free_bytes;
   bool cgroup_delegated = false;  ///< we may limit trials by cgroup v2
@@ -126,8 +126,9 @@ struct HostFacts {
   int64_t open_files_limit = 0;   ///< hard limit
   bool nvidia_hardware = false;   ///< an NVIDIA display controller on the PCI bus
   bool nvidia_device_nodes = false;
+  bool nvidia_kernel_driver = false;     ///< it runs, perhaps outside of this container
   bool gpu_activity_restricted = false;  ///< the driver lets only administrators profile
-  bool administrator = false;
+  bool administrator = false;            ///< for the driver
   std::optional<int> perf_event_paranoid;
   std::optional<int> ptrace_scope;
 };
@@ -162,6 +163,7 @@ struct Network {
   std::optional<std::string> nccl_interfaces;  ///< NCCL_SOCKET_IFNAME
   std::optional<std::string> gloo_interfaces;  ///< GLOO_SOCKET_IFNAME
   bool infiniband_disabled = false;            ///< NCCL_IB_DISABLE=1
+  bool infiniband_device_nodes = false;        ///< through which programs use it
 };
 
 /// What the kernel says of its clock, which NTP or PTP sets.

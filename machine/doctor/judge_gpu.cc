@@ -20,6 +20,12 @@ Check no_driver(const HostFacts& host) {
             "in a container: start it with --gpus all; else add the folder of the driver's "
             "libraries to LD_LIBRARY_PATH"};
   }
+  if (host.nvidia_kernel_driver) {
+    return {State::kWarning,
+            "driver",
+            {"an NVIDIA driver runs, but /dev/nvidiactl is missing"},
+            "a container gets GPUs by --gpus all, in Kubernetes by nvidia.com/gpu in its limits"};
+  }
   if (host.nvidia_hardware) {
     return {State::kWarning,
             "driver",
@@ -74,7 +80,9 @@ bool built_for(const Torch& torch, const GpuFacts& gpu) {
 
 Check judge_gpu(const Facts& facts, const GpuFacts& gpu) {
   Check check{State::kOk, fmt::format("GPU {}", gpu.index), {gpu.name}, ""};
-  check.parts.push_back(space_text(gpu.memory_bytes, gpu.free_bytes));
+  if (gpu.memory_bytes && gpu.free_bytes) {
+    check.parts.push_back(space_text(*gpu.memory_bytes, *gpu.free_bytes));
+  }
   check.parts.push_back(fmt::format("sm_{}{}", gpu.compute_major, gpu.compute_minor));
   if (gpu.mig.value_or(false)) check.parts.push_back(mig_text(gpu));
   if (gpu.pcie) {
@@ -105,6 +113,20 @@ std::string text_of_level(int level) {
   return "across sockets";
 }
 
+/// A GPU without links may be one for displays, or one without a bridge.
+std::string text_of_links(const std::vector<GpuFacts>& gpus) {
+  std::vector<int> linked;
+  for (const GpuFacts& gpu : gpus) {
+    if (gpu.nvlinks.value_or(0) > 0) linked.push_back(*gpu.nvlinks);
+  }
+  if (linked.empty()) return "no NVLink";
+  std::string text = fmt::format("NVLink: {} up each", std::ranges::min(linked));
+  if (linked.size() < gpus.size()) {
+    text += fmt::format(" on {} of {} GPUs", linked.size(), gpus.size());
+  }
+  return text;
+}
+
 Check judge_topology(const Driver& driver) {
   Check check{State::kOk, "GPU topology", {}, ""};
   std::map<int, int> pairs_at;
@@ -112,10 +134,7 @@ Check judge_topology(const Driver& driver) {
   for (const auto& [level, pairs] : pairs_at) {
     check.parts.push_back(format_plural(pairs, "pair") + " " + text_of_level(level));
   }
-  const auto fewest = std::ranges::min_element(
-      driver.gpus, {}, [](const GpuFacts& gpu) { return gpu.nvlinks.value_or(0); });
-  const int links = fewest->nvlinks.value_or(0);
-  check.parts.push_back(links == 0 ? "no NVLink" : fmt::format("NVLink: {} up each", links));
+  check.parts.push_back(text_of_links(driver.gpus));
   return check;
 }
 
@@ -132,8 +151,10 @@ std::vector<Check> judge_driver(const Facts& facts) {
   const Driver& driver = *facts.driver;
   if (driver.status != nvml::kSuccess) {
     // Container images for GPUs have the library even on machines without a GPU. Nothing is broken.
-    const bool expected = facts.host.nvidia_device_nodes || facts.host.nvidia_hardware;
-    if (!expected && driver.status == nvml::kDriverNotLoaded) return {no_driver(facts.host)};
+    const HostFacts& host = facts.host;
+    const bool expected =
+        host.nvidia_device_nodes || (host.nvidia_hardware && !host.nvidia_kernel_driver);
+    if (!expected && driver.status == nvml::kDriverNotLoaded) return {no_driver(host)};
     return {{State::kError, "driver", {driver.failure}, nvml_cure(driver.status)}};
   }
   Check check{State::kOk, "driver", {driver.version}, ""};

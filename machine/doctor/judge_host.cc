@@ -14,7 +14,9 @@ constexpr int64_t kFewOpenFiles = 1024;
 
 Check judge_hardware(const HostFacts& host) {
   Check check{State::kOk, "host", {format_plural(host.cores, "core")}, ""};
-  check.parts.push_back(space_text(host.memory_bytes, host.available_bytes));
+  if (host.memory_bytes && host.available_bytes) {
+    check.parts.push_back(space_text(*host.memory_bytes, *host.available_bytes));
+  }
   return check;
 }
 

@@ -139,6 +139,12 @@ Check judge_infiniband(const Network& network) {
     check.state = State::kWarning;
     check.parts.emplace_back("NCCL_IB_DISABLE=1");
     check.cure = "NCCL does not use it: unset NCCL_IB_DISABLE";
+  } else if (!network.infiniband_device_nodes) {  // a container shows all that its host has
+    check.state = State::kWarning;
+    check.parts.emplace_back("no /dev/infiniband");
+    check.cure =
+        "NCCL falls back to sockets: load ib_uverbs, or start the container with "
+        "--device=/dev/infiniband --ulimit memlock=-1";
   }
   return check;
 }

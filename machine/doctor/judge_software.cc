@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "machine/doctor/judge.h"
 
 namespace redline::doctor {
@@ -92,7 +93,8 @@ std::vector<Check> judge_recorder(const Facts& facts) {
     return {{State::kWarning,
              "recorder",
              {"built without LibTorch", "no CPU operators"},
-             "build with -DREDLINE_TORCH=ON and -DREDLINE_PYTHON=/path/python"}};
+             "cmake --preset release -DREDLINE_TORCH=ON -DREDLINE_PYTHON=/path/python, then cmake "
+             "--build --preset release"}};
   }
   Check check{State::kOk, "recorder", {"for LibTorch " + recorder.adapter_torch}, ""};
   if (!facts.python || !facts.python->torch) return {check};
@@ -100,8 +102,10 @@ std::vector<Check> judge_recorder(const Facts& facts) {
   check.parts.push_back(torch.cxx11_abi ? "cxx11 ABI" : "pre-cxx11 ABI");
   if (minor_release(recorder.adapter_torch) != minor_release(torch.version) || !torch.cxx11_abi) {
     check.state = State::kWarning;
-    check.cure = fmt::format("it does not fit torch {}: build with -DREDLINE_PYTHON={}",
-                             torch.version, facts.python->executable);
+    check.cure = fmt::format(
+        "it does not fit torch {}: run REDLINE_PYTHON={} ./scripts/setup in Redline's clone; if it "
+        "came as a wheel, install a wheel that was built for this torch",
+        torch.version, format_command({facts.python->executable}));
   }
   return {check};
 }
@@ -120,8 +124,10 @@ std::vector<Check> judge_cupti(const Facts& facts) {
   if (!has_working_gpu(facts)) return {check};
   if (facts.host.gpu_activity_restricted && !facts.host.administrator) {
     check.state = State::kWarning;
-    check.parts.push_back("only root may read GPU activity");
-    check.cure = "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, reboot";
+    check.parts.push_back("only processes with CAP_SYS_ADMIN may read GPU activity");
+    check.cure =
+        "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, reboot; or "
+        "start the container with --cap-add SYS_ADMIN";
   }
   return {check};
 }

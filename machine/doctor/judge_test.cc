@@ -50,6 +50,7 @@ Facts healthy() {
       DataFolder{"/data", "ext4", "/dev/nvme0n1p1", false, 900 * kGibibyte, 800 * kGibibyte};
   facts.network.interfaces = {{"eth0", true, 10000}, {"lo", true, {}}};
   facts.network.infiniband = {{"mlx5_0 port 1", true, "400 Gb/sec (4X NDR)"}};
+  facts.network.infiniband_device_nodes = true;
   facts.clock = Clock{true, 12'300'000, "chrony"};
   return facts;
 }
@@ -128,6 +129,20 @@ const Case kCases[] = {
        facts.host.nvidia_device_nodes = false;
      },
      State::kWarning, "driver", "install the driver"},
+    {"ContainerWithoutGpus",
+     [](Facts& facts) {
+       facts.driver.reset();
+       facts.host.nvidia_device_nodes = false;
+       facts.host.nvidia_kernel_driver = true;
+     },
+     State::kWarning, "driver", "--gpus all"},
+    {"ContainerWithLibrariesAndWithoutGpus",
+     [](Facts& facts) {
+       facts.driver = Driver{"", {}, {}, "Driver Not Loaded", nvml::kDriverNotLoaded};
+       facts.host.nvidia_device_nodes = false;
+       facts.host.nvidia_kernel_driver = true;
+     },
+     State::kWarning, "driver", "--gpus all"},
     {"NoGpuShown", [](Facts& facts) { facts.driver->gpus.clear(); }, State::kWarning, "GPU",
      "nvidia-smi"},
     {"LostGpu",
@@ -180,7 +195,9 @@ const Case kCases[] = {
     {"NoPython", [](Facts& facts) { facts.python.reset(); }, State::kWarning, "PyTorch",
      "activate your environment"},
     {"OtherTorch", [](Facts& facts) { facts.recorder.adapter_torch = "2.9.1"; }, State::kWarning,
-     "recorder", "-DREDLINE_PYTHON=/venv/bin/python"},
+     "recorder", "REDLINE_PYTHON=/venv/bin/python ./scripts/setup"},
+    {"NoAdapter", [](Facts& facts) { facts.recorder.adapter = false; }, State::kWarning, "recorder",
+     "cmake --preset release -DREDLINE_TORCH=ON"},
     {"NoRecorder", [](Facts& facts) { facts.recorder.core = false; }, State::kError, "recorder",
      "cmake --build"},
     {"NoCupti", [](Facts& facts) { facts.cupti.reset(); }, State::kWarning, "CUPTI",
@@ -271,6 +288,10 @@ TEST(JudgeSite, WarnsWhereInfinibandIsThereAndUnused) {
   EXPECT_THAT(complaints(facts), IsEmpty()) << "servers have ports that nobody uses";
   facts.network.infiniband.erase(facts.network.infiniband.begin());
   EXPECT_THAT(complaints(facts), ElementsAre(complaint(State::kWarning, "InfiniBand", "sockets")));
+  facts.network = healthy().network;
+  facts.network.infiniband_device_nodes = false;
+  EXPECT_THAT(complaints(facts),
+              ElementsAre(complaint(State::kWarning, "InfiniBand", "--device=/dev/infiniband")));
 }
 
 TEST(JudgeSite, AClockThatNobodySetsIsNoWarningOnOneMachine) {
@@ -303,6 +324,18 @@ TEST(Judge, SaysHowGpusAreConnected) {
   facts.driver->gpus[1].nvlinks = 17;
   EXPECT_EQ(judge_gpus(facts).back().parts.back(), "NVLink: 17 up each")
       << "of the one with the fewest";
+  facts.driver->gpus[0].nvlinks.reset();
+  EXPECT_EQ(judge_gpus(facts).back().parts.back(), "NVLink: 17 up each on 2 of 3 GPUs");
+}
+
+TEST(Judge, SaysNothingOfMemoryThatIsNotKnown) {
+  Facts facts = healthy();
+  GpuFacts& gpu = facts.driver->gpus[0];  // as of one that has the memory of the host
+  gpu.memory_bytes = gpu.free_bytes = std::nullopt;
+  facts.host.memory_bytes = facts.host.available_bytes = std::nullopt;
+  EXPECT_THAT(judge_gpus(facts).front().parts,
+              ElementsAre("NVIDIA H200", "sm_90", "PCIe gen5 x16"));
+  EXPECT_THAT(judge_host(facts).front().parts, ElementsAre("16 cores"));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -6,6 +7,7 @@
 #include "base/file.h"
 #include "base/integer.h"
 #include "machine/doctor/probe.h"
+#include "machine/kernel_text.h"
 #include "machine/resources.h"
 
 namespace redline::doctor {
@@ -36,8 +38,8 @@ bool cgroup_delegated(const Sources& sources) {
 
 void read_memory(const Sources& sources, HostFacts& host) {
   const machine::Memory memory = machine::memory(sources.root);
-  host.memory_bytes = memory.usable_bytes().value_or(0);
-  host.available_bytes = memory.usable_now_bytes().value_or(0);
+  host.memory_bytes = memory.usable_bytes();
+  host.available_bytes = memory.usable_now_bytes();
   const auto shm = machine::shared_memory(sources.root);
   if (!shm) return;
   host.shm_bytes = shm->bytes;
@@ -65,6 +67,16 @@ void read_limits(HostFacts& host) {
   host.open_files_limit = static_cast<int64_t>(limit.rlim_max);
 }
 
+/// As the driver asks: root of a container may lack CAP_SYS_ADMIN, and that of another user
+/// namespace does not count.
+bool is_administrator(const Sources& sources) {
+  const std::string map = sources.text("proc/self/uid_map").value_or("0 0 4294967295");
+  std::string inside, outside, count;
+  std::istringstream(map) >> inside >> outside >> count;
+  return inside == "0" && outside == "0" && count == "4294967295" &&
+         machine::has_bit(sources.text("proc/self/status").value_or(""), "CapEff:", CAP_SYS_ADMIN);
+}
+
 }  // namespace
 
 HostFacts probe_host(const Sources& sources) {
@@ -74,10 +86,11 @@ HostFacts probe_host(const Sources& sources) {
   read_limits(host);
   host.cgroup_delegated = cgroup_delegated(sources);
   host.nvidia_hardware = has_nvidia_hardware(sources);
+  host.nvidia_kernel_driver = fs::exists(sources.root / "proc/driver/nvidia/version");
   host.nvidia_device_nodes = fs::exists(sources.root / "dev/nvidiactl");
   const std::string parameters = sources.text("proc/driver/nvidia/params").value_or("");
   host.gpu_activity_restricted = parameters.find("RmProfilingAdminOnly: 1") != std::string::npos;
-  host.administrator = geteuid() == 0;
+  host.administrator = is_administrator(sources);
   host.perf_event_paranoid = leading_number(sources, "proc/sys/kernel/perf_event_paranoid");
   host.ptrace_scope = leading_number(sources, "proc/sys/kernel/yama/ptrace_scope");
   return host;

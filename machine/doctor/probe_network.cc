@@ -54,6 +54,7 @@ Network probe_network(const Sources& sources) {
       network.infiniband.push_back(read_port(sources, device, port));
     }
   }
+  network.infiniband_device_nodes = fs::exists(sources.root / "dev/infiniband");
   network.nccl_interfaces = sources.shown("NCCL_SOCKET_IFNAME");
   network.gloo_interfaces = sources.shown("GLOO_SOCKET_IFNAME");
   network.infiniband_disabled = sources.environment("NCCL_IB_DISABLE") == "1";

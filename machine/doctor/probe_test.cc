@@ -154,7 +154,25 @@ TEST_F(Probe, ReadsTheHost) {
   EXPECT_FALSE(host.nvidia_device_nodes);
   EXPECT_EQ(host.perf_event_paranoid, 3);
   EXPECT_FALSE(host.ptrace_scope);
+  EXPECT_FALSE(host.nvidia_kernel_driver);
   EXPECT_GT(host.shm_bytes.value_or(0), 0);
+}
+
+TEST_F(Probe, AsksWhatTheDriverAsksOfAnAdministrator) {
+  write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module\n");
+  EXPECT_TRUE(probe_host(sources_).nvidia_kernel_driver);
+  const auto is_administrator = [&](const char* capabilities, const char* users) {
+    write("proc/self/status", std::string("CapEff:\t") + capabilities + "\n");
+    write("proc/self/uid_map", users);
+    return probe_host(sources_).administrator;
+  };
+  constexpr const char* kAll = "000001ffffffffff";
+  constexpr const char* kOfDocker = "00000000a80425fb";
+  constexpr const char* kSame = "         0          0 4294967295\n";
+  EXPECT_TRUE(is_administrator(kAll, kSame));
+  EXPECT_TRUE(is_administrator("0000000000200000", kSame));
+  EXPECT_FALSE(is_administrator(kOfDocker, kSame));
+  EXPECT_FALSE(is_administrator(kAll, "         0       1000          1\n"));
 }
 
 TEST_F(Probe, TakesTheMemoryLimitOfItsCgroup) {
@@ -261,6 +279,9 @@ TEST_F(Probe, ReadsInterfacesAndInfiniband) {
   EXPECT_TRUE(network.infiniband[0].active);
   EXPECT_EQ(network.infiniband[0].rate, "200 Gb/sec (4X HDR)");
   EXPECT_FALSE(network.infiniband[1].active);
+  EXPECT_FALSE(network.infiniband_device_nodes);
+  fs::create_directories(sources_.root / "dev/infiniband");
+  EXPECT_TRUE(probe_network(sources_).infiniband_device_nodes);
   EXPECT_EQ(network.nccl_interfaces, "eth0");
 }
 

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/pid_namespace.h"
+
 namespace redline::launch {
 namespace {
 
@@ -19,9 +21,8 @@ namespace {
 // the namespace in which the number holds.
 const std::string& ending() {
   static const std::string ending = [] {
-    struct stat facts {};
-    const bool is_known = stat("/proc/self/ns/pid", &facts) == 0;
-    return (is_known ? "." + std::to_string(facts.st_ino) : std::string()) + ".sock";
+    const uint64_t space = pid_namespace();
+    return (space != 0 ? "." + std::to_string(space) : std::string()) + ".sock";
   }();
   return ending;
 }
@@ -32,6 +33,16 @@ std::string runtime_folder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime == nullptr || *runtime != '/') return "";
   return is_private_folder(runtime, geteuid()) ? std::string(runtime) + "/redline" : "";
+}
+
+tl::expected<std::string, std::string> make_private(const std::string& folder) {
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return tl::unexpected(folder + ": " + std::strerror(errno));
+  }
+  if (!is_private_folder(folder, geteuid())) {
+    return tl::unexpected(folder + ": not a folder that only this user can enter");
+  }
+  return folder;
 }
 
 pid_t process_of(const std::string& name) {
@@ -62,14 +73,11 @@ std::vector<std::string> control_folders(uid_t user) {
 
 tl::expected<std::string, std::string> make_control_folder() {
   const std::string runtime = runtime_folder();
-  const std::string folder = runtime.empty() ? shared_folder(geteuid()) : runtime;
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return tl::unexpected(folder + ": " + std::strerror(errno));
-  }
-  if (!is_private_folder(folder, geteuid())) {
-    return tl::unexpected(folder + ": not a folder that only this user can enter");
-  }
-  return folder;
+  return runtime.empty() ? make_lasting_folder() : make_private(runtime);
+}
+
+tl::expected<std::string, std::string> make_lasting_folder() {
+  return make_private(shared_folder(geteuid()));
 }
 
 std::string control_socket(const std::string& folder, pid_t process) {

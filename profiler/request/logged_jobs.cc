@@ -4,7 +4,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <set>
+#include <map>
+#include <utility>
 
 #include "base/launched_rank.h"
 #include "machine/launch/environment.h"
@@ -27,16 +28,30 @@ void for_each_process(const Visit& visit) {
   }
 }
 
+/// A path to the folder that `process` has at `folder`; "" if it has none there, or it is not told.
+std::string reach(const std::string& folder, pid_t process) {
+  const std::string theirs = "/proc/" + std::to_string(process) + "/root" + folder;
+  std::error_code error;
+  if (!std::filesystem::is_directory(theirs, error)) return "";
+  return std::filesystem::equivalent(theirs, folder, error) ? folder : theirs;
+}
+
 }  // namespace
 
 std::vector<LoggedJob> running_logged_jobs() {
-  std::set<LoggedJob> jobs;
-  for_each_process([&](pid_t, const Environment& environment) {
+  std::map<std::pair<std::string, std::string>, std::string> jobs;
+  for_each_process([&](pid_t pid, const Environment& environment) {
     const auto folder = environment.get("REDLINE_LOG");
     const auto run = environment.get("REDLINE_LOG_RUN");
-    if (folder && run) jobs.insert({*run, *folder});
+    if (!folder || !run) return;
+    std::string& reached_by = jobs[{*run, *folder}];
+    if (reached_by.empty()) reached_by = reach(*folder, pid);
   });
-  return {jobs.begin(), jobs.end()};
+  std::vector<LoggedJob> found;
+  for (const auto& [job, reached_by] : jobs) {
+    found.push_back({job.first, job.second, reached_by.empty() ? job.second : reached_by});
+  }
+  return found;
 }
 
 std::vector<JobProcess> processes_of_run(const std::string& run) {

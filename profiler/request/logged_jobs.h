@@ -12,7 +12,9 @@ namespace redline::launch {
 
 struct LoggedJob {
   std::string run;     ///< the name that all its logs have
-  std::string folder;  ///< of the logs
+  std::string folder;  ///< of the logs, as the job names it
+  /// The path by which this process reaches that folder: a container has mounts of its own.
+  std::string reached_by;
 
   auto operator<=>(const LoggedJob&) const = default;
 };

@@ -17,7 +17,7 @@ namespace {
 
 TEST(LoggedJobs, AreThoseOfRunningProcesses) {
   const std::string run = "test." + std::to_string(getpid());
-  const LoggedJob job{run, "/logs of mine"};
+  const LoggedJob job{run, "/logs of mine", "/logs of mine"};
   const auto process = start_command({"sleep", "1000"},
                                      {"PATH=/usr/bin:/bin", "REDLINE_LOG_RUN=" + run,
                                       "XREDLINE_LOG=/no", "REDLINE_LOG=/logs of mine"},

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_values.h"
+#include "base/pid_namespace.h"
 #include "base/quiet_thread.h"
 #include "base/statistics.h"
 #include "base/user_switch.h"
@@ -28,13 +29,13 @@ namespace {
 using nlohmann::json;
 
 // As in python/redline/_hang_table.py, which says why.
-constexpr int64_t kOneSecond_ns = 1'000'000'000;
+constexpr int64_t kOneSecondNs = 1'000'000'000;
 constexpr auto kTableInterval = std::chrono::seconds(1);
-constexpr int64_t kOverdue_ns = 2 * kOneSecond_ns;
+constexpr int64_t kOverdueNs = 2 * kOneSecondNs;
 constexpr int64_t kOverdueSteps = 3;
 constexpr int64_t kFewestSteps = 3;
-constexpr int64_t kStart_ns = 300 * kOneSecond_ns;
-constexpr int64_t kStartWithoutSteps_ns = 60 * kOneSecond_ns;  // after the first collective
+constexpr int64_t kStartNs = 300 * kOneSecondNs;
+constexpr int64_t kStartWithoutStepsNs = 60 * kOneSecondNs;  // after the first collective
 constexpr size_t kMostLengths = 64;
 constexpr size_t kMostCollectives = 64;
 constexpr size_t kMostOpenCollectives = 192;
@@ -44,16 +45,19 @@ constexpr const char* kUnreadKeys[] = {"op_id",        "output_dtypes",
                                        "timeout_ms",   "time_discovered_completed_ns",
                                        "record_id",    "time_discovered_started_ns"};
 constexpr double kBusyShare = 0.01;
-constexpr int64_t kStarved_ns = kOneSecond_ns;
+constexpr int64_t kStarvedNs = kOneSecondNs;
 
 bool is_python() { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr; }
 
+// As _job_name() of _hang_table.py, which says why.
 std::string job_name() {
-  if (const std::string job = user_variable("SLURM_JOB_ID"); !job.empty()) {
-    return "slurm " + job + "." + user_variable("SLURM_STEP_ID");
-  }
   const std::string address = user_variable("MASTER_ADDR"), port = user_variable("MASTER_PORT");
-  return address.empty() || port.empty() ? "" : address + ":" + port;
+  std::string place = address.empty() || port.empty() ? "" : address + ":" + port;
+  const std::string job = user_variable("SLURM_JOB_ID");
+  if (job.empty()) return place;
+  const bool is_of_each_node = address == "localhost" || address == "127.0.0.1" || address == "::1";
+  if (place.empty() || is_of_each_node) place = "step " + user_variable("SLURM_STEP_ID");
+  return "slurm " + job + " " + place;
 }
 
 bool is_done(const json& entry) {
@@ -153,10 +157,10 @@ void HangReport::look() {
   Progress now;
   if (steps.steps > 0) {
     now = {steps.steps, steps.steps, steps.age_ns, steps.steps <= kFewestSteps};
-    now.is_early = now.is_early && now.open_ns < kStart_ns;
+    now.is_early = now.is_early && now.open_ns < kStartNs;
   } else {
     now = {std::nullopt, entered_, now_ns - entered_since_ns_,
-           now_ns - first_entered_ns_ < kStartWithoutSteps_ns};
+           now_ns - first_entered_ns_ < kStartWithoutStepsNs};
   }
   note(now, now_ns);
   const bool overdue = is_overdue(now);
@@ -218,7 +222,7 @@ int64_t HangReport::usual_step_ns() const {
 }
 
 bool HangReport::is_overdue(const Progress& now) const {
-  return now.open_ns > std::max(kOverdue_ns, kOverdueSteps * usual_step_ns());
+  return now.open_ns > std::max(kOverdueNs, kOverdueSteps * usual_step_ns());
 }
 
 json HangReport::owner(const Progress& now) const {
@@ -230,6 +234,7 @@ json HangReport::owner(const Progress& now) const {
              {"world_size", rank_.world_size},
              {"host", machine::host_name()},
              {"process", process_},
+             {"pid_namespace", pid_namespace()},
              {"thread", process_},
              {"written_ns", written_ns},
              {"step_began_ns", written_ns - now.open_ns},
@@ -254,7 +259,7 @@ void HangReport::add_thread(json& table, int64_t now_ns) {
                : static_cast<double>(core_ns - core_ns_) / static_cast<double>(now_ns - looked_ns_);
   const std::string state(share > kBusyShare ? "runs" : machine::thread_wait("self", process_));
   // On a busy machine, a thread that runs may be about to call the next operator.
-  is_moving = is_moving || (state == "runs" && core_ns - core_at_operator_ns_ < kStarved_ns);
+  is_moving = is_moving || (state == "runs" && core_ns - core_at_operator_ns_ < kStarvedNs);
   operators_ = operators;
   core_ns_ = core_ns;
   looked_ns_ = now_ns;

@@ -227,6 +227,7 @@ class HangWatch:
             "world_size": world_size,
             "host": socket.gethostname(),
             "process": self.process,
+            "pid_namespace": _pid_namespace(),
             "thread": self._native,
             "thread_ident": self._thread,
             "stack_thread": self._look.native_id,
@@ -323,10 +324,21 @@ def _answer_with_stacks():
 
 def _job_name():
     """The same on all machines of a job, also where each has a launcher of its own; "" if nothing tells."""
-    if "SLURM_JOB_ID" in os.environ:
-        return f"slurm {os.environ['SLURM_JOB_ID']}.{os.environ.get('SLURM_STEP_ID', '')}"
     address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
-    return f"{address}:{port}" if address and port else ""
+    place = f"{address}:{port}" if address and port else ""
+    if "SLURM_JOB_ID" not in os.environ:
+        return place
+    # A script may start one step for all nodes of a job, or one for each. Jobs of one node each may all have localhost.
+    if not place or address in ("localhost", "127.0.0.1", "::1"):
+        place = "step " + os.environ.get("SLURM_STEP_ID", "")
+    return f"slurm {os.environ['SLURM_JOB_ID']} {place}"
+
+
+def _pid_namespace():
+    """Two containers of one machine may have its name, and processes of the same number."""
+    with contextlib.suppress(OSError):
+        return os.stat("/proc/self/ns/pid").st_ino
+    return 0
 
 
 def entered_collectives():

@@ -9,6 +9,7 @@ import pathlib
 import pickle
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -97,17 +98,17 @@ def test_a_rank_that_died_is_named_where_the_others_wait_in_no_collective(start,
 
 
 def test_launchers_on_two_machines_say_the_same(start, command, tmp_path):
-    """Only the second one sees that its rank is stopped."""
+    """Only the second one sees that its rank is stopped. A Slurm job may have a step for each machine."""
     if subprocess.run(["unshare", "--uts", "true"], stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("this user may not give a process another name of the machine")
     common = {"WORLD_SIZE": "3", "MEETING": f"file://{tmp_path}/ranks", "MASTER_ADDR": "node0", "MASTER_PORT": "7",
-              "OMP_NUM_THREADS": "1"}
+              "OMP_NUM_THREADS": "1", "SLURM_JOB_ID": "7"}
     words = list(map(str, command("log", "stopped")))
     at = words.index("--") + 1
     two_ranks = [*words[:at], "sh", "-c", 'RANK=0 "$@" & RANK=2 "$@"; wait', "sh", *words[at:]]
     other_machine = ["unshare", "--uts", "sh", "-c", 'hostname node1 && exec "$@"', "sh", *words]
-    with start(two_ranks, common, cwd=tmp_path) as first, \
-            start(other_machine, {**common, "RANK": "1"}, cwd=tmp_path) as second:
+    with start(two_ranks, {**common, "SLURM_STEP_ID": "0"}, cwd=tmp_path) as first, \
+            start(other_machine, {**common, "SLURM_STEP_ID": "1", "RANK": "1"}, cwd=tmp_path) as second:
         for process in (first, second):
             lines_until_verdict(
                 process, "redline: the job hangs: rank 1 was stopped by a signal or a debugger (node1)\n")
@@ -151,11 +152,38 @@ def test_where_nobody_answers_a_launcher_judges_its_own_ranks(run, command, tmp_
     assert done.stderr.splitlines().count(alone) == 1, done.stderr
 
 
-def test_a_machine_whose_clock_is_late_does_not_hide_a_hang(run, program, python, tmp_path):
-    script = pathlib.Path(__file__).parent / "scripts" / "late_clock.py"
-    done = run([program("redline"), "run", "--log", tmp_path / "logs", "--hang-after", HANG_AFTER, "--on-hang", "abort",
-                "--", python, script], cwd=tmp_path)
+@pytest.fixture
+def tables_of_others(program, python, tmp_path):
+    script = pathlib.Path(__file__).parent / "scripts" / "hang_tables.py"
+    return lambda late_seconds, rank_1: [
+        program("redline"), "run", "--log", tmp_path / "logs", "--hang-after", HANG_AFTER, "--on-hang", "abort",
+        "--", python, script, late_seconds, json.dumps(rank_1)]
+
+
+@pytest.mark.parametrize("late_seconds", [0, 36_000])
+def test_a_machine_whose_clock_is_late_does_not_hide_a_hang_nor_hasten_it(
+        run, tables_of_others, tmp_path, late_seconds):
+    done = run(tables_of_others(late_seconds, {}), cwd=tmp_path)
     assert done.stderr.startswith("redline: the job hangs: rank 1 sleeps (node1)\n"), done.stderr
+    (waited,) = re.findall(r"rank 0 waits in all_reduce 21 of group 0, step 10, for ([\d.]+) s\n", done.stderr)
+    assert 3 <= float(waited) < 36_000
+
+
+def test_a_rank_whose_process_is_of_another_container_has_not_ended(start, tables_of_others, tmp_path):
+    """With the network of the host, a container has its name, too."""
+    own = {"host": socket.gethostname(), "process": 2**30, "pid_namespace": 1, "phase": "checkpoint"}
+    with start(tables_of_others(0, own), cwd=tmp_path) as process:
+        said = lines_until_verdict(process, "redline: the job ")
+    assert said[0].startswith("redline: the job is slow: rank 1 saves a checkpoint ("), said
+
+
+def test_a_rank_of_which_nothing_is_known_does_not_end_the_job(start, tables_of_others, tmp_path):
+    """It may live where the launcher does not see its table."""
+    with start(tables_of_others(0, None), cwd=tmp_path) as process:
+        said = [next(process.stderr) for _ in range(3)]
+        assert process.poll() is None
+    assert said[0] == "redline: the job hangs: rank 1 did not enter it\n", said
+    assert said[2] == "redline: the job is not ended, because nothing is known of what holds it up\n", said
 
 
 def test_of_a_job_that_failed_the_first_rank_is_named(run, command, program, tmp_path):
@@ -258,11 +286,12 @@ def test_a_program_in_cpp_tells_of_its_collectives_and_is_asked_where_it_is(
 
 def test_launchers_of_one_rank_each_ask_a_program_where_it_is(start, program, tmp_path):
     """What stops a rank for a moment must not look like its end to the launcher that started it."""
-    common = {"WORLD_SIZE": "2", "MEETING": str(tmp_path / "meeting"), "MASTER_ADDR": "node0", "MASTER_PORT": "7"}
+    common = {"WORLD_SIZE": "2", "MEETING": str(tmp_path / "meeting"), "MASTER_ADDR": "node0", "MASTER_PORT": "7",
+              "SLURM_JOB_ID": "7"}
     command = [program("redline"), "run", "--log", tmp_path / "logs", "--hang-after", HANG_AFTER, "--",
                program("hang_cpp_job"), "loop", "steps"]
-    with start(command, {**common, "RANK": "0"}, cwd=tmp_path) as first, \
-            start(command, {**common, "RANK": "1"}, cwd=tmp_path) as second:
+    with start(command, {**common, "SLURM_STEP_ID": "0", "RANK": "0"}, cwd=tmp_path) as first, \
+            start(command, {**common, "SLURM_STEP_ID": "1", "RANK": "1"}, cwd=tmp_path) as second:
         for launcher in (first, second):
             said = lines_until_verdict(launcher)
             assert said[0].startswith("redline: the job hangs: rank 1 computes outside of torch"), said

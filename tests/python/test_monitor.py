@@ -72,6 +72,22 @@ def test_a_job_that_logs_its_steps_is_shown_while_it_runs(once, logged_job):
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_a_job_in_a_container_has_its_logs_at_a_path_of_its_own(start, once, logged_job, tmp_path):
+    inside = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("this user may not have mounts of its own")
+    place = tmp_path / "place"
+    place.mkdir()
+    environment = {"REDLINE_LOG": str(place),
+                   "REDLINE_LOG_RUN": step_logs.read(logged_job / "rank0.steps.redline").run}
+    script = 'mount --bind "$0" "$1" && echo mounted && exec sleep 1000'
+    with start([*inside, "sh", "-c", script, logged_job, place], environment) as container:
+        assert container.stdout.readline() == "mounted\n"
+        jobs = json.loads(once("--format", "json").stdout)["jobs"]
+    (job,) = [job for job in jobs if job["folder"] == str(place)]
+    assert job["steps"] >= 20
+
+
 def test_figures_of_jobs_for_prometheus(once, logged_job, tmp_path):
     need_programs("promtool")
     file = tmp_path / "redline.prom"

@@ -38,7 +38,7 @@ enum class HangKind : uint8_t {
 struct Hang {
   HangKind kind = HangKind::kNotEntered;
   std::vector<int> ranks;  ///< the culprits
-  std::string host;        ///< of the first culprit
+  std::string host;        ///< of the first culprit; "" if there is no table of it
   std::string group;       ///< "" if nobody waits in a collective, or which one is not known
   std::optional<int64_t> sequence;
   std::string operation;  ///< that the others wait in

@@ -60,8 +60,9 @@ void read_groups(const json& dump, HangTable& table) {
   for (const auto& [key, group] : groups.items()) {
     if (!group.is_object()) continue;
     const json listed = group.value("ranks", json());
-    const json ranks =
-        listed.is_string() ? json::parse(listed.get<std::string>(), nullptr, false) : listed;
+    const std::string text = text_of(listed);
+    if (is_too_deep(text)) continue;  // seen from outside, it was flat
+    const json ranks = listed.is_string() ? json::parse(text, nullptr, false) : listed;
     CollectiveGroup known{text_in(group, "name"), {}, 0};
     if (known.name.empty()) known.name = key;
     for (const json& rank : ranks.is_array() ? ranks : json::array()) {

@@ -202,6 +202,7 @@ TEST(FlightDump, EachMemberIsReadAndTheRestLeftOut) {
                          "3": {"name": "odd", "ranks": ["x", 4]}, "4": {"name": "bad", "ranks": "["}, "5": 6})"),
       "7 of 1 at 0: [a 0 1 0] [1 2 3 0] [odd 4 0]");
   EXPECT_EQ(with("", "[]"), "7 of 1 at 0:");
+  EXPECT_EQ(with("", R"({"0": {"ranks": ")" + deep + R"("}})"), "7 of 1 at 0:");
   const std::string empty = R"({"pg_config": {}})";
   EXPECT_EQ(read("rank3.json", empty), "3 of 1 at 0:");
   EXPECT_EQ(read("2/nccl_trace_1_rank_12", empty), "12 of 1 at 0:");

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json_values.h"
 #include "base/parallel.h"
+#include "trace/emit/json_scan.h"
 #include "trace/read/flight_dumps.h"
 #include "trace/read/rank_files.h"
 
@@ -100,7 +101,9 @@ std::string_view thread_state_name(ThreadState state) {
 
 std::optional<HangTable> parse_hang_table(const std::string& text) {
   // A shorter table leaves the end of a longer one behind its line.
-  const json object = json::parse(text.substr(0, text.find('\n')), nullptr, false);
+  const std::string line = text.substr(0, text.find('\n'));
+  if (is_too_deep(line)) return std::nullopt;
+  const json object = json::parse(line, nullptr, false);
   if (!object.is_object() || text_in(object, "schema") != "redline.hang/1") return std::nullopt;
   const bool is_sealed = object.contains("sealed_ns");
   if (is_sealed && whole_in(object, "sealed_ns") != whole_in(object, "written_ns")) {
@@ -113,6 +116,7 @@ std::optional<HangTable> parse_hang_table(const std::string& text) {
   table.world_size = static_cast<int>(whole_in(object, "world_size"));
   table.host = text_in(object, "host");
   table.process = whole_in(object, "process");
+  table.pid_namespace = whole_in(object, "pid_namespace");
   table.thread = whole_in(object, "thread");
   table.answer = {static_cast<int>(whole_in(object, "stack_signal")),
                   static_cast<int>(whole_in(object, "stack_file")),

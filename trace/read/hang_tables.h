@@ -59,7 +59,8 @@ struct HangTable {
   int world_size = 1;
   std::string host;
   int64_t process = 0;
-  int64_t thread = 0;  ///< the training thread, as the kernel numbers it
+  int64_t pid_namespace = 0;  ///< in which that number holds; 0: not known
+  int64_t thread = 0;         ///< the training thread, as the kernel numbers it
   StackAnswer answer;
   bool is_met = false;     ///< its job's tables meet by TCP, so the folder may lack those of others
   int64_t written_ns = 0;  ///< unix time

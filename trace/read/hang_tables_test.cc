@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 
 namespace redline::trace {
@@ -59,6 +60,17 @@ TEST(HangTables, OfARankThatTheJobWentOnWithoutAreLeftOut) {
   EXPECT_EQ(kept_ranks(106, 3), 2U);
   EXPECT_EQ(kept_ranks(105, 3), 3U) << "it may live";
   EXPECT_EQ(kept_ranks(106, 2), 3U) << "its launcher does not say how many there are";
+}
+
+TEST(HangTables, NestedDeepAreNotRead) {
+  const auto is_read = [](const std::string& sizes) {
+    return parse_hang_table(R"({"schema": "redline.hang/1", "entries": [{"process_group": ["0"], )"
+                            R"("profiling_name": "f", "input_sizes": )" +
+                            sizes + "}]}")
+        .has_value();
+  };
+  EXPECT_TRUE(is_read("[[8]]"));
+  EXPECT_FALSE(is_read(std::string(200'000, '[') + std::string(200'000, ']')));
 }
 
 }  // namespace

@@ -1,22 +1,16 @@
 #include "tuner/study/claims.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sstream>
 
 #include "base/clock.h"
+#include "base/pid_namespace.h"
 #include "machine/launch/process_tree.h"
 
 namespace redline::tuner {
 namespace {
-
-/// The pid namespace, which tells process ids of different containers apart.
-uint64_t pid_namespace() {
-  struct stat status {};
-  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
-}
 
 /// True only if it is certain: the process is of this namespace, and its id is free or belongs to
 /// another process now.

@@ -77,8 +77,8 @@ bool takes_gpu_as_its_own(const Finding& finding) {
 }
 
 bool has_all_ranks(std::span<const RankSummary* const> ranks) {
-  const TraceFacts& facts = ranks.front()->facts;
-  return std::max(std::ssize(ranks), facts.merged_ranks) >= facts.world_size.value_or(1);
+  const RankSummary& first = *ranks.front();
+  return std::max<int64_t>(std::ssize(ranks), first.facts.merged_ranks) >= least_ranks(first);
 }
 
 // The comparison of all ranks shows how long they wait for each other.

@@ -33,6 +33,13 @@ std::optional<int64_t> won_by(const Activity& activity, const Change& change) {
 
 }  // namespace
 
+int64_t least_ranks(const RankSummary& rank) {
+  if (rank.facts.world_size) return *rank.facts.world_size;
+  int64_t least = 1;
+  for (const Collective& row : rank.collectives) least = std::max<int64_t>(least, row.ranks);
+  return least;
+}
+
 std::optional<double> speedup_without(int64_t removed_ns, int64_t whole_ns) {
   if (removed_ns >= whole_ns) return std::nullopt;
   return static_cast<double>(whole_ns) / static_cast<double>(whole_ns - removed_ns);

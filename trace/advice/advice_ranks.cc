@@ -320,7 +320,7 @@ std::optional<Finding> communication(const Activity& activity) {
   const int64_t mean_ns = count == 0 ? 0 : time_ns / count;
   const SplitLayers split = split_layers(activity);
   finding.detail = cure_of(activity, calls_a_step, mean_ns, split);
-  if (analysis.facts.world_size.value_or(1) > 1) finding.detail += kMayWait;
+  if (least_ranks(analysis) > 1) finding.detail += kMayWait;
   const int64_t step_part_ns = time_ns / activity.step_count();
   finding.tell("communication_ns", step_part_ns);
   finding.tell("calls", count);

@@ -89,6 +89,9 @@ constexpr std::string_view kMayWait =
 
 // advice_common.cc
 
+/// How many ranks the job has at least. Many traces do not name its size, but that of a group.
+[[nodiscard]] int64_t least_ranks(const RankSummary& rank);
+
 /// Speed-up if `removed_ns` of `whole_ns` went away; nullopt if `removed_ns` is not less than
 /// `whole_ns`.
 [[nodiscard]] std::optional<double> speedup_without(int64_t removed_ns, int64_t whole_ns);

@@ -155,6 +155,44 @@ std::vector<int> rank_numbers(std::span<const RankSummary* const> traces) {
   return numbers;
 }
 
+namespace {
+
+// Also of times that no clock shows.
+uint64_t distance_ns(int64_t left_ns, int64_t right_ns) {
+  return static_cast<uint64_t>(std::max(left_ns, right_ns)) -
+         static_cast<uint64_t>(std::min(left_ns, right_ns));
+}
+
+}  // namespace
+
+std::vector<size_t> recordings_to_compare(std::span<const RankRecording> recordings) {
+  std::vector<std::vector<size_t>> of_ranks;  // those that count; of a rank without such its first
+  std::map<int64_t, size_t> places;
+  for (size_t i = 0; i < recordings.size(); ++i) {
+    const auto [place, is_new] = places.try_emplace(recordings[i].rank, of_ranks.size());
+    if (is_new) of_ranks.emplace_back();
+    std::vector<size_t>& own = of_ranks[place->second];
+    if (!is_new && !recordings[i].counts) continue;
+    if (!is_new && !recordings[own.front()].counts) own.clear();
+    own.push_back(i);
+  }
+  const std::vector<size_t>* fewest = nullptr;
+  bool are_equally_many = true;
+  for (const std::vector<size_t>& own : of_ranks) {
+    if (!recordings[own.front()].counts) continue;
+    if (fewest && own.size() != fewest->size()) are_equally_many = false;
+    if (!fewest || own.size() < fewest->size()) fewest = &own;
+  }
+  std::vector<size_t> chosen;
+  for (const std::vector<size_t>& own : of_ranks) {
+    const auto distance = [&](size_t i) {
+      return distance_ns(recordings[i].begin_ns, recordings[fewest->back()].begin_ns);
+    };
+    chosen.push_back(are_equally_many ? own.back() : *std::ranges::min_element(own, {}, distance));
+  }
+  return chosen;
+}
+
 std::vector<bool> count_in_means(std::span<const RankSummary* const> traces) {
   std::vector<const RankSummary*> left(traces.begin(), traces.end());
   const auto keep = [&](auto is_good) {

@@ -63,6 +63,18 @@ struct RankComparison {
 /// Several windows of one process are of one rank.
 [[nodiscard]] std::vector<int> rank_numbers(std::span<const RankSummary* const> traces);
 
+/// One of the recordings of a rank, each of which has the same number.
+struct RankRecording {
+  int64_t rank = 0;
+  int64_t begin_ns = 0;
+  bool counts = false;  ///< whether it has what is to be compared
+};
+
+/// Of each rank the recording to compare, ranks in the order of their first ones: the last that
+/// counts. Where some ranks have fewer, it is the one that begins nearest to the last of a rank
+/// that has the fewest, so that all are of one time.
+[[nodiscard]] std::vector<size_t> recordings_to_compare(std::span<const RankRecording> recordings);
+
 /// Whether each trace stands for its rank in means and comparisons: it has a step, a marked one if
 /// any trace has such, and all work of its GPU if any of those that are left has it.
 [[nodiscard]] std::vector<bool> count_in_means(std::span<const RankSummary* const> traces);

@@ -428,6 +428,29 @@ TEST(LateRank, WindowsOfAProcessAreOfOneRank) {
       << "a PID of which two record at once is that of two containers";
 }
 
+TEST(RecordingsToCompare, AreTheLastOrAllOfOneTime) {
+  const auto chosen = [](const std::vector<RankRecording>& recordings) {
+    return recordings_to_compare(recordings);
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(chosen({{0, 10, true}, {0, 70, true}, {1, 11, true}, {1, 71, true}}),
+              ElementsAre(1U, 3U));
+  EXPECT_THAT(chosen({{0, 10, true}, {0, 70, true}, {1, 70, true}, {1, 130, true}}),
+              ElementsAre(1U, 3U))
+      << "their clocks may differ";
+  EXPECT_THAT(chosen({{0, 10, true}, {0, 70, true}, {1, 11, true}}), ElementsAre(0U, 2U));
+  EXPECT_THAT(chosen({{0, 10, true}, {1, 11, true}, {1, 70, true}}), ElementsAre(0U, 1U));
+  EXPECT_THAT(chosen({{0, 10, true}, {0, 70, true}, {1, 69, true}}), ElementsAre(1U, 2U));
+  EXPECT_THAT(chosen({{0, 10, true}, {0, 70, true}, {1, 11, true}, {1, 71, false}}),
+              ElementsAre(0U, 2U));
+  EXPECT_THAT(chosen({{1, 10, false}, {1, 70, true}, {0, 71, true}}), ElementsAre(1U, 2U));
+  EXPECT_THAT(chosen({{0, 10, true}, {0, 70, true}, {1, 11, true}, {2, 5, false}}),
+              ElementsAre(0U, 2U, 3U));
+  EXPECT_THAT(chosen({{0, INT64_MIN, true}, {0, INT64_MAX, true}, {1, INT64_MAX - 1, true}}),
+              ElementsAre(1U, 2U));
+  EXPECT_TRUE(chosen({}).empty());
+}
+
 TEST(LateRank, PartsSumToTheOwnWork) {
   const Analysis analysis = redline::testing::analysis_of(
       TraceText()

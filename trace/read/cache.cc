@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 // Must be raised whenever the reader makes another trace of the same text, or a struct of model.h
 // changes.
-constexpr uint32_t kFormatVersion = 6;
+constexpr uint32_t kFormatVersion = 7;
 constexpr uint32_t kByteOrder = 0x01020304;
 constexpr std::array<char, 8> kMagic = {'R', 'E', 'D', 'L', 'T', 'R', 'C', '\n'};
 constexpr size_t kColumnsBegin = 4096;  // a page, so that they are aligned when mapped

@@ -225,10 +225,18 @@ class FlowLinker {
     for (const auto& part : found) flows_.insert(flows_.end(), part.begin(), part.end());
   }
 
-  // A start binds to all ends of its id that come before the next start of that id.
+  // What is equal of the ends of one flow. Each process counts its forward operators from 1, and in
+  // a file that another tool merged several do. Flows of other kinds may lead to other processes.
+  [[nodiscard]] std::tuple<FlowKind, uint64_t, StringId> flow_of(const FlowEnd& end) const {
+    const bool is_of_process = end.kind == FlowKind::kForwardBackward;
+    const TrackId track = is_of_process ? placed_.track_of_rows[end.track] : TrackId::none();
+    return {end.kind, end.id, track ? placed_.tracks[track.value].pid : StringId::none()};
+  }
+
+  // A start binds to all ends of its flow that come before the next start of that flow.
   [[nodiscard]] std::vector<Flow> flows_of(std::span<FlowEnd> ends, SliceFinder& finder) const {
-    std::ranges::sort(ends, {}, [](const FlowEnd& end) {
-      return std::tuple(end.kind, end.id, end.time_ns, !end.is_start);
+    std::ranges::sort(ends, {}, [this](const FlowEnd& end) {
+      return std::tuple(flow_of(end), end.time_ns, !end.is_start);
     });
     std::vector<Flow> flows;
     const FlowEnd* start = nullptr;
@@ -239,7 +247,7 @@ class FlowLinker {
         from = finder.find(end);
         continue;
       }
-      const bool has_start = start != nullptr && start->kind == end.kind && start->id == end.id;
+      const bool has_start = start != nullptr && flow_of(*start) == flow_of(end);
       const SliceId origin = has_start && from ? from : launch_of(end);
       if (!origin) continue;
       const SliceId to = finder.find(end);

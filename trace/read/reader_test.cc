@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <tuple>
 
 #include "tests/parsed_trace.h"
@@ -468,6 +469,33 @@ TEST(Reader, LinksNoWorkOfANumberThatLaunchesOfTwoProcessesHave) {
   };
   EXPECT_EQ(links(R"("[TP01] 9")"), "call8>work8 call9>work9 ");
   EXPECT_EQ(links(R"("[TP00] 9")"), "call7>work7 call7>work7 call8>work8 call9>work9 ");
+}
+
+// In such a file each process counts its forward operators from 1.
+TEST(Reader, NoForwardOfOneProcessLeadsToTheBackwardOfAnother) {
+  const auto links = [](const std::string& category) {
+    TraceText text;
+    const auto add = [&](const std::string& name, const char* phase, const char* pid, int at_us) {
+      text.cpu_op(name, at_us * 1'000, at_us * 1'000 + 500, {.pid = pid});
+      text.event(fmt::format(R"({{"ph": "{0}", "id": 1, "pid": {1}, "tid": 1, "ts": {2}, )"
+                             R"("cat": "{3}", "name": "{3}"}})",
+                             phase, pid, at_us, category));
+    };
+    add("forward1", "s", "1", 1);
+    add("forward2", "s", "2", 3);
+    add("backward1", "f", "1", 5);
+    add("backward2", "f", "2", 7);
+    const auto trace = parsed(text.str());
+    std::set<std::string> found;
+    for (const Flow& flow : trace->flows()) {
+      found.insert(fmt::format("{}>{}", trace->string(trace->slices().name[flow.from.value]),
+                               trace->string(trace->slices().name[flow.to.value])));
+    }
+    return found;
+  };
+  EXPECT_THAT(links("fwdbwd"), ElementsAre("forward1>backward1", "forward2>backward2"));
+  EXPECT_THAT(links("request"), ElementsAre("forward2>backward1", "forward2>backward2"))
+      << "other arrows may lead to another process";
 }
 
 TEST(Reader, PairsEndsOfManyFlowsOfFewNumbers) {

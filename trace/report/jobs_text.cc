@@ -10,8 +10,8 @@
 namespace redline::trace {
 namespace {
 
-constexpr int64_t kOld_ns = 5'000'000'000;  // figures that are so old are not passed off as new
-constexpr double kQuiet_ns = 10e9;  // a step that is the longest ago by that much is shown in red
+constexpr int64_t kOldNs = 5'000'000'000;  // figures that are so old are not passed off as new
+constexpr double kQuietNs = 10e9;  // a step that is the longest ago by that much is shown in red
 
 std::string wait_text(int64_t ns) { return format_wait(std::chrono::nanoseconds(ns)); }
 
@@ -42,7 +42,7 @@ void write_silent_rank(TextCanvas& canvas, const RecentRun& run, int64_t read_ns
   for (const RecentRank& other : run.ranks) newest_ns = std::max(newest_ns, other.last_step_ns);
   // The logs of many ranks are read one after the other, and the last ones hold later steps.
   const auto behind = static_cast<double>(std::min(newest_ns, read_ns) - rank.last_step_ns);
-  if (behind < std::max(kQuiet_ns, 3 * rank.step_ns)) return;
+  if (behind < std::max(kQuietNs, 3 * rank.step_ns)) return;
   const std::string line =
       fmt::format("rank {} on {} ended its last step {} ago, others later", rank.rank, rank.host,
                   wait_text(read_ns - rank.last_step_ns));
@@ -60,7 +60,7 @@ void write_recent(TextCanvas& canvas, const RecentRun& run, int64_t read_ns) {
   }
   const RecentRank& rank = run.ranks[*run.most_silent];
   const auto age_ns = std::max<int64_t>(0, read_ns - rank.last_step_ns);
-  const bool is_long = static_cast<double>(age_ns) > std::max(kQuiet_ns, 3 * rank.step_ns);
+  const bool is_long = static_cast<double>(age_ns) > std::max(kQuietNs, 3 * rank.step_ns);
   canvas.right(wait_text(age_ns) + " ago", 16, is_long ? Hue::kRed : Hue::kNone).end_line();
 }
 
@@ -85,7 +85,7 @@ std::string jobs_text(const ReadJobs& read, const TextStyle& style, int64_t now_
       canvas.left("  ").left(elide_middle(line, kTerminalColumns - 2), 0, Hue::kRed).end_line();
     }
   }
-  if (const int64_t age_ns = now_ns - read.read_ns; age_ns >= kOld_ns) {
+  if (const int64_t age_ns = now_ns - read.read_ns; age_ns >= kOldNs) {
     canvas.dim_line(
         fmt::format("  as of {} ago: reading the logs takes so long that it is done seldom",
                     wait_text(age_ns)));

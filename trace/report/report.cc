@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <vector>
 
 #include "base/sample_shares.h"
@@ -11,25 +10,6 @@
 #include "trace/analysis/stop_watch.h"
 
 namespace redline::trace {
-namespace {
-
-// The last trace of each rank: a job that recorded several cycles left several.
-std::vector<const RankSummary*> last_of_each_rank(const std::vector<RankSummary>& traces) {
-  const std::vector<int> numbers = rank_numbers(pointers_to(traces));
-  std::vector<const RankSummary*> ranks;
-  std::map<int, size_t> index;
-  for (size_t i = 0; i < traces.size(); ++i) {
-    const auto [rank, is_new] = index.try_emplace(numbers[i], ranks.size());
-    if (is_new) {
-      ranks.push_back(&traces[i]);
-    } else if (!traces[i].steps.empty()) {
-      ranks[rank->second] = &traces[i];
-    }
-  }
-  return ranks;
-}
-
-}  // namespace
 
 std::string title_of(const Report& report) {
   std::error_code ignored;
@@ -62,19 +42,26 @@ void count_shared_samples_once(Report& report, const std::vector<const RankSumma
   }
 }
 
-// Compares the ranks of report.traces and takes their findings.
+// Compares the ranks of report.traces and takes their findings. A job that recorded several cycles
+// left several traces of each rank.
 void compare(Report& report, const std::atomic<bool>* cancel) {
-  const auto ranks = last_of_each_rank(report.traces);
-  count_shared_samples_once(report, ranks);
-  report.rank_count = static_cast<int64_t>(ranks.size());
-  for (const RankSummary* rank : ranks) {
-    report.compared.push_back(static_cast<size_t>(rank - report.traces.data()));
+  const std::vector<int> of_all = rank_numbers(pointers_to(report.traces));
+  std::vector<RankRecording> recordings;
+  for (size_t i = 0; i < of_all.size(); ++i) {
+    const RankSummary& trace = report.traces[i];
+    recordings.push_back({of_all[i], trace.facts.begin_ns, !trace.steps.empty()});
   }
+  report.compared = recordings_to_compare(recordings);
+  std::vector<const RankSummary*> ranks;
+  std::vector<int> numbers;
+  for (const size_t trace : report.compared) {
+    ranks.push_back(&report.traces[trace]);
+    numbers.push_back(of_all[trace]);
+  }
+  count_shared_samples_once(report, ranks);
+  report.rank_count = std::ssize(ranks);
   StopWatch watch(cancel);
   watch.run("compare", [&] {
-    std::vector<int> numbers;
-    const std::vector<int> of_all = rank_numbers(pointers_to(report.traces));
-    for (const size_t trace : report.compared) numbers.push_back(of_all[trace]);
     report.comparison = compare_ranks(ranks, numbers);
     if (ranks.size() > kManyRanks && report.comparison->skew_ns) {
       report.spread = spread_of(report.comparison->times, ranks);

@@ -36,7 +36,7 @@ struct Report {
   std::string path;                     ///< of the step logs; the title if there are no traces
   std::vector<std::string> unreadable;  ///< files that are left out, each with the reason
   int64_t rank_count = 1;
-  std::optional<RankComparison> comparison;  ///< of the last trace of each rank
+  std::optional<RankComparison> comparison;  ///< of recordings_to_compare()
   std::vector<size_t> compared;  ///< the indices of the traces that it is of, in its order
   /// Whether some ranks read the same samples. The figures in `traces` count these once.
   bool shares_samples = false;

@@ -20,8 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr int64_t kMs = 1'000'000;
-
 struct Recorded {
   bool is_marked = true;
   bool has_gpu_records = true;
@@ -108,6 +106,23 @@ TEST(RanksThatDiffer, TracesWithoutARankMayBeOfSeveralRuns) {
               ElementsAre("traces without a rank count as ranks 0, 1, by their names: they may be "
                           "of several runs"));
   EXPECT_THAT(trace_notes(report_on({one})), SizeIs(0));
+}
+
+TEST(RanksThatDiffer, RecordingsOfOneTimeAreCompared) {
+  const auto of = [](int rank, int64_t begin_ns) {
+    TraceText text;
+    text.rank(rank, 2).step(0, begin_ns, begin_ns + kMs);
+    return text.cpu_op("aten::mm", begin_ns, begin_ns + kMs).str();
+  };
+  const std::vector<std::string> two{of(0, 0), of(0, 1'000 * kMs)};
+  const Report report = report_on({two[0], two[1], of(1, kMs)});
+  EXPECT_THAT(report.compared, ElementsAre(0U, 2U));
+  EXPECT_THAT(trace_notes(report),
+              ElementsAre("rank 0: an earlier trace than the last is compared, because other ranks "
+                          "have fewer traces"));
+  const Report whole = report_on({two[0], two[1], of(1, kMs), of(1, 1'001 * kMs)});
+  EXPECT_THAT(whole.compared, ElementsAre(1U, 3U));
+  EXPECT_THAT(trace_notes(whole), SizeIs(0));
 }
 
 TEST(RanksThatDiffer, GpusOfSeveralNamesAreNamed) {

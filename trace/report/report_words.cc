@@ -110,6 +110,20 @@ std::vector<std::string> notes_of_left_out(const Report& report, const std::vect
   return notes;
 }
 
+// The ranks that have a later trace than the one that is compared.
+std::set<int> compared_by_an_earlier_trace(const Report& report, const std::vector<int>& numbers) {
+  std::map<int, size_t> last;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!report.traces[i].steps.empty()) last[numbers[i]] = i;
+  }
+  std::set<int> ranks;
+  for (const size_t compared : report.compared) {
+    const auto found = last.find(numbers[compared]);
+    if (found != last.end() && found->second > compared) ranks.insert(numbers[compared]);
+  }
+  return ranks;
+}
+
 }  // namespace
 
 std::vector<std::string> trace_notes(const Report& report) {
@@ -141,6 +155,11 @@ std::vector<std::string> trace_notes(const Report& report) {
     notes.push_back(format_ranks(ranks) + (ranks.size() == 1 ? " was" : " were") +
                     " recorded by several processes, so these may be several runs: means are of "
                     "all, and the last trace of each rank is compared");
+  }
+  if (const auto ranks = compared_by_an_earlier_trace(report, numbers); !ranks.empty()) {
+    notes.push_back(text_of(ranks) +
+                    ": an earlier trace than the last is compared, because other ranks have fewer "
+                    "traces");
   }
   if (!report.run || report.traces.empty()) return notes;
   for (const RunFinding& finding : report.run->findings) {

@@ -11,6 +11,7 @@
 #include "trace/analysis/collective_calls.h"
 #include "trace/analysis/host_tree.h"
 #include "trace/analysis/matched_collectives.h"
+#include "trace/analysis/ranks.h"
 #include "trace/read/recordings.h"
 #include "trace/write/rewrite.h"
 
@@ -22,30 +23,27 @@ using RankTraces = std::span<const std::shared_ptr<const Trace>>;
 
 std::vector<std::optional<ClockOffset>> clocks_of(RankTraces traces) {
   std::vector<RankCollectives> collectives;
+  std::vector<RankRecording> recordings;
+  int64_t nameless = INT64_MAX;
   for (const auto& trace : traces) {
     const NameKinds names(*trace);
     collectives.push_back(rank_collectives(
         *trace, find_collective_calls(*trace, names, find_device_work(*trace, names),
                                       build_host_tree(*trace, names))));
+    const auto number = trace->metadata().rank;
+    recordings.push_back(
+        {number ? *number : nameless--, trace->begin_ns(), !collectives.back().calls.empty()});
   }
-  // A rank has one clock in all its recordings; its offset comes from the last one that has
-  // collectives.
+  // A rank has one clock in all its recordings.
   std::vector<const RankCollectives*> ranks;
-  std::vector<size_t> rank_of;
-  std::map<int, size_t> known;
-  for (size_t i = 0; i < traces.size(); ++i) {
-    const auto number = traces[i]->metadata().rank;
-    const size_t rank = number ? known.emplace(*number, ranks.size()).first->second : ranks.size();
-    rank_of.push_back(rank);
-    if (rank == ranks.size()) {
-      ranks.push_back(&collectives[i]);
-    } else if (!collectives[i].calls.empty()) {
-      ranks[rank] = &collectives[i];
-    }
+  std::map<int64_t, size_t> places;
+  for (const size_t compared : recordings_to_compare(recordings)) {
+    places.emplace(recordings[compared].rank, ranks.size());
+    ranks.push_back(&collectives[compared]);
   }
   const auto of_ranks = align_clocks(ranks, match_collectives(ranks));
   std::vector<std::optional<ClockOffset>> clocks;
-  for (const size_t rank : rank_of) clocks.push_back(of_ranks[rank]);
+  for (const RankRecording& each : recordings) clocks.push_back(of_ranks[places.at(each.rank)]);
   return clocks;
 }
 

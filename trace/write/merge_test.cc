@@ -121,6 +121,14 @@ TEST_F(Merge, ALaterRecordingOfARankKeepsItsPlace) {
   for (const auto& [end_ns, count] : ends) EXPECT_EQ(count, 2) << end_ns;
 }
 
+TEST_F(Merge, ARankThatLacksALaterRecordingIsNotMovedToIt) {
+  constexpr int64_t kLater = 12'000'000'000;
+  const auto done =
+      merge_traces(Traces{rank(0, 0), rank(0, kLater), rank(1, 123'000)}, path("all.json"));
+  ASSERT_TRUE(done) << done.error();
+  EXPECT_EQ((*done)[2].clock->offset_ns, -123'000);
+}
+
 TEST_F(Merge, ARecordingWithoutCollectivesHasTheClockOfItsRank) {
   TraceText alone;
   alone.rank(1, 2).cpu_op("aten::mm", 5'000, 6'000);

@@ -16,6 +16,7 @@
 #include "viewer/models/modules.h"
 #include "viewer/models/overview.h"
 #include "viewer/models/path_table.h"
+#include "viewer/models/session_report.h"
 #include "viewer/models/tree_table.h"
 
 namespace redline::viewer {
@@ -95,7 +96,8 @@ void append(DerivedTracks& all, DerivedTracks more) {
   std::move(more.graphs.begin(), more.graphs.end(), std::back_inserter(all.graphs));
 }
 
-ReportTables tables_of(const Session& session, const AnalysedSession& analysed) {
+ReportTables tables_of(const Session& session, const AnalysedSession& analysed,
+                       const std::atomic<bool>* cancel) {
   const trace::Report& report = *analysed.report;
   return {.compare = analysed.diff ? diff_rows(session, report, *analysed.diff) : Table(),
           .tree = analysed.tree ? tree_rows(*analysed.tree) : Table(),
@@ -107,7 +109,7 @@ ReportTables tables_of(const Session& session, const AnalysedSession& analysed) 
           .hang = hang_rows(session, report),
           .gaps = gap_rows(session, report, *analysed.derived),
           .memory = memory_rows(session, report),
-          .roofline = roofline_table(session, report),
+          .roofline = roofline_table(session, report, cancel),
           .modules = module_table(report),
           .copies = copy_rows(report),
           .path = critical_path_rows(session, report)};
@@ -143,7 +145,7 @@ AnalysedSession analyse_session(const Session& session, const std::atomic<bool>*
     analysed.diff = std::make_shared<const trace::Diff>(trace::compare_runs(before, *report));
     analysed.tree = std::make_shared<const trace::TreeDiff>(trace::compare_trees(before, *report));
   }
-  analysed.tables = std::make_shared<const ReportTables>(tables_of(session, analysed));
+  analysed.tables = std::make_shared<const ReportTables>(tables_of(session, analysed, cancel));
   return analysed;
 }
 

@@ -10,6 +10,7 @@
 #include "trace/analysis/run_tables.h"
 #include "trace/emit/collective_names.h"
 #include "viewer/models/report_tables.h"
+#include "viewer/models/session_report.h"
 
 namespace redline::viewer {
 namespace {

@@ -8,6 +8,7 @@
 #include "trace/analysis/gpus.h"
 #include "trace/analysis/tables.h"
 #include "viewer/models/format.h"
+#include "viewer/models/session_report.h"
 #include "viewer/models/slice_class.h"
 
 namespace redline::viewer {

@@ -13,6 +13,7 @@
 #include "viewer/models/format.h"
 #include "viewer/models/host_stack.h"
 #include "viewer/models/search.h"
+#include "viewer/models/session_report.h"
 
 namespace redline::viewer {
 namespace {

@@ -5,6 +5,7 @@
 #include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
 #include "viewer/models/format.h"
+#include "viewer/models/session_report.h"
 
 namespace redline::viewer {
 namespace {

@@ -11,6 +11,7 @@
 #include "viewer/models/layout.h"
 #include "viewer/models/load.h"
 #include "viewer/models/overview.h"
+#include "viewer/models/session_report.h"
 #include "viewer/models/summary.h"
 #include "viewer/models/testing_trace.h"
 

@@ -5,6 +5,7 @@
 
 #include "viewer/models/format.h"
 #include "viewer/models/report_tables.h"
+#include "viewer/models/session_report.h"
 
 namespace redline::viewer {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "trace/analysis/run_tables.h"
+#include "viewer/models/session_report.h"
 
 namespace redline::viewer {
 namespace {

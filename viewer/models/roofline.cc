@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "viewer/models/derived_tracks.h"
+#include "viewer/models/session_report.h"
 
 namespace redline::viewer {
 namespace {
@@ -12,13 +13,15 @@ using trace::RooflineRow;
 
 // By row of the rank's shapes the longest call.
 std::vector<SliceRef> longest_calls_by_row(const Session& session, const trace::Report& report,
-                                           const trace::RankSummary& summary) {
+                                           const trace::RankSummary& summary,
+                                           const std::atomic<bool>* cancel) {
   std::vector<SliceRef> longest(summary.shapes.rows.size());
   const trace::Analysis* analysis =
       analysis_at(report, static_cast<size_t>(&summary - report.traces.data()));
   const auto trace = analysis ? trace_of(session, *analysis) : std::nullopt;
   if (!trace) return longest;
   for (const trace::ShapeCall& call : analysis->shapes.calls) {
+    if (cancel && cancel->load()) break;
     // The file may have changed since it was read for the report.
     if (call.row >= longest.size()) continue;
     keep_longer(session, longest[call.row], {*trace, call.slice});
@@ -28,7 +31,8 @@ std::vector<SliceRef> longest_calls_by_row(const Session& session, const trace::
 
 }  // namespace
 
-Table roofline_table(const Session& session, const trace::Report& report) {
+Table roofline_table(const Session& session, const trace::Report& report,
+                     const std::atomic<bool>* cancel) {
   Table table{"Roofline",
               {{"Operator and sizes", Unit::kText},
                {"Lost", Unit::kDuration, "Time beyond what the device needs for it at its peak"},
@@ -41,9 +45,10 @@ Table roofline_table(const Session& session, const trace::Report& report) {
               {}};
   std::map<const trace::RankSummary*, std::vector<SliceRef>> longest;
   for (const RooflineRow& row : trace::shown_roofline_rows(report.traces)) {
+    if (cancel && cancel->load()) break;
     const trace::RooflinePoint& point = row.point;
     std::vector<SliceRef>& calls = longest[row.summary];
-    if (calls.empty()) calls = longest_calls_by_row(session, report, *row.summary);
+    if (calls.empty()) calls = longest_calls_by_row(session, report, *row.summary, cancel);
     TableRow line;
     line.slice = calls[static_cast<size_t>(row.shape - row.summary->shapes.rows.data())];
     line.name = trace::roofline_name(row);

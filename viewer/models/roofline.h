@@ -2,6 +2,7 @@
 // picture. Both are those of the HTML page (trace/report/roofline_plot.h).
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "trace/report/report.h"
@@ -10,8 +11,10 @@
 
 namespace redline::viewer {
 
-/// Operators by shape, the most time lost against the roof first. A row leads to a call.
-[[nodiscard]] Table roofline_table(const Session& session, const trace::Report& report);
+/// Operators by shape, the most time lost against the roof first. A row leads to a call. Setting
+/// `cancel` makes it stop soon; the table is then cut off.
+[[nodiscard]] Table roofline_table(const Session& session, const trace::Report& report,
+                                   const std::atomic<bool>* cancel = nullptr);
 
 struct RooflinePicture {
   trace::RooflinePlot plot;

@@ -97,6 +97,13 @@ TEST(Roofline, WhatTookNoTimeHasNoRate) {
   }
 }
 
+TEST(Roofline, StopsWhenItIsCancelled) {
+  const Session session = products();
+  const auto report = analyse_session(session).report;
+  const std::atomic<bool> cancelled{true};
+  EXPECT_TRUE(roofline_table(session, *report, &cancelled).rows.empty());
+}
+
 TEST(Roofline, WithoutShapesThereIsNothing) {
   TraceText text;
   text.cpu_op("aten::mm", 0, 40'000);

@@ -16,11 +16,6 @@
 #include "viewer/models/rank_outline.h"
 #include "viewer/models/time_axis.h"
 
-namespace redline::trace {
-struct Analysis;
-struct Report;
-}  // namespace redline::trace
-
 namespace redline::viewer {
 
 /// A slice of one of the session's traces.
@@ -157,24 +152,5 @@ void keep_longer(const Session& session, SliceRef& longest, SliceRef call);
 /// read then, else the first complete step, or that half or quarter of it in which more slices are
 /// wide enough for their names.
 [[nodiscard]] TimeRange first_view(const Session& session, int width);
-
-/// The session's trace that was analysed; nullopt if the analysis is of another session.
-[[nodiscard]] std::optional<uint32_t> trace_of(const Session& session,
-                                               const trace::Analysis& analysis);
-/// The session's trace that Report::traces has at `index`, loaded or not.
-[[nodiscard]] std::optional<uint32_t> trace_at(const Session& session, const trace::Report& report,
-                                               size_t index);
-/// The analysis of the trace that Report::traces has at `index`; null if it is not loaded.
-[[nodiscard]] const trace::Analysis* analysis_at(const trace::Report& report, size_t index);
-
-/// How to correct the ranks' clocks by the collectives that they ended together.
-struct ClockShifts {
-  std::vector<int64_t> shift_ns;  ///< by trace of the session: to be added to its times
-  std::string text;               ///< "rank 1 by +12.3 µs ± 1.2 µs"
-};
-
-/// nullopt if no rank's clock is known to differ, or if the traces do not stand on unix time.
-[[nodiscard]] std::optional<ClockShifts> clock_shifts(const Session& session,
-                                                      const trace::Report& report);
 
 }  // namespace redline::viewer

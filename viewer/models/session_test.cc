@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "viewer/models/analyse.h"
+#include "viewer/models/session_report.h"
 #include "viewer/models/testing_trace.h"
 
 namespace redline::viewer {

@@ -6,6 +6,7 @@
 
 #include "trace/analysis/tables.h"
 #include "viewer/models/collectives_table.h"
+#include "viewer/models/session_report.h"
 
 namespace redline::viewer {
 namespace {

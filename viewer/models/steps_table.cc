@@ -7,6 +7,7 @@
 #include "trace/analysis/step_phases.h"
 #include "viewer/models/derived_tracks.h"
 #include "viewer/models/format.h"
+#include "viewer/models/session_report.h"
 
 namespace redline::viewer {
 namespace {

@@ -17,6 +17,7 @@
 #include "viewer/models/host_stack.h"
 #include "viewer/models/modules.h"
 #include "viewer/models/overview.h"
+#include "viewer/models/session_report.h"
 #include "viewer/models/step_scope.h"
 #include "viewer/models/summary.h"
 #include "viewer/models/tree_table.h"

@@ -15,6 +15,7 @@
 #include "trace/read/recordings.h"
 #include "viewer/models/diff_table.h"
 #include "viewer/models/format.h"
+#include "viewer/models/session_report.h"
 #include "viewer/widgets/command_palette.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/panes.h"
@@ -160,6 +161,7 @@ void MainWindow::show_session(const LoadedSession& loaded_session) {
   const Files& files = shown_[kTimelinePage].files;
   const bool is_again = !files.paths.empty() && files == opened_.files &&
                         shares_recordings(*opened_.loaded.session, *loaded_session.session);
+  clocks_are_set_ = clocks_are_set_ && is_again;
   const SavedView before =
       std::exchange(opened_, {files, kTimelinePage, loaded_session, false, {}}).view;
   is_again ? restore(before) : restore_view();
@@ -180,7 +182,6 @@ void MainWindow::put_session(const LoadedSession& loaded_session, const Files& f
   share_room(left_->height());  // as if it were the first trace of the window
   recorded_ = loaded_session.session;
   clocks_.reset();
-  clocks_are_set_ = false;
   is_outlined_ = false;
   show_clocks();
   state_.open(recorded_);
@@ -248,7 +249,7 @@ void MainWindow::note_panes(const QString& words) {
 }
 
 void MainWindow::put_recorded() {
-  state_.put(clocks_are_set_
+  state_.put(clocks_are_set_ && clocks_
                  ? std::make_shared<const Session>(recorded_->shifted(clocks_->shift_ns))
                  : recorded_);
 }
@@ -285,6 +286,7 @@ void MainWindow::show_analysis(const AnalysedSession& analysed) {
   for (Pane* pane : pane_list_) pane->show_report(report_);
   tables_->show_report(analysed);
   state_.add(analysed);
+  if (clocks_are_set_) put_recorded();
   share_room(state_.layout().height());
   if (analysed.diff) {
     shown_[kTimelinePage].name = text(diff_headline(*analysed.diff));

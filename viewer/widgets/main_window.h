@@ -13,6 +13,7 @@
 
 #include "viewer/models/run.h"
 #include "viewer/models/session.h"
+#include "viewer/models/session_report.h"
 #include "viewer/widgets/controls.h"
 #include "viewer/widgets/find_pane.h"
 #include "viewer/widgets/loader.h"
@@ -230,7 +231,7 @@ class MainWindow : public QMainWindow {
   std::shared_ptr<const trace::Report> report_;
   std::shared_ptr<const Session> recorded_;  ///< with the clocks as recorded
   std::optional<ClockShifts> clocks_;
-  bool clocks_are_set_ = false;
+  bool clocks_are_set_ = false;  ///< or will be, once `clocks_` are known
   bool ignores_saved_views_ = false;
   bool is_outlined_ = false;  ///< of a partial session: all ranks were read once
   std::optional<SavedView>

@@ -109,7 +109,8 @@ void MainWindow::fill_recent_links() {
     add(tr("Back to what was open before (Esc)"), [this] { show_opened(); });
   }
   for (const QStringList& files : recent_files()) {
-    add(recent_title(files), [this, files] { open(paths_of(files)); })->setToolTip(files.first());
+    auto* link = add(recent_title(files), [this, files] { open(paths_of(files)); });
+    link->setToolTip(printable_text(files.first().toStdString()));
   }
 }
 

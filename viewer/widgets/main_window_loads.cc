@@ -74,8 +74,8 @@ void MainWindow::bring_back_opened() {
   recorded_ = opened_.loaded.session;
   if (!recorded_) return state_.open(std::make_shared<const Session>(trace::Traces{}));
   put_session(opened_.loaded, opened_.files);
-  if (opened_.is_summed_up) show_analysis(analysed_);
   restore(opened_.view);
+  if (opened_.is_summed_up) show_analysis(analysed_);
 }
 
 void MainWindow::show_message(const QString& message, bool loading) {

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 
 #include "viewer/models/format.h"
+#include "viewer/models/session_report.h"
 #include "viewer/widgets/controls.h"
 
 namespace redline::viewer {

@@ -16,6 +16,10 @@
 class QScrollArea;
 class QVBoxLayout;
 
+namespace redline::trace {
+struct Report;
+}
+
 namespace redline::viewer {
 
 /// A tab beside the timeline. A new one is a class below, its .cc, and a line in make_panes().

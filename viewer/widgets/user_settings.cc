@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "viewer/widgets/controls.h"
+
 namespace redline::viewer {
 namespace {
 
@@ -49,7 +51,8 @@ void remember_files(const std::vector<std::string>& paths) {
 }
 
 QString recent_title(const QStringList& paths) {
-  const QString first = QFileInfo(QDir::cleanPath(paths.first())).fileName();
+  const QString name = QFileInfo(QDir::cleanPath(paths.first())).fileName();
+  const QString first = printable_text(name.toStdString());
   return paths.size() == 1 ? first : QObject::tr("%1 and %2 more").arg(first).arg(paths.size() - 1);
 }
 

@@ -264,6 +264,43 @@ TEST_F(User, AMarkStaysAtItsSliceWhenItsViewIsBroughtBack) {
   expect_mark_at_slice(other.state());
 }
 
+TEST_F(User, ClocksThatAreSetStaySoWhenTheirFilesAreReadAgain) {
+  const auto write = [this](const std::string& name) {
+    return std::vector<std::string>{rank_of(0, 0).write(path(name + "0.pt.trace.json")),
+                                    rank_of(1, 40).write(path(name + "1.pt.trace.json"))};
+  };
+  const SliceRef last{1, {9}};
+  const auto begin_ns = [&] { return state().session().range_of(last).begin_ns; };
+  const auto says = [this](const char* words) {
+    return QTest::qWaitFor([&] { return button(words) != nullptr; }, kLoadLimitMs);
+  };
+  ASSERT_TRUE(open(write("rank")));
+  ASSERT_TRUE(says("clocks as recorded"));
+  const int64_t recorded_ns = begin_ns();
+  QTest::keyClick(&lanes(), Qt::Key_C);
+  const int64_t set_ns = begin_ns();
+  ASSERT_NE(set_ns, recorded_ns);
+  state().set_mark(set_ns, "slow", 1);
+  ASSERT_TRUE(read_again());
+  ASSERT_TRUE(says("clocks set right"));
+  EXPECT_EQ(begin_ns(), set_ns);
+  ASSERT_EQ(state().marks().size(), 1U);
+  EXPECT_EQ(state().marks()[0].time_ns, set_ns);
+
+  LoadedSession first_lanes = loaded({training_trace(0).read()});
+  first_lanes.is_whole = false;
+  EXPECT_FALSE(open({path("nothing.json")}));
+  window_.show_session(first_lanes);
+  QTest::keyClick(&lanes(), Qt::Key_Escape);
+  EXPECT_TRUE(says("clocks set right")) << "of what was open before";
+  EXPECT_EQ(begin_ns(), set_ns);
+  EXPECT_EQ(state().marks()[0].time_ns, set_ns);
+
+  ASSERT_TRUE(open(write("other")));
+  ASSERT_TRUE(says("clocks as recorded"));
+  EXPECT_EQ(begin_ns(), recorded_ns);
+}
+
 TEST_F(User, OfFlagsThatOverlapTheOneOnTopIsMeant) {
   open_two_ranks();
   state().set_mark(state().axis().time_at(300), "beneath");
@@ -312,6 +349,17 @@ TEST_F(User, AFolderIsOfferedByItsNameHoweverItWasNamed) {
   ASSERT_EQ(recent_files().size(), 1);
   EXPECT_EQ(recent_title(recent_files()[0]).toStdString(),
             std::filesystem::path(folder_.path()).filename());
+}
+
+TEST_F(User, ControlCharactersInTheNameOfARecentFileAreNotObeyed) {
+  remember_files({training_trace(0).write(path("a\x1b[1m\u202e.json"))});
+  MainWindow next(Theme::light());
+  next.show();
+  QString tooltip;
+  for (const ElidedButton* link : next.findChildren<ElidedButton*>()) {
+    if (link->text() == "a\ufffd[1m\ufffd.json") tooltip = link->toolTip();
+  }
+  EXPECT_EQ(tooltip.toStdString(), path("a\ufffd[1m\ufffd.json"));
 }
 
 TEST_F(User, ARecentFileWithALongNameDoesNotWidenTheWindow) {

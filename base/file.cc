@@ -75,6 +75,14 @@ ScratchFolder::~ScratchFolder() {
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
+mode_t mode_of_new_files() {
+  constexpr std::string_view kKey = "\nUmask:";
+  const std::string status = read_file("/proc/self/status");
+  const size_t at = status.find(kKey);
+  if (at == std::string::npos) return kFileMode & 0700;
+  return kFileMode & ~static_cast<mode_t>(std::strtoul(&status[at + kKey.size()], nullptr, 8));
+}
+
 std::optional<std::string> foreign_writer(const std::string& path) {
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;

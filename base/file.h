@@ -37,6 +37,10 @@ class FileDescriptor {
 /// not be able to write.
 inline constexpr mode_t kFileMode = 0664;
 
+/// What the umask leaves of kFileMode. Asking by umask() would change the files that other threads
+/// make meanwhile, so the kernel's text is read; where there is none, only the owner has rights.
+[[nodiscard]] mode_t mode_of_new_files();
+
 /// Owns a descriptor that stays open in a job. The job may close descriptors that it did not open,
 /// and then a file of its own gets the number: get() is negative from then on, and the destructor
 /// closes nothing.

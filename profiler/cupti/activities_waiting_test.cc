@@ -60,6 +60,7 @@ TEST_F(Rounds, WorkWhoseCallNeverComesIsGivenUpAfterFortyFlushes) {
 }
 
 TEST_F(Rounds, ACallThatIsShownMayFollowAHiddenOneForTwoFlushes) {
+  const uint64_t called = now();
   Bytes bytes;
   for (const uint32_t correlation : {1U, 2U}) {
     ApiRecord hidden = launch_call(correlation, now(), 1);
@@ -67,9 +68,9 @@ TEST_F(Rounds, ACallThatIsShownMayFollowAHiddenOneForTwoFlushes) {
     bytes.add(hidden);
     bytes.add(work(correlation));
   }
-  const auto shown = [](uint32_t correlation) {
+  const auto shown = [called](uint32_t correlation) {
     Bytes call;
-    call.add(launch_call(correlation, now() - 1000));
+    call.add(launch_call(correlation, called));
     return call;
   };
   round(bytes);

@@ -103,7 +103,7 @@ tl::expected<void, std::string> add_record_request(const profiler::RecordRequest
 std::string preload_name(const std::string& library) {
   constexpr const char* kSplits = " :";
   if (library.find_first_of(kSplits) == std::string::npos) return library;
-  const auto folder = make_control_folder();
+  const auto folder = make_lasting_folder();
   if (!folder) return library;
   const fs::path target = fs::path(library).parent_path();
   const fs::path link =

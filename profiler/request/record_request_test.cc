@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/temporary_folder.h"
+#include "tests/variables.h"
 
 namespace redline::launch {
 namespace {
@@ -20,6 +21,15 @@ std::string text_of(const Schedule& schedule) {
     text += std::to_string(number) + " ";
   }
   return text;
+}
+
+TEST(PreloadName, IsALinkWithoutBlanksThatStaysWhenTheUserLogsOut) {
+  const testing::TemporaryFolder runtime;
+  const testing::Variables variables("XDG_RUNTIME_DIR", runtime.path());
+  EXPECT_EQ(preload_name("/a/libredline.so"), "/a/libredline.so");
+  const std::filesystem::path name = preload_name(runtime / "a b/libredline.so");
+  EXPECT_THAT(name.string(), ::testing::StartsWith("/tmp/redline-"));
+  std::filesystem::remove(name.parent_path());  // the link
 }
 
 TEST(ParseSchedule, WhatIsNotNamedKeepsItsDefault) {

@@ -52,8 +52,8 @@ std::string why_nothing(const std::vector<RecordNotes::Note>& notes,
   }
   if (!reason.empty()) return reason;
   return "no process of the command used a GPU, or loaded torch where Redline could see it "
-         "(python -I, -E and -S hide it, and so do an emptied environment, a statically linked "
-         "LibTorch, and PYTHONPATH=src without :$PYTHONPATH)";
+         "(python -I, -E and -S hide it, and so do a Python before 3.8, an emptied environment, "
+         "a statically linked LibTorch, and PYTHONPATH=src without :$PYTHONPATH)";
 }
 
 }  // namespace

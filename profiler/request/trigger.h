@@ -51,8 +51,11 @@ void trigger(const std::vector<pid_t>& processes, const TriggerRequest& request,
 [[nodiscard]] std::vector<std::string> control_folders(uid_t user);
 
 /// Makes this user's folder for new sockets, checks that nobody else can enter it, and gives its
-/// path.
+/// path. If it is in XDG_RUNTIME_DIR, the system removes it when the user logs out.
 [[nodiscard]] tl::expected<std::string, std::string> make_control_folder();
+
+/// Does the same for what running processes need until they end: /tmp/redline-UID.
+[[nodiscard]] tl::expected<std::string, std::string> make_lasting_folder();
 
 /// True if `path` is a folder of `user`, no link, and others have no rights. Everybody can write to
 /// /tmp, so somebody else may have put something there under our name.

@@ -33,6 +33,7 @@ using Json = nlohmann::json;
 using Phase = Capture::Progress::Phase;
 
 constexpr auto kWaitForDescriptor = std::chrono::milliseconds(200);
+constexpr int kLookForSocketMs = 60'000;
 
 /// A descriptor, or null. The job may close it and give its number to a file of its own.
 using File = std::atomic<GuardedDescriptor*>;
@@ -42,6 +43,7 @@ std::atomic<pid_t> g_process = 0;
 File g_wake[2] = {};  ///< a pipe
 File g_listener = nullptr;
 File g_client = nullptr;
+std::mutex g_path_mutex;
 char g_socket_path[sizeof(sockaddr_un::sun_path)] = "";
 
 /// Negative if there is none, or if the job has closed it. Async-signal-safe.
@@ -63,7 +65,10 @@ void leave_in_child() {
 }
 
 void remove_socket() {
-  if (has_control_thread() && g_socket_path[0] != '\0') unlink(g_socket_path);
+  if (!has_control_thread()) return;
+  // A signal handler of the job may have come here by exit() while its thread holds the mutex.
+  const std::unique_lock lock(g_path_mutex, std::try_to_lock);
+  if (lock && g_socket_path[0] != '\0') unlink(g_socket_path);
 }
 
 void stop_hearing() {
@@ -105,6 +110,22 @@ void say(int file, const char* key, const std::string& text) {
   static_cast<void>(send(file, (line + "\n").data(), line.size() + 1, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
+tl::expected<void, std::string> open_socket();
+
+/// When a user logs out, the system removes XDG_RUNTIME_DIR with what lies in it.
+void listen_again_if_removed() {
+  if (number_of(g_listener) < 0) return;
+  std::string path;
+  {
+    const std::lock_guard lock(g_path_mutex);
+    path = g_socket_path;
+  }
+  // Any other error tells nothing, for example after the job has become another user.
+  if (access(path.c_str(), F_OK) == 0 || errno != ENOENT) return;
+  // It fails if somebody else has made the folder. Then the next look may do it.
+  static_cast<void>(open_socket());
+}
+
 class Control {
  public:
   void run() {
@@ -112,8 +133,10 @@ class Control {
       pollfd files[] = {{number_of(g_wake[0]), POLLIN, 0},
                         {number_of(g_listener), POLLIN, 0},
                         {number_of(g_client), 0, 0}};
-      if (poll(files, 3, -1) < 0) continue;
+      const int ready = poll(files, 3, number_of(g_listener) >= 0 ? kLookForSocketMs : -1);
+      if (ready < 0) continue;
       try {
+        if (ready == 0) listen_again_if_removed();
         if (files[0].revents != 0) answer_bells();
         // First see whether the client has left, because a new one may have waited for that.
         if ((files[2].revents & (POLLHUP | POLLERR)) != 0) client_left();
@@ -157,8 +180,9 @@ class Control {
         return Recorder::instance().write_termination();
       case Call::kSlowStep:
         return Recorder::instance().write_slow_step();
-      case Call::kProgress:
       case Call::kListen:
+        return listen_again_if_removed();
+      case Call::kProgress:
         return;
     }
   }
@@ -272,9 +296,13 @@ tl::expected<void, std::string> open_socket() {
     close(file);
     return error;
   }
-  std::strcpy(g_socket_path, address->sun_path);
+  {
+    const std::lock_guard lock(g_path_mutex);
+    std::strcpy(g_socket_path, address->sun_path);
+  }
   hold(g_listener, file);
-  std::atexit(remove_socket);
+  static const int registered = std::atexit(remove_socket);
+  static_cast<void>(registered);
   wake_control_thread(Call::kListen);
   return {};
 }

@@ -22,7 +22,7 @@ enum class Call : char {
   kCrash = 'X',      ///< a thread has crashed and waits
   kSlowStep = 'S',   ///< the flight recorder's trace shall be written
   kProgress = 'P',   ///< a capture has made progress
-  kListen = 'L',     ///< there is a socket now
+  kListen = 'L',     ///< there is a socket now, or somebody may have removed it
 };
 
 /// Gives whether there is a control thread that will hear it: not in forked children, nor where the

@@ -184,7 +184,9 @@ AssemblerOptions Recorder::assembler_options(const Session& session) const {
           .begin_ns = 0,
           .unix_offset_ns = session.clock_at_begin.offset_ns(),
           .header = header(session),
-          .max_bytes = session.options.max_bytes};
+          .max_bytes = session.options.max_bytes,
+          .pace = nullptr,
+          .is_private = session.options.directory.empty()};  // others may read TMPDIR
 }
 
 Result Recorder::stop(Owner owner) {

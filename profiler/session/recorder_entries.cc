@@ -9,6 +9,7 @@
 #include "machine/resources.h"
 #include "profiler/session/recorder.h"
 #include "profiler/source/run_metadata.h"
+#include "trace/emit/json_scan.h"
 
 namespace redline::profiler {
 namespace {
@@ -52,6 +53,14 @@ void join(std::vector<trace::Entry>& entries, const trace::Entry& entry) {
   });
 }
 
+/// Joins each member of `json`, an object.
+void join_own(std::vector<trace::Entry>& entries, std::string_view json) {
+  trace::for_each_member(json, [&](std::string_view name, std::string_view value) {
+    join(entries, {kOwnEntry, "{\"" + std::string(name) + "\": " + std::string(value) + "}"});
+    return true;
+  });
+}
+
 }  // namespace
 
 std::string default_trace_name() {
@@ -82,7 +91,7 @@ std::vector<trace::Entry> Recorder::header(const Session& session) const {
 std::vector<trace::Entry> Recorder::last_words(Session& session) {
   // GPUs are known only at the end, because the job may begin to use them within the window.
   std::vector<trace::Entry> entries = {{"deviceProperties", "[]"}};
-  for (const auto& entry : session.new_metadata) put(entries, entry);
+  for (const auto& entry : session.new_metadata) join(entries, entry);
   {
     const std::lock_guard lock(source_entries_mutex_);
     for (const auto& entry : source_entries_) join(entries, entry);
@@ -117,7 +126,7 @@ Result Recorder::add_metadata(const std::string& key, const std::string& json) {
   bool is_recorded = false;
   for (Session& each : sessions_) {
     if (each.state != State::kRecording) continue;
-    put(each.new_metadata, {key, json});
+    is_own ? join_own(each.new_metadata, json) : put(each.new_metadata, {key, json});
     is_recorded = true;
   }
   if (is_own && !is_recorded) return tl::unexpected(kNobodyRecords);

@@ -15,6 +15,7 @@
 
 #include "profiler/source/source.h"
 #include "tests/recording.h"
+#include "tests/variables.h"
 
 namespace redline {
 namespace {
@@ -170,6 +171,34 @@ TEST_F(RecorderTest, NoRangeIsLostOrDoubledWhereAWindowEnds) {
       ASSERT_EQ(of_thread, expected) << "window " << window;
     }
   }
+}
+
+TEST_F(RecorderTest, OnlyItsOwnerMayReadAWindowInTheTemporaryFolderOfAll) {
+  const testing::Variables variables("TMPDIR", folder_.path());
+  testing::begin_recording({{"host_samples_hz", 0}});
+  record("secret name of a model");
+  stop();
+  ASSERT_EQ(redline_complete(), 0) << redline_last_error();
+  int found = 0;
+  for (const auto& file : fs::directory_iterator(folder_.path())) {
+    if (file.path().extension() != ".partial") continue;
+    ++found;
+    EXPECT_EQ(static_cast<unsigned>(file.status().permissions()), 0600U);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST_F(RecorderTest, KeepsAllMembersThatAreAddedToItsOwnKey) {
+  begin();
+  ASSERT_EQ(redline_add_metadata_json("redline", R"({"samples": 64, "of": {"a": [1, "}"]}})"), 0);
+  ASSERT_EQ(redline_add_metadata_json("redline", R"({"tokens":1})"), 0);
+  ASSERT_EQ(redline_add_metadata_json("redline", R"({"samples":65})"), 0);
+  ASSERT_EQ(redline_add_metadata_json("redline", "{}"), 0);
+  stop();
+  const json trace = exported();
+  EXPECT_EQ(trace["redline"]["samples"], 65);
+  EXPECT_EQ(trace["redline"]["tokens"], 1);
+  EXPECT_EQ(trace["redline"]["of"], json::parse(R"({"a": [1, "}"]})"));
 }
 
 TEST_F(RecorderTest, WritesKinetosForm) {

@@ -26,10 +26,10 @@ constexpr size_t kMostWaiting = 1 << 16;  // entries while the disk takes none
 constexpr size_t kStepsOfBlock = 512;
 constexpr size_t kMarksOfBlock = 16;
 constexpr size_t kLongestText = 4096;
-constexpr int64_t kBetweenMemory_ns = 10'000'000'000;
-constexpr int64_t kSecond_ns = 1'000'000'000;
+constexpr int64_t kBetweenMemoryNs = 10'000'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
 // So that short runs have a trend, too, and their peaks are seen.
-constexpr int64_t kNotedEachSecond_ns = 120 * kSecond_ns;
+constexpr int64_t kNotedEachSecondNs = 120 * kSecondNs;
 /// close() waits so long for the last block: 2 s. Looks are counted, because the whole machine may
 /// stand still for longer than that.
 constexpr auto kLookAtClose = std::chrono::milliseconds(100);
@@ -140,7 +140,7 @@ void StepLog::pause() {
     ++lost_steps_;
   }
   const int64_t between_ns =
-      now_ns - opened_ns_ < kNotedEachSecond_ns ? kSecond_ns : kBetweenMemory_ns;
+      now_ns - opened_ns_ < kNotedEachSecondNs ? kSecondNs : kBetweenMemoryNs;
   if (now_ns - memory_asked_ns_ < between_ns) return Outcome::kDone;
   memory_asked_ns_ = now_ns;
   return Outcome::kMemoryIsDue;
@@ -233,8 +233,8 @@ void StepLog::write_each_second() {
 /// Memory and cores. Reads them without the lock, for which a step would wait.
 void StepLog::note_machine(std::unique_lock<std::mutex>& lock) {
   const int64_t now_ns = monotonic_ns();
-  const bool is_due = machine_noted_ns_ == 0 || now_ns - opened_ns_ < kNotedEachSecond_ns ||
-                      now_ns - machine_noted_ns_ >= kBetweenMemory_ns;
+  const bool is_due = machine_noted_ns_ == 0 || now_ns - opened_ns_ < kNotedEachSecondNs ||
+                      now_ns - machine_noted_ns_ >= kBetweenMemoryNs;
   if (!is_due && !is_ending_) return;
   machine_noted_ns_ = now_ns;
   lock.unlock();

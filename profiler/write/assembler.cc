@@ -22,7 +22,8 @@ trace::TraceHeader header_of(const AssemblerOptions& options) {
           .pid = getpid(),
           .entries = options.header,
           .max_bytes = options.max_bytes,
-          .pace = options.pace};
+          .pace = options.pace,
+          .is_private = options.is_private};
 }
 
 /// The members of a JSON object, with a comma before them; "" if it has none.

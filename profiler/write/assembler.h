@@ -24,6 +24,7 @@ struct AssemblerOptions {
   std::vector<trace::Entry> header;
   uint64_t max_bytes = 0;            ///< TraceHeader::max_bytes
   trace::WritePace* pace = nullptr;  ///< TraceHeader::pace
+  bool is_private = false;           ///< TraceHeader::is_private
 };
 
 class Assembler {

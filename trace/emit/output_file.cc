@@ -1,6 +1,7 @@
 #include "trace/emit/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,9 +22,11 @@ auto retried(Call call) {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+OutputFile::OutputFile(std::string path, bool is_private)
+    : path_(std::move(path)), is_private_(is_private) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
-  const int descriptor = retried([&] { return ::open(path_.c_str(), kFlags, kFileMode); });
+  const mode_t mode = is_private ? 0600 : kFileMode;
+  const int descriptor = retried([&] { return ::open(path_.c_str(), kFlags, mode); });
   if (descriptor < 0) fail("cannot create");
   descriptor_ = GuardedDescriptor(descriptor);
 }
@@ -32,6 +35,7 @@ void OutputFile::swap(OutputFile& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(error_, other.error_);
   std::swap(descriptor_, other.descriptor_);
+  std::swap(is_private_, other.is_private_);
   std::swap(size_, other.size_);
   std::swap(begun_, other.begun_);
 }
@@ -85,6 +89,7 @@ tl::expected<void, std::string> OutputFile::rename(const std::string& final_path
                           std::strerror(errno));
   }
   path_ = final_path;
+  if (is_private_) static_cast<void>(::fchmod(descriptor_.get(), mode_of_new_files()));
   return {};
 }
 

@@ -17,8 +17,8 @@ namespace redline::trace {
 class OutputFile {
  public:
   OutputFile() = default;
-  /// Creates or empties `path`.
-  explicit OutputFile(std::string path);
+  /// Creates or empties `path`. If `is_private`, only the owner may read it until rename().
+  explicit OutputFile(std::string path, bool is_private = false);
   OutputFile(OutputFile&& other) noexcept { swap(other); }
   OutputFile& operator=(OutputFile&& other) noexcept {
     swap(other);
@@ -51,6 +51,7 @@ class OutputFile {
   std::string path_;
   std::string error_;
   GuardedDescriptor descriptor_;
+  bool is_private_ = false;
   uint64_t size_ = 0;
   uint64_t begun_ = 0;  // the part of size_ that is on its way to the disk
 };

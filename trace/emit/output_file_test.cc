@@ -153,6 +153,20 @@ TEST_F(OutputFileTest, TheUmaskDecidesWhetherTheGroupMayWrite) {
   EXPECT_EQ(static_cast<unsigned>(fs::status(path("a")).permissions()), 0664U);
 }
 
+TEST_F(OutputFileTest, APrivateFileIsItsOwnersAloneUntilItHasItsName) {
+  const auto mode_of = [&](const char* name) {
+    return static_cast<unsigned>(fs::status(path(name)).permissions());
+  };
+  const mode_t before = ::umask(0027);
+  OutputFile file(path("a"), true);
+  EXPECT_EQ(mode_of("a"), 0600U);
+  EXPECT_FALSE(file.rename(path("none/b")));
+  EXPECT_EQ(mode_of("a"), 0600U);
+  EXPECT_TRUE(file.rename(path("b")));
+  EXPECT_EQ(mode_of("b"), 0640U);
+  ::umask(before);
+}
+
 class SpooledFileTest : public OutputFileTest {
  protected:
   /// Text of `size` bytes that does not shrink much.

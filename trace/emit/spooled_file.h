@@ -19,8 +19,9 @@ class SpooledFile {
   /// Spools into `path`, a name of its own such as NAME.partial.
   /// With a pace, what comes faster waits in memory, up to kMostWaiting; then append() and flush()
   /// wait, and save() always does. It must outlive the file.
-  explicit SpooledFile(std::string path, WritePace* pace = nullptr)
-      : file_(std::move(path)), pace_(pace) {}
+  /// If `is_private`, nobody else may read the spool.
+  explicit SpooledFile(std::string path, WritePace* pace = nullptr, bool is_private = false)
+      : file_(std::move(path), is_private), pace_(pace) {}
   /// Removes a spool that was never saved, unless an error cut it short or the last save to a name
   /// with ".gz" failed: then it stays, readable up to there.
   ~SpooledFile();

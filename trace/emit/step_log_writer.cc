@@ -11,8 +11,8 @@
 namespace redline::trace {
 namespace {
 
-constexpr int64_t kMinute = 60'000'000'000;
-constexpr int64_t kOwnerAgain = 5 * kMinute;
+constexpr int64_t kMinuteNs = 60'000'000'000;
+constexpr int64_t kOwnerAgainNs = 5 * kMinuteNs;
 constexpr size_t kStepsOfBlock = 512;
 constexpr size_t kMarksOfBlock = 16;
 
@@ -24,7 +24,7 @@ int64_t middle_of(const std::vector<LoggedStep>& steps) {
   for (const LoggedStep& step : steps) {
     if (step.steps == 1) singles.push_back(step.begin_ns);
   }
-  return singles.size() < 2 ? 0 : singles[singles.size() / 2] / kMinute * kMinute;
+  return singles.size() < 2 ? 0 : singles[singles.size() / 2] / kMinuteNs * kMinuteNs;
 }
 
 /// Keeps the largest memory of each minute before `before_ns`.
@@ -33,7 +33,7 @@ void thin_out_memory(std::vector<LoggedMemory>& all, int64_t before_ns) {
   for (const LoggedMemory& memory : all) {
     LoggedMemory* const last = kept > 0 ? &all[kept - 1] : nullptr;
     if (last != nullptr && memory.time_ns < before_ns &&
-        last->time_ns / kMinute == memory.time_ns / kMinute) {
+        last->time_ns / kMinuteNs == memory.time_ns / kMinuteNs) {
       last->host_bytes = std::max(last->host_bytes, memory.host_bytes);
       last->device_bytes = std::max(last->device_bytes, memory.device_bytes);
     } else {
@@ -46,7 +46,7 @@ void thin_out_memory(std::vector<LoggedMemory>& all, int64_t before_ns) {
 /// Keeps the first reading of each minute before `before_ns`.
 void thin_out_cores(std::vector<LoggedCores>& all, int64_t before_ns) {
   const auto repeats = [&](const LoggedCores& last, const LoggedCores& cores) {
-    return cores.time_ns < before_ns && last.time_ns / kMinute == cores.time_ns / kMinute;
+    return cores.time_ns < before_ns && last.time_ns / kMinuteNs == cores.time_ns / kMinuteNs;
   };
   all.erase(std::unique(all.begin(), all.end(), repeats), all.end());
 }
@@ -120,7 +120,7 @@ std::string thinned_log(std::string_view log) {
   drop_evaluation(whole.steps, whole.marks);  // not to be joined with steps of the training
   const int64_t before_ns = middle_of(whole.steps);
   const size_t entries = whole.steps.size();
-  thin_out(whole.steps, before_ns, kMinute);
+  thin_out(whole.steps, before_ns, kMinuteNs);
   if (whole.steps.size() == entries) return "";
   thin_out_memory(whole.memory, before_ns);
   thin_out_cores(whole.cores, before_ns);
@@ -149,7 +149,7 @@ tl::expected<std::unique_ptr<StepLogWriter>, std::string> StepLogWriter::create(
 }
 
 bool StepLogWriter::append(LogBlock block) {
-  if (owner_told_ns_ == 0 || block.sign_ns - owner_told_ns_ >= kOwnerAgain) block.owner = owner_;
+  if (owner_told_ns_ == 0 || block.sign_ns - owner_told_ns_ >= kOwnerAgainNs) block.owner = owner_;
   if (!write(encode_block(block))) return false;
   if (block.owner) owner_told_ns_ = block.sign_ns;
   if (size_ - size_thinned_ >= thinning_bytes_ && !block.ended) thin();

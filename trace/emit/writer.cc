@@ -23,7 +23,7 @@ void append_entries(TextBuffer& text, const std::vector<Entry>& entries) {
 int64_t quarter_base_ns(int64_t unix_ns) { return unix_ns / kQuarterNs * kQuarterNs; }
 
 TraceWriter::TraceWriter(std::string path, const TraceHeader& header)
-    : file_(std::move(path), header.pace),
+    : file_(std::move(path), header.pace, header.is_private),
       base_ns_(header.base_ns),
       pid_(std::to_string(header.pid)),
       max_bytes_(header.max_bytes) {

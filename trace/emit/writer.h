@@ -43,6 +43,7 @@ struct TraceHeader {
   /// JSON.
   uint64_t max_bytes = 0;
   WritePace* pace = nullptr;  ///< of SpooledFile
+  bool is_private = false;    ///< of SpooledFile
 };
 
 struct SliceHead {

@@ -26,6 +26,18 @@ inline std::string value_problem(const CLI::App& command) {
   return "";
 }
 
+/// ". Give --base 'CMD' --new 'CMD'": the options without which the command cannot do anything, if
+/// some were not given, else "".
+inline std::string options_to_give(const CLI::App& command) {
+  std::string missing;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_required() || option->get_positional() || option->count() > 0) continue;
+    const std::string& text = option->get_option_text();
+    missing += " " + option->get_name() + " " + (text.empty() ? option->get_type_name() : text);
+  }
+  return missing.empty() ? "" : ". Give" + missing;
+}
+
 /// app.parse(), which also refuses what value_problem() tells, before any subcommand's callback.
 inline void parse_command_line(CLI::App& app, int argc, char** argv) {
   app.parse_complete_callback([&app] {
@@ -57,7 +69,8 @@ inline std::string usage_problem(const CLI::App& app, const CLI::ParseError& err
     const bool is_command = !word.starts_with('-') && !names.empty();
     what = is_command       ? "no such command: " + word + meant
            : !meant.empty() ? "no such option: " + word + meant
-                            : "no such option or argument: " + CLI::detail::join(unknown, " ");
+                            : "no such option or argument: " + CLI::detail::join(unknown, " ") +
+                                  options_to_give(command);
   }
   const std::string help =
       app.get_name() + (&command == &app ? "" : " " + command.get_name()) + " --help";

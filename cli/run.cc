@@ -105,7 +105,8 @@ void tell_of_no_steps(std::vector<std::string> logs, const std::string& own, int
   }
   say("no step log: no process of the command made a training step where Redline could see it "
       "(a step has backward() or an optimizer of torch.optim; python -I, -E and -S hide it, and "
-      "so do an emptied environment and PYTHONPATH=src without :$PYTHONPATH)");
+      "so do a Python before 3.8, an emptied environment, and PYTHONPATH=src without "
+      ":$PYTHONPATH)");
 }
 
 /// Says on stderr where the logs are, and what held the run back. Another job may have logged into

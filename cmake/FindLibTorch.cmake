@@ -2,12 +2,16 @@
 #
 # The wheel's own TorchConfig.cmake needs a CUDA toolkit, and with CUDA 13 asks for a language version that
 # CMake 3.25 does not know. So the two libraries and the include folders are named here directly.
+# REDLINE_PYTHON is the Python that has the wheel.
 # Sets LibTorch_VERSION (of the headers), LibTorch_LIB_DIR, LibTorch_CXX11_ABI (0 or 1).
 
+if(NOT REDLINE_PYTHON)
+  message(FATAL_ERROR "Which torch? Give -DREDLINE_PYTHON=/path/python, a Python that has torch >= 2.6.")
+endif()
 set(_libtorch_query
 "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin) if s else '')")
 # pip may build in a separate environment, whose variables hide the torch of the Python that runs pip. So the
-# second try is made without them.
+# second try is made without them. That of uv or `python -m build` has a Python of its own, which knows no other.
 set(LibTorch_ROOT "")
 foreach(_hiding "" "--unset=PYTHONPATH;--unset=PYTHONNOUSERSITE")
   if(NOT LibTorch_ROOT)
@@ -16,8 +20,13 @@ foreach(_hiding "" "--unset=PYTHONPATH;--unset=PYTHONNOUSERSITE")
   endif()
 endforeach()
 if(NOT _libtorch_status EQUAL 0 OR NOT LibTorch_ROOT)
-  message(FATAL_ERROR "No torch in ${REDLINE_PYTHON}. Run ./scripts/setup, "
-    "or set REDLINE_PYTHON to a Python that has torch >= 2.6.")
+  if(SKBUILD)
+    message(FATAL_ERROR "No torch in ${REDLINE_PYTHON}. Install torch >= 2.6 and scikit-build-core into the "
+      "environment that gets Redline, and build in it: with --no-build-isolation (pip, uv) or "
+      "--no-isolation (python -m build).")
+  endif()
+  message(FATAL_ERROR "No torch in ${REDLINE_PYTHON}. Install torch >= 2.6 there, or give "
+    "-DREDLINE_PYTHON=/path/python, a Python that has it. For Redline itself ./scripts/setup makes one.")
 endif()
 
 set(LibTorch_LIB_DIR "${LibTorch_ROOT}/lib")

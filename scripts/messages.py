@@ -156,6 +156,7 @@ def of_python(path):
             continue
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         to_stderr = name == "print" and any(k.arg == "file" for k in node.keywords)
+        to_stderr |= ast.unparse(node.func) == "sys.stderr.write"
         if name not in PYTHON_CALLS and not to_stderr:
             continue
         for argument in node.args:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,9 +11,11 @@
 #include <cctype>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -101,6 +104,28 @@ std::string how_it_ended(int wait_status) {
   return "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
+/// The errno that exec of this file would give, as far as that shows beforehand, or 0.
+int problem_of_file(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode)) return EACCES;
+  return access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+/// The same of a name that execvpe() looks up in PATH.
+int problem_of_name(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  // Nothing behind the last colon is a folder, too: the current one.
+  std::istringstream folders(std::string(path != nullptr ? path : "/bin:/usr/bin") + ":");
+  int problem = ENOENT;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const int here = problem_of_file((folder.empty() ? "." : folder) + "/" + name);
+    if (here == 0) return 0;
+    if (here == EACCES) problem = EACCES;
+  }
+  return problem;
+}
+
 /// "OMP_NUM_THREADS=1", which only a shell takes for more than a program's name.
 bool sets_variable(const std::string& word) {
   const size_t end = word.find('=');
@@ -172,6 +197,12 @@ tl::expected<pid_t, std::string> start_command(const std::vector<std::string>& c
   if (error == 0) return child;
   static_cast<void>(wait_for(child));
   return reason(error);
+}
+
+std::string why_no_program(const std::string& word) {
+  const bool is_name = !word.empty() && word.find('/') == std::string::npos;
+  const int problem = is_name ? problem_of_name(word) : problem_of_file(word);
+  return problem == 0 ? "" : std::strerror(problem);
 }
 
 std::string start_problem(const std::vector<std::string>& command, const std::string& why,

@@ -26,6 +26,10 @@ namespace redline::launch {
     const std::vector<std::string>& command, const std::vector<std::string>& environment,
     const std::function<bool()>& prepare);
 
+/// Why start_command() could not start `word`, as far as that shows without starting it; empty if
+/// nothing speaks against it.
+[[nodiscard]] std::string why_no_program(const std::string& word);
+
 /// "train.py: Permission denied. Start it with Python: python train.py": says why start_command()
 /// could not start `command`, and what to type instead, or `otherwise` if its words do not tell.
 [[nodiscard]] std::string start_problem(const std::vector<std::string>& command,

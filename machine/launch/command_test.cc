@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "tests/temporary_folder.h"
+#include "tests/variables.h"
 
 namespace redline::launch {
 namespace {
@@ -48,6 +49,29 @@ TEST(RunCommand, SaysWhyACommandCannotStart) {
   const auto result = run_command({"/no/such/program"}, Environment::current());
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error(), "No such file or directory");
+}
+
+TEST(WhyNoProgram, IsWhatAStartWouldSay) {
+  const testing::TemporaryFolder folder;
+  const std::string script = folder / "train.py";
+  std::ofstream(script) << "print()\n";
+  for (const std::string& word : {script, std::string("/no/such/program"), std::string("pyhton"),
+                                  folder.path(), std::string()}) {
+    const auto started = run_command({word}, Environment::current());
+    ASSERT_FALSE(started) << word;
+    EXPECT_EQ(why_no_program(word), started.error()) << word;
+  }
+  EXPECT_EQ(why_no_program("sh"), "");
+  EXPECT_EQ(why_no_program("/bin/sh"), "");
+}
+
+TEST(WhyNoProgram, AFileThatCannotRunDoesNotHideALaterOneInPath) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "sh") << "no program\n";
+  const testing::Variables path("PATH", folder.path() + "::/nowhere:/bin");
+  EXPECT_EQ(why_no_program("sh"), "");
+  std::ofstream(folder / "pyhton") << "no program\n";
+  EXPECT_EQ(why_no_program("pyhton"), "Permission denied");
 }
 
 TEST(StartProblem, TellsWhatToTypeInstead) {

@@ -414,8 +414,8 @@ def test_what_is_no_study_is_said_in_one_line(run, program, tmp_path):
     assert unnamed.stderr == "autotune: show: no study is named. Example: autotune show autotune.study.db\n"
 
 
-def test_a_mistyped_command_can_be_mended_and_run_again(run, succeed, tune, program, tmp_path):
-    failed = run([program("autotune"), "--max-trials", "1", "--", "/none/python"], cwd=tmp_path)
+def test_a_command_that_failed_can_be_mended_and_run_again(run, succeed, tune, program, tmp_path):
+    failed = run([program("autotune"), "--max-trials", "1", "--", "false"], cwd=tmp_path)
     assert failed.returncode == 1
     done = succeed(tune("--max-trials", "2"), cwd=tmp_path)
     assert "no trial in it succeeded; started over" in done.stderr
@@ -495,6 +495,30 @@ def test_a_slip_in_a_command_is_no_training_command(run, program, tmp_path):
     error = "autotune: no such command: shwo; did you mean show? See autotune --help\n"
     assert (done.returncode, done.stderr) == (2, error)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_a_command_that_cannot_start_is_no_search(run, program, tmp_path, options):
+    script = tmp_path / "train.py"
+    script.touch(0o644)
+    for words, error in (
+        (["pyhton", "train.py"], "pyhton: No such file or directory. The command to tune stands after --"),
+        ([script], f"{script}: Permission denied. Start it with Python: python {script}"),
+        (["python train.py"], "python train.py: No such file or directory. If these are several words, give them"),
+    ):
+        done = run([program("autotune"), *options, "--", *words], cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("autotune: " + error)
+        assert list(tmp_path.iterdir()) == [script]
+
+
+@pytest.mark.parametrize("options, command", [
+    (["--knob", "program=none,other"], ["{program}"]),
+    (["--launcher", "slurm"], ["on-the-nodes-alone"]),
+])
+def test_a_program_that_cannot_be_known_beforehand_is_no_mistake(succeed, program, tmp_path, options, command):
+    done = succeed([program("autotune"), "--dry-run", *options, "--", *command], cwd=tmp_path)
+    assert done.stdout.splitlines()[-1].strip().endswith(command[0].replace("{program}", "none"))
 
 
 def test_one_run_of_a_metric_claims_no_interval(run, program, tmp_path):

@@ -167,6 +167,11 @@ def test_wrong_options_are_one_line(run, compare, options, words):
 
 def test_both_commands_must_be_given(run, program):
     assert run([program("redline"), "compare", "--base", "true"]).returncode == 2
+    for given, missing in ([], "--base 'CMD' --new 'CMD'"), (["--base", "true"], "--new 'CMD'"):
+        done = run([program("redline"), "compare", *given, "--", "python", "train.py", "--steps", "3"])
+        assert (done.returncode, done.stderr) == (
+            2, f"redline: no such option or argument: python train.py --steps 3. Give {missing} "
+            "(see redline compare --help)\n")
 
 
 def test_traces_can_be_gated_too(run, succeed, program, shared):

@@ -8,14 +8,14 @@ import pytest
 HANG = ("profiler/session/hang_report.cc", "_hang_table.py")
 NUMBERS = [  # the file in C++ and what stands before its number, the file in Python and the constant's name
     (HANG[0], "kTableInterval = std::chrono::seconds(", HANG[1], "_WRITE_SECONDS"),
-    (HANG[0], "kOverdue_ns = ", HANG[1], "_OVERDUE_SECONDS"),
+    (HANG[0], "kOverdueNs = ", HANG[1], "_OVERDUE_SECONDS"),
     (HANG[0], "kOverdueSteps = ", HANG[1], "_OVERDUE_STEPS"),
     (HANG[0], "kFewestSteps = ", HANG[1], "_FEWEST_STEPS"),
-    (HANG[0], "kStart_ns = ", HANG[1], "_START_SECONDS"),
+    (HANG[0], "kStartNs = ", HANG[1], "_START_SECONDS"),
     (HANG[0], "kMostCollectives = ", HANG[1], "_MOST_COLLECTIVES"),
     (HANG[0], "kMostOpenCollectives = ", HANG[1], "_MOST_PENDING"),
     (HANG[0], "kBusyShare = ", HANG[1], "_BUSY_SHARE"),
-    (HANG[0], "kStarved_ns = ", HANG[1], "_STARVED_SECONDS"),
+    (HANG[0], "kStarvedNs = ", HANG[1], "_STARVED_SECONDS"),
     ("profiler/python/training_loop.cc", "kBackwardsWithoutStep = ", "_training_signs.py", "BACKWARDS_WITHOUT_STEP"),
     ("profiler/python/training_loop.cc", "kBackwardsWithinStep = ", "_training_signs.py", "BACKWARDS_WITHIN_STEP"),
     ("profiler/schedule.h", "kMost = ", "_schedule.py", "_MOST"),
@@ -38,7 +38,7 @@ def python_text(repo_root, name):
 def test_a_number_is_the_same(repo_root, file, before, python_file, name):
     said = re.search(rf"{re.escape(before)}([\d.']*)", (repo_root / file).read_text())[1].replace("'", "")
     python_said = re.search(rf"^{name} = ([\d.*]+)", python_text(repo_root, python_file), re.MULTILINE)[1]
-    assert float(said or 1) == eval(python_said)  # nothing stands before a single kOneSecond_ns
+    assert float(said or 1) == eval(python_said)  # nothing stands before a single kOneSecondNs
 
 
 def test_the_end_of_a_process_has_the_same_words(repo_root):

@@ -124,6 +124,38 @@ def test_redline_python_without_torch_is_named(machine):
         assert "mypython cannot import torch (ImportError: no libcudnn.so.9). Install torch" in line
 
 
+def python_with_torch(machine, version):
+    """Puts `mypython` into PATH: a Python of that version with torch, as far as the script asks."""
+    machine.tool("mypython", f"""
+        case "$1 $2" in
+          --version*) echo Python {version} ;;
+          *torch*) ;;
+          *) exec {sys.executable} -c "import sys; sys.version_info = ({version.replace('.', ', ')}); $2" ;;
+        esac""")
+    machine.tool("cmake", 'echo "$@" >"$HOME/asked"')
+    machine.tool("ninja", "exit 0")
+
+
+def test_redline_python_may_be_a_path_or_a_name(machine):
+    python_with_torch(machine, "3.12")
+    python = machine.tools / "mypython"
+    for given in (python, os.path.relpath(python), "mypython"):
+        done = machine.setup(HOME=str(machine.tools), REDLINE_PYTHON=str(given))
+        assert done.returncode == 0, done.stderr
+        asked = re.search(r"-DREDLINE_PYTHON=(\S+)", (machine.tools / "asked").read_text())[1]
+        assert os.path.isabs(asked) and os.path.samefile(asked, python)
+
+
+@pytest.mark.parametrize("version, is_known", [("3.10", False), ("3.11", True), ("3.14", True), ("3.15", False)])
+def test_a_python_that_redline_does_not_know_is_named(machine, version, is_known):
+    python_with_torch(machine, version)
+    done = machine.setup(HOME=str(machine.tools), REDLINE_PYTHON="mypython")
+    if is_known:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert f"mypython is Python {version}, and Redline needs Python 3.11 to 3.14. Name" in error_line(done)
+
+
 def test_help_and_unknown_option(machine):
     help_text = machine.setup("--help")
     assert help_text.returncode == 0 and "usage: ./scripts/setup" in help_text.stdout

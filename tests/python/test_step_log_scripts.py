@@ -1,5 +1,9 @@
 """What a script may do under the step log's hooks, and that it notices none of them."""
 
+import pathlib
+import shutil
+import subprocess
+
 import pytest
 
 HOOKED_CALLS = """
@@ -205,6 +209,43 @@ print(sys.users)
     done, log = log_of("-c", script, environment={"PYTHONPATH": ":".join(map(str, folders))})
     assert done.stdout == "1\n"
     assert len(log.steps) == 2
+
+
+def old_pythons():
+    """Pythons that are older than any Redline knows: those in PATH, and pyenv's, whose names in PATH lead nowhere."""
+    for version in ("2.7", "3.6", "3.7"):
+        ask = f"import sys; sys.exit(sys.version[:3] != '{version}')"
+        for place in (f"python{version}", *pathlib.Path.home().glob(f".pyenv/versions/{version}.*/bin/python")):
+            if shutil.which(place) and subprocess.run([place, "-c", ask], capture_output=True).returncode == 0:
+                yield place
+                break
+
+
+@pytest.mark.parametrize("has_next", [True, False])
+def test_a_helper_in_an_old_python_notices_nothing(run, program, tmp_path, has_next):
+    if has_next:
+        (tmp_path / "sitecustomize.py").write_text("print('next')\n")
+    environment = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", "REDLINE_TRIAL": "none"}
+    for old in old_pythons():  # where there is none, the test below stands for them
+        helper = [old, "-c", "import sys; print(len(sys.meta_path)); sys.exit('its end')"]
+        alone = run(helper, environment=environment)
+        logged = run([program("redline"), "run", "--log", tmp_path / "logs", "--", *helper], environment=environment)
+        assert logged.stdout == alone.stdout and alone.stdout.startswith("next") == has_next
+        assert logged.stderr.startswith("its end\nredline: no step log: ") and logged.stderr.count("\n") == 2
+
+
+def test_the_hook_does_nothing_in_a_python_that_it_does_not_know(run, python, repo_root, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("print('next')\n")
+    hook = str(repo_root / "python/redline/startup/sitecustomize.py")
+    script = f"""
+import runpy, sys
+before = list(sys.meta_path)
+sys.version_info = (3, 7, 16)
+runpy.run_path({hook!r})
+print(sys.meta_path == before)
+"""
+    done = run([python, "-c", script], environment={"PYTHONPATH": str(tmp_path), "REDLINE_LOG": str(tmp_path)})
+    assert (done.stdout, done.stderr) == ("next\nnext\nTrue\n", "")
 
 
 PINNED = """

@@ -160,3 +160,15 @@ def test_the_torch_is_found_where_pip_hides_it(run, succeed, python, tmp_path):
     assert "LibTorch 2." in found.stdout, found.stderr
     ask = f"import sys; sys.path.insert(0, '{ROOT}/cmake'); import wheel_version; print(wheel_version.dynamic_metadata('version'))"
     assert "+torch2." in run([python, "-c", ask], environment=hidden).stdout
+
+
+@pytest.mark.parametrize("given, cure", [
+    ([], "Which torch? Give -DREDLINE_PYTHON=/path/python"),
+    (["-DREDLINE_PYTHON=/no/python"], "No torch in /no/python. Install torch >= 2.6 there, or give -DREDLINE_PYTHON="),
+    (["-DREDLINE_PYTHON=/no/python", "-DSKBUILD=ON"], "with --no-build-isolation (pip, uv) or --no-isolation"),
+])
+def test_without_torch_it_says_what_helps_there(run, given, cure):
+    """There: in a project that has copied the file, in a build of Redline's, and in one of a wheel."""
+    done = run(["cmake", *given, "-P", ROOT / "cmake/FindLibTorch.cmake"])
+    assert done.returncode == 1
+    assert cure in " ".join(done.stderr.split())

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/terminal.h"
+#include "machine/launch/command.h"
 #include "tuner/command/command_line.h"
 #include "tuner/command/traces.h"
 #include "tuner/show/table.h"
@@ -48,6 +49,11 @@ void catch_signals() {
   // trial behind. A handler, unlike SIG_IGN, is not inherited by the trial.
   action.sa_handler = [](int) {};
   sigaction(SIGPIPE, &action, nullptr);
+}
+
+std::string stopped_text(const History& history) {
+  const std::string unconfirmed = unconfirmed_text(history);
+  return kStopped + (unconfirmed.empty() ? "" : " " + unconfirmed);
 }
 
 std::string why_nothing_worked(const History& history, bool is_stopped) {
@@ -336,6 +342,17 @@ std::optional<int> refusal_of(const Options& options) {
   return std::nullopt;
 }
 
+/// Says why no trial can start, if that shows beforehand, and gives the exit status. A knob may
+/// name the program, and the nodes of Slurm have their own programs.
+std::optional<int> refusal_to_start(const Options& options) {
+  const std::string& word = options.command.front();
+  if (options.slurm || word.find('{') != std::string::npos) return std::nullopt;
+  const std::string why = launch::why_no_program(word);
+  if (why.empty()) return std::nullopt;
+  return complain(
+      launch::start_problem(options.command, why, "The command to tune stands after --"), kUsage);
+}
+
 /// Takes out the usual knobs that change what a step takes. The error names one that the user asked
 /// for.
 tl::expected<void, std::string> keep_steps_alike(Space& space) {
@@ -422,6 +439,7 @@ int run_search_command(const Options& given) {
   const Machine machine = machine_of(shares->front(), detect_machine());
   auto space = space_of(options, machine);
   if (!space) return space.error();
+  if (const auto refusal = refusal_to_start(options)) return *refusal;
   const auto strategy = make_strategy(options.strategy, *space, settings_of(options, machine));
   const StudyIdentity identity = identity_of(options, *space, *shares, machine);
   if (const std::string why = misplaced_resume(options, identity); !why.empty()) {
@@ -466,7 +484,8 @@ int run_search_command(const Options& given) {
                                             .shares = *shares});
   options.machine = machine;
   if (ended) {
-    options.why_ended = *ended == StudyEnd::kStopped ? kStopped : plan.why_ended(history, known);
+    options.why_ended =
+        *ended == StudyEnd::kStopped ? stopped_text(history) : plan.why_ended(history, known);
   }
   if (auto kept = study->keep_why_ended(options.why_ended); !kept) return complain(kept.error());
   return screen.end(ended, shares->front());

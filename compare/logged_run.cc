@@ -23,7 +23,7 @@ namespace redline::compare {
 namespace {
 
 constexpr std::chrono::seconds kGrace{5};
-constexpr int kLook_ms = 100;  // how often `stop` is looked at
+constexpr int kLookMs = 100;  // how often `stop` is looked at
 // Enough steps for figures of operators, after those in which things start.
 constexpr Schedule kWindow{.skip_first = 8, .wait = 0, .warmup = 2, .active = 8, .repeat = 1};
 
@@ -48,14 +48,14 @@ void wait_for_end(pid_t process, const std::atomic<bool>& stop) {
   while (!stop) {
     pollfd waiting{ended.get(), POLLIN, 0};
     if (ended.get() >= 0) {
-      if (poll(&waiting, 1, kLook_ms) > 0) return;
+      if (poll(&waiting, 1, kLookMs) > 0) return;
     } else {  // a kernel before 5.3
       siginfo_t info{};
       if (waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
           info.si_pid == process) {
         return;
       }
-      poll(nullptr, 0, kLook_ms);
+      poll(nullptr, 0, kLookMs);
     }
   }
 }

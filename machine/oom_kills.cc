@@ -11,9 +11,9 @@ int64_t oom_kills(const std::string& root) {
 }
 
 void RecentOomKills::add(int64_t now_ns, int64_t kills) {
-  constexpr int64_t kLately_ns = 10'000'000'000;
+  constexpr int64_t kLatelyNs = 10'000'000'000;
   readings_.push_back({now_ns, kills});
-  while (readings_.size() > 1 && readings_[1].time_ns <= now_ns - kLately_ns) readings_.pop_front();
+  while (readings_.size() > 1 && readings_[1].time_ns <= now_ns - kLatelyNs) readings_.pop_front();
 }
 
 bool RecentOomKills::have_risen_to(int64_t kills) const {

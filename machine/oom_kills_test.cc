@@ -15,17 +15,17 @@ TEST(OomKills, AreWhatTheKernelCounts) {
 }
 
 TEST(OomKills, OfHoursAgoAreNotOfNow) {
-  constexpr int64_t kSecond_ns = 1'000'000'000;
+  constexpr int64_t kSecondNs = 1'000'000'000;
   RecentOomKills recent;
   EXPECT_FALSE(recent.have_risen_to(4));
   for (int64_t second = 0; second <= 30; ++second) {
-    recent.add(second * kSecond_ns, second < 15 ? 4 : 5);
+    recent.add(second * kSecondNs, second < 15 ? 4 : 5);
     EXPECT_EQ(recent.have_risen_to(5), second < 25) << second;
     EXPECT_TRUE(recent.have_risen_to(6)) << second;
   }
-  recent.add(3600 * kSecond_ns, 7);  // nobody looked meanwhile
+  recent.add(3600 * kSecondNs, 7);  // nobody looked meanwhile
   EXPECT_TRUE(recent.have_risen_to(7));
-  recent.add(3610 * kSecond_ns, 7);
+  recent.add(3610 * kSecondNs, 7);
   EXPECT_FALSE(recent.have_risen_to(7));
 }
 

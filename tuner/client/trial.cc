@@ -17,10 +17,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kBetweenLines_ns = 5'000'000;
+constexpr int64_t kBetweenLinesNs = 5'000'000;
 // Keeps a line below PIPE_BUF, so that lines of several ranks never mix.
 constexpr size_t kLongestMessage = 3000;
-constexpr int kPatience_ms = 1000;  // how long a line that must not be lost waits for a full pipe
+constexpr int kPatienceMs = 1000;  // how long a line that must not be lost waits for a full pipe
 
 /// Of libredline.so, where `redline run --log` or a trial has put that into this process.
 void log_step(int64_t samples) {
@@ -82,7 +82,7 @@ void Trial::step(int64_t samples) {
   ++steps_;
   samples_ += samples;
   last_step_ns_ = monotonic_ns();
-  if (pipe_.descriptor < 0 || last_step_ns_ - last_sent_ns_ < kBetweenLines_ns) return;
+  if (pipe_.descriptor < 0 || last_step_ns_ - last_sent_ns_ < kBetweenLinesNs) return;
   if (steps_ == 1) {
     send_seen();
     send_unused();
@@ -131,7 +131,7 @@ void Trial::fail(const char* kind, const std::string& message) {
                      {"message", message.substr(0, kLongestMessage)}};
   const std::string text = json_text(line);
   pollfd pipe{.fd = pipe_.descriptor, .events = POLLOUT, .revents = 0};
-  if (!send(text) && poll(&pipe, 1, kPatience_ms) > 0) (void)send(text);
+  if (!send(text) && poll(&pipe, 1, kPatienceMs) > 0) (void)send(text);
 }
 
 /// Writes the line in one write: whole or not at all. SIGPIPE does no harm, because without its

@@ -30,6 +30,7 @@ from redline._rank import rank_and_world_size
 
 _LOOK_NS = 500_000_000
 _WRITE_SECONDS = 1.0
+_END_SECONDS = 5.0  # in which a look ends
 _OVERDUE_SECONDS = 2.0
 _OVERDUE_STEPS = 3  # median steps
 _FEWEST_STEPS = 3
@@ -115,12 +116,15 @@ class HangWatch:
     def stop(self):
         """The process ends. If not as it should, the table stays, and says why."""
         self._is_over = True
-        if self.process == os.getpid():
-            self._wake()
-        if self._path is None or self.process != os.getpid():
+        if self.process != os.getpid():
             return
+        self._wake()
         with contextlib.suppress(Exception):
-            self._look.join(_WRITE_SECONDS)  # what it writes now must not come later
+            # What it writes now must not come later. And where Python ends while it gives a tensor of the script's
+            # frames back, torch ends the process by SIGABRT.
+            self._look.join(_END_SECONDS)
+            if self._path is None:
+                return
             error = getattr(sys, "last_type", None)
             if error is None:
                 os.unlink(self._path)

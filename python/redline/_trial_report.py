@@ -508,9 +508,12 @@ class TrialReporter:
 
 def _is_of_another_program():
     """Whether a process of the trial started this one as another program, and not as a rank."""
-    program, rank = os.path.abspath(next(iter(getattr(sys, "argv", ())), "")), launched_rank()
-    first = os.environ.setdefault("REDLINE_TRIAL_PROGRAM", f"{rank} {program}")
-    return first != f"{rank} {program}" and first.startswith(f"{rank} ")
+    trial, rank = os.environ.get("REDLINE_TRIAL"), launched_rank()
+    own = f"{trial} {rank} {os.path.abspath(next(iter(getattr(sys, 'argv', ())), ''))}"
+    first = os.environ.get("REDLINE_TRIAL_PROGRAM", "")
+    if not first.startswith(f"{trial} "):  # nor of another trial, within which this one runs
+        os.environ["REDLINE_TRIAL_PROGRAM"] = first = own
+    return first != own and first.startswith(f"{trial} {rank} ")
 
 
 def _captures_a_graph():

@@ -28,7 +28,7 @@ def command(place, strategy, study, budget_s, *more):
     knobs = [word for name, values in KNOBS.items() for word in ("--knob", f"{name}={values}")]
     return [
         place.package / "bin/autotune", *knobs, "--strategy", strategy, "--budget", f"{budget_s:.0f}s",
-        "--study", study, "-o", place.scratch / f"{strategy}.best.json", "--format", "json", *more,
+        "--study", study, "-o", place.scratch / f"{strategy}.best.json", *more,
         "--", place.python, place.sources / "training/train_resnet50.py",
     ]
 

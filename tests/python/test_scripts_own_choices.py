@@ -480,7 +480,8 @@ def test_compilations_are_timed_in_torch_2_6_too():
 def test_the_scale_of_fp16_is_gone_after_a_pass_that_contains_others(trial):
     job = REENTRANT.replace("range(70)", "range(2)").replace("model = Model()", "model = Model()\nmodel.blocks = blocks")
     done = trial({"amp": "fp16"}, job + """
-    print(sum(float(parameter.grad.abs().sum()) for parameter in blocks.parameters()) < 100)
+    gradients = [parameter.grad for parameter in blocks.parameters()]  # of a step that finds the scale there are none
+    print(sum(float(gradient.abs().sum()) for gradient in gradients if gradient is not None) < 100)
     optimizer.zero_grad()
 print(max(float(parameter.abs().max()) for parameter in blocks.parameters()) < 10)
 """)

@@ -248,6 +248,32 @@ print(sys.meta_path == before)
     assert (done.stdout, done.stderr) == ("next\nnext\nTrue\n", "")
 
 
+COMPUTES_WHILE_IT_LOOKS = """
+import atexit, threading, time
+atexit.register(lambda: print("redline-hang" in [thread.name for thread in threading.enumerate()]))
+import torch
+from redline import _hang_table
+
+def compute(watch, *_):
+    end = float("inf")
+    while time.monotonic() < end:
+        torch.ones(100).sum()
+        end = min(end, time.monotonic() + 0.5) if watch._is_over else end
+
+_hang_table.HangWatch._write = compute
+model = torch.nn.Linear(4, 2)
+for _ in range(9):
+    model(torch.ones(3, 4)).sum().backward()
+"""
+
+
+def test_python_does_not_end_while_a_thread_of_ours_calls_torch(log_of):
+    """Torch would end the process by SIGABRT."""
+    done, log = log_of("-c", COMPUTES_WHILE_IT_LOOKS)
+    assert done.stdout == "False\n"
+    assert len(log.steps) == 9
+
+
 PINNED = """
 import torch
 from torch.utils.data import DataLoader

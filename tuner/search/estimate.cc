@@ -26,18 +26,18 @@ Throughput scaled(const Throughput& interval, double mean) {
   return {.samples_per_s = mean, .low = by * interval.low, .high = by * interval.high};
 }
 
-/// Leaves out a first run that all others, at least two, beat by a multiple: files that were not
-/// yet cached, for example, slow the first trial of a study. "Once more" needs no third run,
-/// because the model had thought the first too slow before it saw the second. A configuration whose
-/// runs vary keeps all of them, and the confirming runs stay, whatever they are.
-void leave_out_slow_first_run(std::vector<const FinishedTrial*>& runs) {
-  if (runs.size() < 2 || runs.front()->confirms()) return;
-  if (runs.size() == 2 && runs.back()->why != kOnceMore) return;
+/// Whether all other runs, at least two, beat the first by a multiple: files that were not yet
+/// cached, for example, slow the first trial of a study. It is then left out. "Once more" needs no
+/// third run, because the model had thought the first too slow before it saw the second. A
+/// configuration whose runs vary keeps all of them, and the confirming runs stay, whatever they
+/// are.
+bool was_slow_at_first(const std::vector<const FinishedTrial*>& runs) {
+  if (runs.size() < 2 || runs.front()->confirms()) return false;
+  if (runs.size() == 2 && runs.back()->why != kOnceMore) return false;
   const double first = runs.front()->score().samples_per_s;
-  const bool was_slowed = std::all_of(runs.begin() + 1, runs.end(), [&](const auto* run) {
+  return std::all_of(runs.begin() + 1, runs.end(), [&](const auto* run) {
     return first < kSlowedDown * run->score().samples_per_s;
   });
-  if (was_slowed) runs.erase(runs.begin());
 }
 
 /// All runs of a configuration, or none if one of them failed, because it must work every time. If
@@ -53,7 +53,7 @@ std::vector<const FinishedTrial*> successful_runs(const History& history, const 
   }
   const auto disturbed = [](const auto* run) { return !run->result.disturbance.empty(); };
   if (!std::ranges::all_of(runs, disturbed)) std::erase_if(runs, disturbed);
-  leave_out_slow_first_run(runs);
+  if (was_slow_at_first(runs)) runs.erase(runs.begin());
   return runs;
 }
 
@@ -162,6 +162,9 @@ std::optional<Estimate> estimate(const History& history, const Config& config,
   Estimate result;
   result.runs = static_cast<int>(runs.size());
   result.has_confirming_run = std::ranges::any_of(runs, &FinishedTrial::confirms);
+  const auto all_runs = history.runs_of(config);
+  result.was_slow_once =
+      was_slow_at_first(all_runs) && all_runs.front() != &history.trials().front();
   const double between_quantile = student_t(spread.degrees_of_freedom);
   const bool wider_between =
       spread.degrees_of_freedom > 0 && between * between_quantile > within * kNormalQuantile;

@@ -23,8 +23,9 @@ struct Estimate {
   Throughput throughput;  ///< samples/s; equal to `score` except in a search for samples per joule
   std::optional<double> joules_per_sample = {};
   int runs = 0;
-  bool has_confirming_run = false;    ///< among `runs`
-  double relative_error = 0;          ///< standard error / mean
+  bool has_confirming_run = false;  ///< among `runs`
+  bool was_slow_once = false;  ///< by a multiple, at first, and not as the first trial of the study
+  double relative_error = 0;   ///< standard error / mean
   double quantile = kNormalQuantile;  ///< the quantile of Student's t for the interval
   double step_error = 0;              ///< relative_error by the noise between steps alone
   /// How far off the figures of --metric may be because they were printed with few digits, as a

@@ -373,7 +373,8 @@ std::optional<Config> best_config(const History& history) {
   for (const Config& config : history.configs()) {
     const std::optional<Estimate> entry = estimate(history, config, spread);
     if (!entry) continue;
-    const double its_rate = entry->score.samples_per_s;
+    // It may be slow again, so it must surely be the faster one.
+    const double its_rate = entry->was_slow_once ? entry->score.low : entry->score.samples_per_s;
     if (its_rate > rate) {
       fastest = config;
       rate = its_rate;

@@ -300,6 +300,15 @@ TEST_F(PlanTest, AFirstRunThatWasSlowByChanceHidesNoWinner) {
   EXPECT_EQ(best(), "3");
 }
 
+TEST_F(PlanTest, WhatWasSlowOnceMustSurelyBeTheFasterOne) {
+  ran("1", 100);
+  ran("2", 150);
+  ran("3", 80);
+  for (const char* why : {kOnceMore, kConfirm}) ran("3", 151, why);
+  for (const double rate : {147, 153}) ran("2", rate, kConfirm);
+  EXPECT_EQ(best(), "2") << "for it may be slow again";
+}
+
 TEST_F(PlanTest, ASlowFirstTrialOfAStudyTakesNoWinFromTheDefaults) {
   ran("1", 50);
   ran("2", 97);

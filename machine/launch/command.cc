@@ -112,7 +112,7 @@ int problem_of_file(const std::string& path) {
   return access(path.c_str(), X_OK) == 0 ? 0 : errno;
 }
 
-/// The same of a name that execvpe() looks up in PATH.
+/// The same for a program that execvpe() looks for in PATH.
 int problem_of_name(const std::string& name) {
   const char* path = std::getenv("PATH");
   // Nothing behind the last colon is a folder, too: the current one.

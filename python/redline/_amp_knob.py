@@ -194,7 +194,7 @@ class OwnScaling:
         self.is_unscaled = False  # gradients were, and no optimizer has stepped since
         self.stepped = False  # an optimizer has, since the last backward pass
         self.called = {}  # models that were called with gradients since the last backward pass, by id
-        self._owned = set()  # ids of models all of whose parameters are of an optimizer
+        self._owned = set()  # ids of models whose trained parameters all belong to optimizers
         self._remember_optimizers()
 
     @property

@@ -221,12 +221,14 @@ def old_pythons():
                 break
 
 
-@pytest.mark.parametrize("has_next", [True, False])
-def test_a_helper_in_an_old_python_notices_nothing(run, program, tmp_path, has_next):
-    if has_next:
-        (tmp_path / "sitecustomize.py").write_text("print('next')\n")
-    environment = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", "REDLINE_TRIAL": "none"}
-    for old in old_pythons():  # where there is none, the test below stands for them
+if OLD_PYTHONS := list(old_pythons()):  # where there are none, the test below stands for them
+
+    @pytest.mark.parametrize("old", OLD_PYTHONS)
+    @pytest.mark.parametrize("has_next", [True, False])
+    def test_a_helper_in_an_old_python_notices_nothing(run, program, tmp_path, old, has_next):
+        if has_next:
+            (tmp_path / "sitecustomize.py").write_text("print('next')\n")
+        environment = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", "REDLINE_TRIAL": "none"}
         helper = [old, "-c", "import sys; print(len(sys.meta_path)); sys.exit('its end')"]
         alone = run(helper, environment=environment)
         logged = run([program("redline"), "run", "--log", tmp_path / "logs", "--", *helper], environment=environment)

@@ -63,7 +63,7 @@ struct RankComparison {
 /// Several windows of one process are of one rank.
 [[nodiscard]] std::vector<int> rank_numbers(std::span<const RankSummary* const> traces);
 
-/// One of the recordings of a rank, each of which has the same number.
+/// One recording. A rank may have several: `rank` is then the same.
 struct RankRecording {
   int64_t rank = 0;
   int64_t begin_ns = 0;

@@ -44,14 +44,20 @@ StepSums of_equal_work(StepSums sums, double scale) {
   return sums;
 }
 
+StepSums sums_between(const RankRun& rank, int64_t from_step, int64_t to_step,
+                      StepSums RunBlock::*which) {
+  StepSums sums;
+  for (int64_t block = from_step / rank.block_steps;
+       block < std::ssize(rank.blocks) && block * rank.block_steps < to_step; ++block) {
+    sums.add(rank.blocks[static_cast<size_t>(block)].*which);
+  }
+  return sums;
+}
+
 // How many steps of the mean number of samples the run made there.
 double mean_steps(const RankRuns& ranks, int64_t from_step, int64_t to_step) {
   const RankRun& rank = lasting_rank(ranks);
-  double samples = 0;
-  for (int64_t block = from_step / rank.block_steps;
-       block < std::ssize(rank.blocks) && block * rank.block_steps < to_step; ++block) {
-    samples += rank.blocks[static_cast<size_t>(block)].all.samples;
-  }
+  const double samples = sums_between(rank, from_step, to_step, &RunBlock::all).samples;
   const double scale = samples_scale(rank);
   return scale > 0 && samples > 0 ? samples / scale : static_cast<double>(to_step - from_step);
 }
@@ -366,12 +372,7 @@ std::vector<double> block_levels(const RankRuns& ranks) {
 }  // namespace
 
 StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step) {
-  StepSums sums;
-  for (int64_t block = from_step / rank.block_steps;
-       block < std::ssize(rank.blocks) && block * rank.block_steps < to_step; ++block) {
-    sums.add(rank.blocks[static_cast<size_t>(block)].usual);
-  }
-  return sums;
+  return sums_between(rank, from_step, to_step, &RunBlock::usual);
 }
 
 std::vector<RunSegment> level_segments(const RankRuns& ranks) {

@@ -23,6 +23,17 @@ StepLog begun_later(StepLog log, int64_t later_ns) {
   return log;
 }
 
+// In each step all ranks wait 40 ms longer for each other.
+void slow_network(std::vector<StepLog>& logs) {
+  for (StepLog& log : logs) {
+    for (LoggedStep& step : log.steps) {
+      step.begin_ns += step.step * ns(40);
+      step.length_ns += ns(40);
+      step.part_ns[static_cast<size_t>(LogPart::kCommunicationWait)] += ns(40);
+    }
+  }
+}
+
 TEST(RunVerdict, HealthyRunsHaveNoFinding) {
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     Job job;
@@ -352,13 +363,7 @@ TEST(RunVerdict, ASlowNetworkIsNamedBesideLoadersThatStallInTurns) {
     if (own.step % 12 == 4 && own.step / 12 % 4 == own.rank) own.data_wait += 120;
   };
   std::vector<StepLog> logs = logs_of(job);
-  for (StepLog& log : logs) {
-    for (LoggedStep& step : log.steps) {
-      step.begin_ns += step.step * ns(40);
-      step.length_ns += ns(40);
-      step.part_ns[static_cast<size_t>(LogPart::kCommunicationWait)] += ns(40);
-    }
-  }
+  slow_network(logs);
   const std::vector<RunFinding> findings = judge(logs).findings;
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].part, LogPart::kCommunicationWait);
@@ -375,13 +380,7 @@ TEST(RunVerdict, ASlowNetworkIsNamedBesideARankThatIsLate) {
     };
     std::vector<StepLog> logs = logs_of(job);
     const RunFinding alone = only(judge(logs));
-    for (StepLog& log : logs) {
-      for (LoggedStep& step : log.steps) {
-        step.begin_ns += step.step * ns(40);
-        step.length_ns += ns(40);
-        step.part_ns[static_cast<size_t>(LogPart::kCommunicationWait)] += ns(40);
-      }
-    }
+    slow_network(logs);
     const std::vector<RunFinding> findings = judge(logs).findings;
     ASSERT_EQ(findings.size(), 2U);
     EXPECT_EQ(findings[0].part, LogPart::kCommunicationWait);

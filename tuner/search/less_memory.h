@@ -11,7 +11,7 @@
 namespace redline::tuner {
 
 /// If the incumbent does not run, looks for values that do, by few trials, and makes them the
-/// incumbent. Its rate stays 0 if none is found. False: stop walking.
+/// incumbent; if it finds none, the incumbent's rate stays 0. False: the walk wants a trial now.
 [[nodiscard]] bool find_what_runs(Walk& walk);
 
 }  // namespace redline::tuner

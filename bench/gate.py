@@ -10,6 +10,8 @@ The limit is --fail-slower 1%, between nothing and the 5 % that are planted.
 options goes on from there. With --at-once 2 two comparisons run side by side, each the other work of the other:
 
     bench/run gate --json gate.json --minutes 60 --at-once 2
+
+--keep DIR keeps the step logs of all runs, so that `redline diff` can compare them anew.
 """
 
 import argparse
@@ -67,10 +69,12 @@ def calibrated(seconds):
             "--planted-ms", round(PLANTED * step_ms, 3)]
 
 
-def compare(change, sizes, arguments):
+def compare(number, change, sizes, arguments):
     base, new = training(*sizes), training(*sizes, "--change", change)
     command = [REDLINE, "compare", "-n", str(arguments.runs), "--fail-slower", arguments.limit, "--format", "json",
                "--base", base, "--new", new]
+    if arguments.keep:
+        command += ["-o", str(arguments.keep / f"{number}-{change}")]
     begin = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode not in (0, BEYOND, CANNOT_TELL):
@@ -106,7 +110,7 @@ def compare_all(todo, sizes, options, arguments):
     def row_of(number, change):
         if arguments.minutes and time.monotonic() - begin > 60 * arguments.minutes:
             return None
-        row = {"number": number, **compare(change, sizes, arguments), "options": options,
+        row = {"number": number, **compare(number, change, sizes, arguments), "options": options,
                "date": time.strftime("%Y-%m-%d")}
         with writing:
             if arguments.json:
@@ -150,6 +154,7 @@ def main():
     parser.add_argument("--at-once", type=int, default=1, help="comparisons side by side")
     parser.add_argument("--json", type=pathlib.Path, help="appends a line for each comparison, goes on from those in "
                         "the file, and counts all")
+    parser.add_argument("--keep", type=pathlib.Path, help="folder that gets the runs of each comparison")
     arguments = parser.parse_args()
     options = {name: getattr(arguments, name) for name in ("runs", "seconds", "limit", "alone", "at_once")}
     os.environ.update(KEPT)

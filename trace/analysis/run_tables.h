@@ -33,10 +33,13 @@ namespace redline::trace {
 [[nodiscard]] std::optional<int64_t> sum_if_known(std::optional<int64_t> left,
                                                   std::optional<int64_t> right);
 
-/// `ns` has one entry a step, each a mean over the ranks. The means at its end are
-/// over all steps.
+/// `ns` and `counts` have one entry a step, each a mean over the ranks. The means are over all
+/// steps.
 struct NameSamples {
+  explicit NameSamples(size_t steps = 0) : ns(steps), counts(steps) {}
+
   std::vector<double> ns;
+  std::vector<double> counts;  ///< of calls
   double mean_ns = 0;
   double mean_count = 0;
   double mean_waiting_ns = 0;  ///< of operators: own time in calls that wait for GPU work

@@ -54,9 +54,7 @@ class Sampler {
   }
 
   NameSamples& samples_of(SamplesByName& table, std::string_view name) {
-    NameSamples& samples = table[std::string(name)];
-    samples.ns.resize(samples_.step_ns.size());
-    return samples;
+    return table.try_emplace(std::string(name), samples_.step_ns.size()).first->second;
   }
 
   void add(NameSamples& samples, size_t step, int64_t length_ns) const {
@@ -65,6 +63,7 @@ class Sampler {
     const auto sample = sample_of(step);
     if (sample < 0) return;
     samples.ns[static_cast<size_t>(sample)] += weights_.rank * static_cast<double>(length_ns);
+    samples.counts[static_cast<size_t>(sample)] += weights_.rank;
   }
 
   void add_device_work() {

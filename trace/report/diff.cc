@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "trace/analysis/breakdown.h"
@@ -60,6 +61,24 @@ Verdict judge(const std::optional<MeanDifference>& difference, const DiffRow& ro
   return difference->difference < 0 ? Verdict::kFaster : Verdict::kSlower;
 }
 
+/// How many calls each of the steps makes; nullopt if not all make the same number.
+std::optional<double> calls_a_step(const NameSamples& samples) {
+  constexpr double kRounding = 1e-6;  // in a mean over the ranks
+  if (samples.counts.empty()) return std::nullopt;
+  const auto [fewest, most] = std::ranges::minmax_element(samples.counts);
+  return *most - *fewest <= kRounding ? std::optional(std::round(*most / kRounding) * kRounding)
+                                      : std::nullopt;
+}
+
+std::optional<int64_t> calls_delta_ns(const NameSamples& was, const NameSamples& is) {
+  const std::optional<double> before = calls_a_step(was), after = calls_a_step(is);
+  if (!before || !after || *before == *after) return std::nullopt;
+  double call_ns = std::numeric_limits<double>::infinity();
+  if (*before > 0) call_ns = lower_median(was.ns) / *before;
+  if (*after > 0) call_ns = std::min(call_ns, lower_median(is.ns) / *after);
+  return std::llround((*after - *before) * call_ns);
+}
+
 DiffRow compare(const std::string& name, const NameSamples* before, const NameSamples* after,
                 double scale, const NameSamples& none_before, const NameSamples& none_after) {
   const NameSamples& was = before == nullptr ? none_before : *before;
@@ -75,12 +94,11 @@ DiffRow compare(const std::string& name, const NameSamples* before, const NameSa
   row.waiting_delta_ns = std::llround(scale * is.mean_waiting_ns - was.mean_waiting_ns);
   row.verdict = judge(difference, row, before != nullptr, after != nullptr);
   if (difference) row.p = difference->p;
+  if (scale == 1) row.calls_delta_ns = calls_delta_ns(was, is);
   return row;
 }
 
-NameSamples none_of(const Run& run) {
-  return {.ns = std::vector<double>(run.samples.step_ns.size())};
-}
+NameSamples none_of(const Run& run) { return NameSamples(run.samples.step_ns.size()); }
 
 std::vector<DiffRow> compare_tables(const Run& before, const Run& after,
                                     SamplesByName RunSamples::*table, double scale) {

@@ -268,6 +268,29 @@ TEST(Diff, KernelsAreJudgedByTheirSumsOverSteps) {
   EXPECT_THAT(text, HasSubstr("~+1.0 ms"));
 }
 
+TEST(Diff, KnowsWhatMoreCallsCostWhereEachStepMakesAsMany) {
+  const std::vector<int64_t> steps(3, 100 * kMs);
+  const std::vector<int64_t> once = {9 * kMs, 60 * kMs, 9 * kMs}, again = {8 * kMs, 9 * kMs, kMs};
+  const Diff diff = diff_of({steps, {{"k", once}, {"same", again}, {"goes", {kMs, kMs, kMs}}}},
+                            {steps, {{"k", again}, {"k", again}, {"same", once}}});
+  EXPECT_EQ(row_of(diff.kernels, "k").calls_delta_ns, 8 * kMs) << "other work slowed one step";
+  EXPECT_EQ(row_of(diff.kernels, "goes").calls_delta_ns, -kMs);
+  EXPECT_EQ(row_of(diff.kernels, "same").calls_delta_ns, std::nullopt);
+
+  TraceText varying;
+  varying.step(0, 0, 10 * kMs).step(1, 10 * kMs, 20 * kMs);
+  for (const int64_t ms : {1, 2, 11}) varying.cpu_op("aten::mm", ms * kMs, ms * kMs + kUs);
+  const Traces once_a_step = {recording(0, 0, {10 * kMs, 10 * kMs})};
+  const Diff some = compare_runs(once_a_step, {*parse_trace("test.json", varying.str())});
+  EXPECT_EQ(row_of(some.operators, "aten::mm").after_count, 1.5);
+  EXPECT_EQ(row_of(some.operators, "aten::mm").calls_delta_ns, std::nullopt);
+
+  const std::string ten = R"("redline": {"samples_per_step": 10})";
+  const std::string twenty = R"("redline": {"samples_per_step": 20})";
+  const Diff other_batch = diff_of({steps, {}, ten}, {steps, {}, twenty});
+  EXPECT_EQ(row_of(other_batch.operators, "aten::mm").calls_delta_ns, std::nullopt);
+}
+
 TEST(Diff, WhereTheBatchChangedTheSameSamplesAreCompared) {
   const auto samples = [](int count) {
     return fmt::format(R"("redline": {{"samples_per_step": {}}})", count);

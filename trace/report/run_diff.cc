@@ -18,6 +18,7 @@ namespace redline::trace {
 namespace {
 
 constexpr double kLeastShare = 0.1;  // of the change, that a part, kernel or operator is named for
+constexpr double kMostOfIt = 0.5;
 constexpr size_t kCauseColumns = 60;
 
 std::string ranks_sentence(const RunComparison& runs) {
@@ -137,39 +138,52 @@ bool is_in_kernels(const RunDiff& diff) {
          change_ns(*most) > 0;
 }
 
-/// Of `rows`, which have the largest change first; nullptr if none of them explains the change.
+/// The row whose calls, of which each step makes more or fewer, explain most of what all steps say.
 template <typename CanBe>
-const DiffRow* changed_most(const RunDiff& diff, const std::vector<DiffRow>& rows, CanBe can_be) {
+std::optional<ChangedRow> changed_by_calls(const RunDiff& diff, const std::vector<DiffRow>& rows,
+                                           CanBe can_be) {
+  const StepChange& step = diff.runs.step();
+  const double whole_ns = step.after_ns - step.before_ns;
+  const auto share = [&](const DiffRow& row) {
+    return row.calls_delta_ns && can_be(row) ? static_cast<double>(*row.calls_delta_ns) / whole_ns
+                                             : 0;
+  };
+  const auto most = std::ranges::max_element(rows, {}, share);
+  if (most == rows.end() || share(*most) < kMostOfIt) return std::nullopt;
+  return ChangedRow{&*most, *most->calls_delta_ns};
+}
+
+/// Of `rows`, which have the largest change first; nullopt if none of them explains the change.
+template <typename CanBe>
+std::optional<ChangedRow> changed_most(const RunDiff& diff, const std::vector<DiffRow>& rows,
+                                       CanBe can_be) {
+  if (!diff.windows->is_comparable() || !diff.runs.is_clear()) return std::nullopt;
+  if (const auto row = changed_by_calls(diff, rows, can_be)) return row;
+  if (do_windows_disagree(diff)) return std::nullopt;
   const StepChange& step = diff.runs.step();
   const bool is_slower = step.ratio.value > 1;
   const double change_ns = std::max(std::abs(step.after_ns - step.before_ns),
                                     std::abs(static_cast<double>(diff.windows->step_delta_ns())));
   for (const DiffRow& row : rows) {
     // Of many equal rows some pass the test by chance.
-    if (static_cast<double>(std::abs(row.delta_ns())) < kLeastShare * change_ns) return nullptr;
+    if (static_cast<double>(std::abs(row.delta_ns())) < kLeastShare * change_ns) break;
     if (row.delta_ns() == 0 || (row.delta_ns() > 0) != is_slower) continue;
     if (row.verdict == Verdict::kUnclear || row.verdict == Verdict::kUnknown) continue;
-    if (can_be(row)) return &row;
+    if (can_be(row)) return ChangedRow{&row, row.delta_ns()};
   }
-  return nullptr;
-}
-
-/// Whether the recorded steps can tell what changed.
-bool can_windows_tell(const RunDiff& diff) {
-  return diff.windows && diff.windows->is_comparable() && diff.runs.is_clear() &&
-         !do_windows_disagree(diff);
+  return std::nullopt;
 }
 
 std::string cause_sentence(const RunDiff& diff) {
-  const DiffRow* kernel = changed_kernel(diff);
-  const DiffRow* row = kernel != nullptr ? kernel : changed_operator(diff);
-  if (row == nullptr) return "";
-  const std::string what = kernel != nullptr
-                               ? "kernel " + short_kernel_name(row->name, kCauseColumns)
-                               : "operator " + row->name;
-  const std::string before = mean_count_text(row->before_count);
-  const std::string after = mean_count_text(row->after_count);
-  return fmt::format("Most in the {}: {} a step{}.", what, signed_ns(row->delta_ns()),
+  const auto kernel = changed_kernel(diff);
+  const auto changed = kernel ? kernel : changed_operator(diff);
+  if (!changed) return "";
+  const DiffRow& row = *changed->row;
+  const std::string what =
+      kernel ? "kernel " + short_kernel_name(row.name, kCauseColumns) : "operator " + row.name;
+  const std::string before = mean_count_text(row.before_count);
+  const std::string after = mean_count_text(row.after_count);
+  return fmt::format("Most in the {}: {} a step{}.", what, signed_ns(changed->delta_ns),
                      before == after ? "" : fmt::format(", {} calls instead of {}", after, before));
 }
 
@@ -181,7 +195,7 @@ std::string part_sentence(const RunDiff& diff) {
   if (!most.is_clear() || most.delta_ns.value * whole <= 0) return "";
   const double share = most.delta_ns.value / whole;
   if (share < kLeastShare) return "";
-  return fmt::format("{} in {}: {} a step.", share >= 0.5 ? "Most of it" : "A part of it",
+  return fmt::format("{} in {}: {} a step.", share >= kMostOfIt ? "Most of it" : "A part of it",
                      most.part ? log_part_name(*most.part) : "time outside of the parts",
                      signed_ns(most.delta_ns.value));
 }
@@ -233,14 +247,14 @@ std::optional<std::string> unknown_memory(const RunDiff& diff) {
          ": the memory is not known. Step logs have it: redline run --log DIR -- CMD";
 }
 
-const DiffRow* changed_kernel(const RunDiff& diff) {
-  if (!can_windows_tell(diff) || !is_in_kernels(diff)) return nullptr;
+std::optional<ChangedRow> changed_kernel(const RunDiff& diff) {
+  if (!diff.windows || !is_in_kernels(diff)) return std::nullopt;
   return changed_most(diff, diff.windows->kernels,
                       [](const DiffRow& row) { return !is_communication_kernel(row.name); });
 }
 
-const DiffRow* changed_operator(const RunDiff& diff) {
-  if (!can_windows_tell(diff) || is_in_kernels(diff)) return nullptr;
+std::optional<ChangedRow> changed_operator(const RunDiff& diff) {
+  if (!diff.windows || is_in_kernels(diff)) return std::nullopt;
   return changed_most(diff, diff.windows->operators, [](const DiffRow& row) {
     return share_of(row.waiting_delta_ns, row.delta_ns()) <= 0.5;  // else it waits for the GPU
   });

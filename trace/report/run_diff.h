@@ -30,13 +30,19 @@ struct RunDiff {
 /// than two steps.
 [[nodiscard]] std::optional<RunFigures> run_figures(const Report& report);
 
-/// The kernel whose time changed most, in the direction in which the step's time did; nullptr if
-/// none did beyond noise, if the recorded steps as a whole changed the other way, or if most of
-/// their change is not in kernels.
-[[nodiscard]] const DiffRow* changed_kernel(const RunDiff& diff);
+/// The kernel or operator that changed most, in the direction in which the step's time did.
+struct ChangedRow {
+  const DiffRow* row;
+  int64_t delta_ns;  ///< a step
+};
+
+/// A kernel that each step calls more or less often, if that explains most of the change of all
+/// steps; else the one whose recorded time changed most. nullopt if none did beyond noise, if the
+/// recorded steps as a whole changed the other way, or if most of their change is not in kernels.
+[[nodiscard]] std::optional<ChangedRow> changed_kernel(const RunDiff& diff);
 /// The same of operators, by own time on the host, if most of the change is not in kernels. An
 /// operator that only waits longer for the GPU is passed over.
-[[nodiscard]] const DiffRow* changed_operator(const RunDiff& diff);
+[[nodiscard]] std::optional<ChangedRow> changed_operator(const RunDiff& diff);
 
 [[nodiscard]] std::string run_diff_text(const RunDiff& diff, const TextStyle& style);
 /// Only what the limits say; empty without limits.

@@ -42,9 +42,12 @@ std::string part_key(const PartChange& part) {
 }
 
 // A kernel or an operator.
-json cause_json(const DiffRow* row) {
-  if (row == nullptr) return nullptr;
-  return {{"name", row->name}, {"before_ns", row->before_ns}, {"after_ns", row->after_ns}};
+json cause_json(const std::optional<ChangedRow>& changed) {
+  if (!changed) return nullptr;
+  return {{"name", changed->row->name},
+          {"before_ns", changed->row->before_ns},
+          {"after_ns", changed->row->after_ns},
+          {"delta_ns", changed->delta_ns}};
 }
 
 }  // namespace

@@ -262,13 +262,13 @@ TEST(RunDiffText, NamesTheOperatorThatChangedMost) {
   EXPECT_THAT(run_diff_text(diff, {}), HasSubstr("aten::mm: +2.0 ms a step."));
   diff.windows->operators = {planted};
   diff.windows->operators[0].after_ns = 2'150'000;
-  EXPECT_EQ(changed_operator(diff), nullptr) << "150 us of 2 ms explain nothing";
+  EXPECT_FALSE(changed_operator(diff)) << "150 us of 2 ms explain nothing";
   diff.windows->operators[0].after_ns = 2'250'000;
-  EXPECT_NE(changed_operator(diff), nullptr);
+  EXPECT_TRUE(changed_operator(diff));
   DiffRow other;
   other.after_ns = 3'000'000;
   diff.windows->breakdown = {other};
-  EXPECT_EQ(changed_operator(diff), nullptr) << "nor 250 us of the 3 ms of the recorded steps";
+  EXPECT_FALSE(changed_operator(diff)) << "nor 250 us of the 3 ms of the recorded steps";
   diff.windows->operators = {noise, planted};
   DiffRow whole;
   whole.before_ns = 30'000'000;
@@ -287,6 +287,35 @@ DiffRow slower_row(const std::string& name, int64_t delta_ns) {
   row.after_ns = 2'000'000 + delta_ns;
   row.verdict = Verdict::kSlower;
   return row;
+}
+
+TEST(RunDiffText, NamesTheOperatorThatIsCalledMoreOftenEvenIfOtherWorkHidesItsTime) {
+  RunDiff diff = slower({});  // by 2 ms
+  Diff& windows = diff.windows.emplace();
+  DiffRow called;
+  called.name = "aten::cumsum";
+  called.before_count = 5;
+  called.after_count = 10;
+  called.before_ns = 3'000'000;
+  called.after_ns = 2'900'000;
+  called.verdict = Verdict::kUnclear;
+  called.calls_delta_ns = 1'100'000;
+  DiffRow other = slower_row("aten::mm", 1'900'000);
+  other.calls_delta_ns = 990'000;
+  windows.operators = {other, called};
+  EXPECT_THAT(run_diff_text(diff, {}), HasSubstr("Most in the operator aten::cumsum: +1.1 ms a "
+                                                 "step, 10 calls instead of 5."));
+  const auto json = nlohmann::json::parse(diff_json(nullptr, &diff))["run"];
+  EXPECT_EQ(json["operator"]["name"], "aten::cumsum");
+  EXPECT_EQ(json["operator"]["delta_ns"], 1'100'000);
+  windows.breakdown = {slower_row("cpu", -3'000'000)};
+  EXPECT_EQ(changed_operator(diff)->row->name, "aten::cumsum") << "the machine was busier before";
+  windows.breakdown = {};
+  windows.operators[1].calls_delta_ns = 980'000;
+  windows.operators[0].calls_delta_ns = 990'000;
+  EXPECT_EQ(changed_operator(diff)->delta_ns, 1'900'000) << "by time: not half of it is by calls";
+  windows.operators[1].calls_delta_ns = -1'100'000;
+  EXPECT_EQ(changed_operator(diff)->row->name, "aten::mm") << "the step did not become faster";
 }
 
 TEST(RunDiffText, NamesTheKernelForWhichTheOperatorsWait) {
@@ -324,7 +353,7 @@ TEST(RunDiffText, AnOperatorThatWaitsForTheGpuIsNotNamed) {
   EXPECT_TRUE(json["kernel"].is_null());
   EXPECT_EQ(json["operator"]["name"], "aten::sort");
   windows.before.has_marked_steps = true;
-  EXPECT_EQ(changed_operator(diff), nullptr) << "a step beside a whole trace";
+  EXPECT_FALSE(changed_operator(diff)) << "a step beside a whole trace";
 }
 
 TEST(RunDiffText, RecordedStepsThatContradictThemselvesSaySo) {

@@ -129,12 +129,7 @@ class StepComparison {
     change_.spread = difference.spread;
     change_.is_spread_assumed = difference.is_assumed;
     for (size_t part = 0; part <= kLogParts; ++part) write_part(part);
-    const double direction = change_.ratio.value >= 1 ? 1 : -1;
-    const auto explained = [&](const PartChange& change) {
-      return std::pair(change.is_clear() && direction * change.delta_ns.value > 0,
-                       direction * change.delta_ns.value);
-    };
-    std::ranges::stable_sort(change_.parts, std::greater(), explained);
+    sort_parts();
     return std::move(change_);
   }
 
@@ -186,6 +181,18 @@ class StepComparison {
         wider(difference_of(*before, *after, {runs_.is_paired, assumed, tail_}).interval, pause_ns);
     change.after_ns = std::max(0.0, change.before_ns + change.delta_ns.value);
     change_.parts.push_back(change);
+  }
+
+  // By what each part surely explains: where all parts are noisy, the largest is so by chance.
+  void sort_parts() {
+    const bool is_slower = change_.ratio.value >= 1;
+    const auto explained = [is_slower](const PartChange& change) {
+      const ValueInterval& delta = change.delta_ns;
+      const double sure = is_slower ? delta.low : -delta.high;
+      return sure > 0 ? std::pair(true, sure)
+                      : std::pair(false, is_slower ? delta.value : -delta.value);
+    };
+    std::ranges::stable_sort(change_.parts, std::greater(), explained);
   }
 
   const RunComparison& runs_;

@@ -441,6 +441,27 @@ TEST(Change, NamesThePartThatGrew) {
   EXPECT_NEAR(runs.step().parts.front().delta_ns.value, 2e6, 1e5);
 }
 
+TEST(Change, NamesThePartThatSurelyGrewBeforeTheOneThatMayHaveGrownMore) {
+  std::vector<RunFigures> sides[2] = {runs_of({20, 20.1, 20.2, 20.1}, 0, 10),
+                                      runs_of({23, 24, 23.5, 24.5}, 5, 10)};
+  const std::vector<double> forward_ms[2] = {{10, 10.4, 10.2, 10}, {11, 13.4, 12, 13.2}};
+  for (const size_t side : {0U, 1U}) {
+    for (size_t i = 0; i < 4; ++i) {
+      StepFigures& figures = sides[side][i].all_steps;
+      figures.parts[static_cast<size_t>(LogPart::kForward)] = StepTime{forward_ms[side][i] * 1e6};
+      const double wait_ms = static_cast<double>(side) + 0.01 * static_cast<double>(i);
+      figures.parts[static_cast<size_t>(LogPart::kCommunicationWait)] = StepTime{wait_ms * 1e6};
+    }
+  }
+  const StepChange change = change_between(sides[0], sides[1]).all_steps;
+  ASSERT_EQ(change.parts.size(), 2);
+  EXPECT_EQ(change.parts[0].part, LogPart::kCommunicationWait);
+  EXPECT_GT(change.parts[1].delta_ns.value, 2 * change.parts[0].delta_ns.value);
+  EXPECT_TRUE(change.parts[1].is_clear());
+  EXPECT_EQ(change_between(sides[1], sides[0]).all_steps.parts[0].part,
+            LogPart::kCommunicationWait);
+}
+
 // All steps as they are, and undisturbed steps that take `after` times as long as before.
 RunComparison noisy_runs(const std::vector<double>& all_after, double after) {
   std::vector<RunFigures> sides[2] = {runs_of({100, 120, 110, 90}, 0, 10),

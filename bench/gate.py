@@ -60,8 +60,9 @@ def measured(*words):
 
 def calibrated(seconds):
     """Words that make steps and a run so long, and the planted changes, or the operator that is doubled, 5 % of a step."""
-    some = 64
-    batch = max(1, round(some * STEP_MS / measured("--batch", some)["step_ms"]))
+    batch = 64
+    for _ in range(3):  # a part of the step does not grow with the batch
+        batch = max(1, round(batch * STEP_MS / measured("--batch", batch)["step_ms"]))
     said = measured("--batch", batch)
     sums = max(1, round(PLANTED * said["step_ms"] / said["sum_ms"]))
     step_ms = said["step_ms"] + sums * said["sum_ms"]

@@ -118,15 +118,15 @@ TEST(RunFigures, StallsOfEveryKindCount) {
   }
 }
 
-TEST(RunFigures, OnlyTheSoleRankOfAJobSurelyWaitsForNoOther) {
+TEST(RunFigures, HooksThatSeeTheForwardPassWouldHaveSeenAWaitForOtherRanks) {
   constexpr auto kWait = static_cast<size_t>(LogPart::kCommunicationWait);
   StepLog log = work_log({});
-  const auto wait = run_figures({summarise(log)})->all_steps.parts[kWait];
-  ASSERT_TRUE(wait);
-  EXPECT_EQ(wait->ns, 0);
-  log.world_size = 2;  // the other rank's log is missing
-  EXPECT_FALSE(run_figures({summarise(log)})->all_steps.parts[kWait]);
-  log.world_size = 1;  // without a hook that sees the parts nobody knows what it waited for
+  for (const int world_size : {1, 2}) {
+    log.world_size = world_size;
+    const auto wait = run_figures({summarise(log)})->all_steps.parts[kWait];
+    ASSERT_TRUE(wait);
+    EXPECT_EQ(wait->ns, 0);
+  }
   for (LoggedStep& step : log.steps) step.part_ns.fill(kUnseen);
   EXPECT_FALSE(run_figures({summarise(log)})->all_steps.parts[kWait]);
 }
@@ -439,6 +439,23 @@ TEST(Change, NamesThePartThatGrew) {
   EXPECT_EQ(runs.step().parts.front().part, LogPart::kDataWait);
   EXPECT_TRUE(runs.step().parts.front().is_clear());
   EXPECT_NEAR(runs.step().parts.front().delta_ns.value, 2e6, 1e5);
+}
+
+TEST(Change, NamesTheWaitForOtherRanksWhereTheJobWaitedForNoneBefore) {
+  const auto runs_of_two_ranks = [](Work work) {
+    std::vector<RunFigures> runs;
+    for (work.seed = 1; work.seed <= 4; ++work.seed) {
+      StepLog log = work_log(work);
+      log.world_size = 2;
+      runs.push_back(*run_figures({summarise(log)}));
+    }
+    return runs;
+  };
+  const Work waits = {.stall_ms = 20, .stall_part = LogPart::kCommunicationWait};
+  const RunComparison runs = change_between(runs_of_two_ranks({}), runs_of_two_ranks(waits));
+  ASSERT_FALSE(runs.all_steps.parts.empty());
+  EXPECT_EQ(runs.all_steps.parts[0].part, LogPart::kCommunicationWait);
+  EXPECT_NEAR(runs.all_steps.parts[0].delta_ns.value, 2e6, 1e5);
 }
 
 TEST(Change, NamesThePartThatSurelyGrewBeforeTheOneThatMayHaveGrownMore) {

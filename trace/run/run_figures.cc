@@ -170,11 +170,11 @@ class CountedGroups {
   StepGroup counted_;
 };
 
-// The only rank of a job waits for no other, and jobs with more ranks are compared with that.
-// Hooks that see the forward pass would have seen the wait.
-bool waits_for_nobody(const RankRuns& ranks, LogPart part) {
-  return part == LogPart::kCommunicationWait && ranks.size() == 1 &&
-         ranks.front().world_size == 1 && ranks.front().sees_part(LogPart::kForward);
+// Hooks that see the forward pass see the waits for other ranks, too. A job in which they saw none
+// is compared with one in which each step waits.
+bool is_known(const RankRun& rank, size_t part) {
+  return rank.sees[part] || (part == static_cast<size_t>(LogPart::kCommunicationWait) &&
+                             rank.sees_part(LogPart::kForward));
 }
 
 StepFigures figures_of(const CountedGroups& counted, const RankRuns& ranks) {
@@ -182,12 +182,8 @@ StepFigures figures_of(const CountedGroups& counted, const RankRuns& ranks) {
   figures.step = counted.training();
   double rest = figures.step.ns;
   for (size_t part = 0; part < kLogParts; ++part) {
-    const auto seeing =
-        std::ranges::count_if(ranks, [part](const RankRun& rank) { return rank.sees[part]; });
-    if (seeing == 0 && waits_for_nobody(ranks, static_cast<LogPart>(part))) {
-      figures.parts[part] = StepTime{};
-    }
-    if (is_seldom(part) || seeing < std::ssize(ranks)) continue;
+    const auto knows = [part](const RankRun& rank) { return is_known(rank, part); };
+    if (is_seldom(part) || !std::ranges::all_of(ranks, knows)) continue;
     figures.parts[part] = counted.part(part);
     rest -= figures.parts[part]->ns;
   }

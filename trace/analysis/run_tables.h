@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -40,6 +41,7 @@ struct NameSamples {
 
   std::vector<double> ns;
   std::vector<double> counts;  ///< of calls
+  double shortest_ns = std::numeric_limits<double>::infinity();  ///< of the calls
   double mean_ns = 0;
   double mean_count = 0;
   double mean_waiting_ns = 0;  ///< of operators: own time in calls that wait for GPU work

@@ -60,6 +60,7 @@ class Sampler {
   void add(NameSamples& samples, size_t step, int64_t length_ns) const {
     samples.mean_ns += weights_.step * static_cast<double>(length_ns);
     samples.mean_count += weights_.step;
+    samples.shortest_ns = std::min(samples.shortest_ns, static_cast<double>(length_ns));
     const auto sample = sample_of(step);
     if (sample < 0) return;
     samples.ns[static_cast<size_t>(sample)] += weights_.rank * static_cast<double>(length_ns);

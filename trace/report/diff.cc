@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <limits>
 #include <set>
 
 #include "trace/analysis/breakdown.h"
@@ -70,13 +69,22 @@ std::optional<double> calls_a_step(const NameSamples& samples) {
                                       : std::nullopt;
 }
 
+/// What a call takes without its waits for the GPU; nullopt if there is none, or if the calls are
+/// of unlike length, so that those which came or went may be the short ones.
+std::optional<double> typical_call_ns(const NameSamples& samples, double calls) {
+  constexpr double kAlike = 0.5;
+  if (calls <= 0) return std::nullopt;
+  const double usual_ns = lower_median(samples.ns) / calls;
+  if (samples.shortest_ns < kAlike * usual_ns) return std::nullopt;
+  return std::max(0.0, usual_ns - samples.mean_waiting_ns / calls);
+}
+
 std::optional<int64_t> calls_delta_ns(const NameSamples& was, const NameSamples& is) {
   const std::optional<double> before = calls_a_step(was), after = calls_a_step(is);
   if (!before || !after || *before == *after) return std::nullopt;
-  double call_ns = std::numeric_limits<double>::infinity();
-  if (*before > 0) call_ns = lower_median(was.ns) / *before;
-  if (*after > 0) call_ns = std::min(call_ns, lower_median(is.ns) / *after);
-  return std::llround((*after - *before) * call_ns);
+  const auto old_ns = typical_call_ns(was, *before), new_ns = typical_call_ns(is, *after);
+  if (!old_ns || !new_ns) return std::nullopt;
+  return std::llround((*after - *before) * std::min(*old_ns, *new_ns));
 }
 
 DiffRow compare(const std::string& name, const NameSamples* before, const NameSamples* after,

@@ -42,7 +42,8 @@ struct DiffRow {
   int64_t waiting_delta_ns = 0;  ///< of an operator: what calls that wait for GPU work add to it
   /// What the calls cost that each step makes more, or fewer if below 0, as far as a typical call
   /// tells: other work on the machine hides it in `before_ns` and `after_ns`, but adds no calls.
-  /// nullopt if the number does not change, if it differs from step to step, or if batches do.
+  /// nullopt if both sides make as many or one makes none, if the number differs from step to step,
+  /// if the calls are of unlike length, or if batches are.
   std::optional<int64_t> calls_delta_ns;
   /// kUnknown if a side has one step, which tells nothing of noise, or as for do_steps_disagree()
   Verdict verdict = Verdict::kUnknown;

@@ -270,12 +270,16 @@ TEST(Diff, KernelsAreJudgedByTheirSumsOverSteps) {
 
 TEST(Diff, KnowsWhatMoreCallsCostWhereEachStepMakesAsMany) {
   const std::vector<int64_t> steps(3, 100 * kMs);
-  const std::vector<int64_t> once = {9 * kMs, 60 * kMs, 9 * kMs}, again = {8 * kMs, 9 * kMs, kMs};
+  const std::vector<int64_t> once = {9 * kMs, 60 * kMs, 9 * kMs},
+                             again = {8 * kMs, 9 * kMs, 7 * kMs};
   const Diff diff = diff_of({steps, {{"k", once}, {"same", again}, {"goes", {kMs, kMs, kMs}}}},
                             {steps, {{"k", again}, {"k", again}, {"same", once}}});
   EXPECT_EQ(row_of(diff.kernels, "k").calls_delta_ns, 8 * kMs) << "other work slowed one step";
-  EXPECT_EQ(row_of(diff.kernels, "goes").calls_delta_ns, -kMs);
+  EXPECT_EQ(row_of(diff.kernels, "goes").calls_delta_ns, std::nullopt);
   EXPECT_EQ(row_of(diff.kernels, "same").calls_delta_ns, std::nullopt);
+  const std::vector<int64_t> brief(3, kMs);
+  const Diff unlike = diff_of({steps, {{"k", again}}}, {steps, {{"k", again}, {"k", brief}}});
+  EXPECT_EQ(row_of(unlike.kernels, "k").calls_delta_ns, std::nullopt) << "8 and 1 ms";
 
   TraceText varying;
   varying.step(0, 0, 10 * kMs).step(1, 10 * kMs, 20 * kMs);
@@ -289,6 +293,24 @@ TEST(Diff, KnowsWhatMoreCallsCostWhereEachStepMakesAsMany) {
   const std::string twenty = R"("redline": {"samples_per_step": 20})";
   const Diff other_batch = diff_of({steps, {}, ten}, {steps, {}, twenty});
   EXPECT_EQ(row_of(other_batch.operators, "aten::mm").calls_delta_ns, std::nullopt);
+}
+
+TEST(Diff, ACallCostsWhatItTakesWithoutItsWaitForTheGpu) {
+  const auto items = [](int calls, int64_t wait_ns) {
+    TraceText text;
+    for (int64_t step = 0; step < 2; ++step) {
+      const int64_t begin_ns = step * 100 * kMs;
+      text.step(static_cast<int>(step), begin_ns, begin_ns + 100 * kMs);
+      for (int64_t call = 0; call < calls; ++call) {
+        const int64_t at_ns = begin_ns + (1 + 20 * call) * kMs;
+        text.cpu_op("aten::item", at_ns, at_ns + wait_ns + 10 * kUs);
+        text.runtime("cudaStreamSynchronize", at_ns + 5 * kUs, at_ns + 5 * kUs + wait_ns);
+      }
+    }
+    return *parse_trace("test.json", text.str());
+  };
+  const Diff diff = compare_runs({items(1, 10 * kMs)}, {items(2, 5 * kMs)});
+  EXPECT_EQ(row_of(diff.operators, "aten::item").calls_delta_ns, 10 * kUs);
 }
 
 TEST(Diff, WhereTheBatchChangedTheSameSamplesAreCompared) {

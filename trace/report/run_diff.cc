@@ -120,8 +120,8 @@ std::string windows_sentence(const RunDiff& diff) {
   if (!do_windows_disagree(diff)) return "";
   if (!diff.windows->is_comparable()) return capitalized(words_of(*diff.windows).interval) + ".";
   return fmt::format(
-      "The recorded steps say otherwise: {} for the same work. The machine was not equally "
-      "busy, or they are unlike the other steps.",
+      "As a whole the recorded steps say otherwise: {} for the same work. The machine was not "
+      "equally busy, or they are unlike the other steps.",
       signed_ns(diff.windows->step_delta_ns()));
 }
 
@@ -153,7 +153,18 @@ std::optional<ChangedRow> changed_by_calls(const RunDiff& diff, const std::vecto
   return ChangedRow{&*most, *most->calls_delta_ns};
 }
 
-/// Of `rows`, which have the largest change first; nullopt if none of them explains the change.
+/// The row's change. What came may stand in place of all that went, as addmm in place of mm.
+int64_t unreplaced_ns(const std::vector<DiffRow>& rows, const DiffRow& row) {
+  int64_t delta_ns = row.delta_ns();
+  for (const DiffRow& other : rows) {
+    const bool is_exchange = (row.verdict == Verdict::kNew && other.verdict == Verdict::kGone) ||
+                             (row.verdict == Verdict::kGone && other.verdict == Verdict::kNew);
+    if (is_exchange) delta_ns += other.delta_ns();
+  }
+  return delta_ns;
+}
+
+/// nullopt if none of the rows explains the change.
 template <typename CanBe>
 std::optional<ChangedRow> changed_most(const RunDiff& diff, const std::vector<DiffRow>& rows,
                                        CanBe can_be) {
@@ -164,14 +175,16 @@ std::optional<ChangedRow> changed_most(const RunDiff& diff, const std::vector<Di
   const bool is_slower = step.ratio.value > 1;
   const double change_ns = std::max(std::abs(step.after_ns - step.before_ns),
                                     std::abs(static_cast<double>(diff.windows->step_delta_ns())));
+  std::optional<ChangedRow> most;
   for (const DiffRow& row : rows) {
-    // Of many equal rows some pass the test by chance.
-    if (static_cast<double>(std::abs(row.delta_ns())) < kLeastShare * change_ns) break;
-    if (row.delta_ns() == 0 || (row.delta_ns() > 0) != is_slower) continue;
     if (row.verdict == Verdict::kUnclear || row.verdict == Verdict::kUnknown) continue;
-    if (can_be(row)) return ChangedRow{&row, row.delta_ns()};
+    const int64_t delta_ns = unreplaced_ns(rows, row);
+    const double explained_ns = static_cast<double>(is_slower ? delta_ns : -delta_ns);
+    // Of many equal rows some pass the test by chance.
+    if (explained_ns <= 0 || explained_ns < kLeastShare * change_ns || !can_be(row)) continue;
+    if (!most || std::abs(delta_ns) > std::abs(most->delta_ns)) most = ChangedRow{&row, delta_ns};
   }
-  return std::nullopt;
+  return most;
 }
 
 std::string cause_sentence(const RunDiff& diff) {
@@ -189,15 +202,17 @@ std::string cause_sentence(const RunDiff& diff) {
 
 std::string part_sentence(const RunDiff& diff) {
   const StepChange& step = diff.runs.step();
-  if (!step.is_clear() || step.parts.empty()) return "";
-  const PartChange& most = step.parts.front();
+  if (!step.is_clear()) return "";
   const double whole = step.after_ns - step.before_ns;
-  if (!most.is_clear() || most.delta_ns.value * whole <= 0) return "";
-  const double share = most.delta_ns.value / whole;
-  if (share < kLeastShare) return "";
-  return fmt::format("{} in {}: {} a step.", share >= kMostOfIt ? "Most of it" : "A part of it",
-                     most.part ? log_part_name(*most.part) : "time outside of the parts",
-                     signed_ns(most.delta_ns.value));
+  const auto share = [whole](const PartChange& part) { return part.delta_ns.value / whole; };
+  const auto most = std::ranges::find_if(step.parts, [&](const PartChange& part) {
+    return part.is_clear() && share(part) >= kLeastShare;
+  });
+  if (most == step.parts.end()) return "";
+  return fmt::format("{} in {}: {} a step.",
+                     share(*most) >= kMostOfIt ? "Most of it" : "A part of it",
+                     most->part ? log_part_name(*most->part) : "time outside of the parts",
+                     signed_ns(most->delta_ns.value));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace redline::trace {
@@ -274,9 +275,9 @@ TEST(RunDiffText, NamesTheOperatorThatChangedMost) {
   whole.before_ns = 30'000'000;
   whole.after_ns = 20'000'000;
   diff.windows->breakdown = {whole};
-  EXPECT_THAT(
-      run_diff_text(diff, {}),
-      AllOf(HasSubstr("The recorded steps say otherwise: -10.0 ms "), Not(HasSubstr("aten::mm"))));
+  EXPECT_THAT(run_diff_text(diff, {}),
+              AllOf(HasSubstr("As a whole the recorded steps say otherwise: -10.0 ms "),
+                    Not(HasSubstr("aten::mm"))));
 }
 
 // In a row the time of a step grows from 2 ms by `delta_ns`.
@@ -316,6 +317,37 @@ TEST(RunDiffText, NamesTheOperatorThatIsCalledMoreOftenEvenIfOtherWorkHidesItsTi
   EXPECT_EQ(changed_operator(diff)->delta_ns, 1'900'000) << "by time: not half of it is by calls";
   windows.operators[1].calls_delta_ns = -1'100'000;
   EXPECT_EQ(changed_operator(diff)->row->name, "aten::mm") << "the step did not become faster";
+}
+
+TEST(RunDiffText, ARowThatTookAnothersPlaceCountsForWhatItTakesBeyondIt) {
+  RunDiff diff = slower({});  // by 2 ms
+  Diff& windows = diff.windows.emplace();
+  DiffRow came = slower_row("aten::addmm", 13'500'000), gone = slower_row("aten::mm", -17'000'000);
+  came.before_ns = gone.after_ns = 0;
+  came.after_ns = 15'500'000;
+  gone.before_ns = 15'000'000;
+  came.verdict = Verdict::kNew;
+  gone.verdict = Verdict::kGone;
+  windows.operators = {came, gone, slower_row("aten::sort", 1'500'000)};
+  EXPECT_EQ(changed_operator(diff)->row->name, "aten::sort");
+  windows.operators.pop_back();
+  EXPECT_EQ(changed_operator(diff)->delta_ns, 500'000) << "15.5 ms instead of 15 ms";
+}
+
+TEST(RunDiffText, NamesTheFirstPartThatExplainsAnything) {
+  auto before = side_of({20, 20.1, 19.9}, 1, 1e9), after = side_of({30, 30.3, 29.7}, 1, 1e9);
+  const auto set = [](RunFigures& run, LogPart part, double ms) {
+    run.all_steps.parts[static_cast<size_t>(part)] = StepTime{ms * 1e6, 1e3};
+  };
+  for (RunFigures& run : before) set(run, LogPart::kForward, 1);
+  for (RunFigures& run : after) set(run, LogPart::kForward, 1.5);
+  for (size_t i = 0; i < after.size(); ++i) {
+    set(after[i], LogPart::kDataWait, std::array{4.6, 10.0, 15.4}[i]);
+  }
+  const RunDiff diff = make_run_diff("a", "b", change_between(before, after), {});
+  EXPECT_EQ(diff.runs.step().parts[0].part, LogPart::kForward) << "surely 0.5 ms";
+  EXPECT_THAT(run_diff_text(diff, {}),
+              HasSubstr("Most of it in waiting for data: +9.0 ms a step."));
 }
 
 TEST(RunDiffText, NamesTheKernelForWhichTheOperatorsWait) {

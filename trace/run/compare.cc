@@ -128,7 +128,8 @@ class StepComparison {
     change_.after_ns = change_.before_ns * change_.ratio.value;
     change_.spread = difference.spread;
     change_.is_spread_assumed = difference.is_assumed;
-    for (size_t part = 0; part <= kLogParts; ++part) write_part(part);
+    for (size_t part = 0; part < kLogParts; ++part) write_part(part);
+    if (!change_.parts.empty()) write_part(kLogParts);
     sort_parts();
     return std::move(change_);
   }
@@ -155,13 +156,29 @@ class StepComparison {
     }
     return values;
   }
+  [[nodiscard]] bool is_seen_by_all(size_t part) const {
+    const auto sees = [&](const RunFigures& run) {
+      return figures_of_(run).parts[part].has_value();
+    };
+    return std::ranges::all_of(runs_.before, sees) && std::ranges::all_of(runs_.after, sees);
+  }
+  /// What this run sees as parts and another one does not: there it is outside of the parts.
+  [[nodiscard]] double not_seen_by_all_ns(const RunFigures& run) const {
+    double sum_ns = 0;
+    for (size_t part = 0; part < kLogParts; ++part) {
+      const std::optional<StepTime>& time = figures_of_(run).parts[part];
+      if (time && !is_seen_by_all(part)) sum_ns += time->ns;
+    }
+    return sum_ns;
+  }
   [[nodiscard]] std::optional<SideValues> part_of(const std::vector<RunFigures>& side,
                                                   size_t part) const {
     SideValues values;
     for (const RunFigures& run : side) {
       const std::optional<StepTime>& time = figures_of_(run).parts[part];
       if (!time) return std::nullopt;
-      values.add(time->ns * scale(run), time->error_ns * scale(run));
+      const double ns = time->ns + (part == kLogParts ? not_seen_by_all_ns(run) : 0);
+      values.add(ns * scale(run), time->error_ns * scale(run));
     }
     return values;
   }
@@ -184,13 +201,15 @@ class StepComparison {
   }
 
   // By what each part surely explains: where all parts are noisy, the largest is so by chance.
+  // Where the noise is assumed, it only says that large parts have more of it.
   void sort_parts() {
     const bool is_slower = change_.ratio.value >= 1;
-    const auto explained = [is_slower](const PartChange& change) {
+    const bool knows_noise = !change_.is_spread_assumed;
+    const auto explained = [=](const PartChange& change) {
       const ValueInterval& delta = change.delta_ns;
       const double sure = is_slower ? delta.low : -delta.high;
-      return sure > 0 ? std::pair(true, sure)
-                      : std::pair(false, is_slower ? delta.value : -delta.value);
+      const double likely = is_slower ? delta.value : -delta.value;
+      return std::pair(sure > 0, sure > 0 && knows_noise ? sure : likely);
     };
     std::ranges::stable_sort(change_.parts, std::greater(), explained);
   }

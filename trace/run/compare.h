@@ -40,7 +40,7 @@ struct StepChange {
   /// By how much one evaluation or checkpoint more or less changes a run, where the runs differ in
   /// length and these do not come regularly. The interval is wider by that.
   double pause_share = 0;
-  std::vector<PartChange> parts;  ///< those that explain the most of the change first
+  std::vector<PartChange> parts;  ///< those that surely explain the most of the change first
 
   [[nodiscard]] bool is_clear() const { return ratio.excludes(1); }
   /// How many times as large the upper end of the interval is as the lower one.

@@ -167,6 +167,13 @@ TEST(RunFigures, UndisturbedStepsAreAmongTheFastestQuarter) {
   EXPECT_TRUE(run_figures({summarise(work_log({.steps = 22}))})->undisturbed);
 }
 
+TEST(RunFigures, TheFastestStepsOfAGpusJobMayOnlyLaunchWork) {
+  StepLog log = work_log({});
+  EXPECT_TRUE(run_figures({summarise(log)})->undisturbed);
+  log.memory.back().device_bytes = 1 << 30;
+  EXPECT_FALSE(run_figures({summarise(log)})->undisturbed);
+}
+
 TEST(RunFigures, WhatIsDoneSeldomDisturbsNoStep) {
   const RunFigures run = figures_of({.noise = 0, .stall_ms = 50});
   EXPECT_NEAR(run.undisturbed->step.ns, 20e6, 1);
@@ -456,6 +463,61 @@ TEST(Change, NamesTheWaitForOtherRanksWhereTheJobWaitedForNoneBefore) {
   ASSERT_FALSE(runs.all_steps.parts.empty());
   EXPECT_EQ(runs.all_steps.parts[0].part, LogPart::kCommunicationWait);
   EXPECT_NEAR(runs.all_steps.parts[0].delta_ns.value, 2e6, 1e5);
+}
+
+TEST(Change, NamesAnEvaluationThatThereWasNotBefore) {
+  std::vector<RunFigures> before, after;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    before.push_back(figures_of({.noise = 0.01, .seed = seed}));
+    after.push_back(figures_of(
+        {.noise = 0.01, .stall_ms = 20, .stall_part = LogPart::kEvaluation, .seed = seed}));
+  }
+  const StepChange added = change_between(before, after).all_steps;
+  ASSERT_FALSE(added.parts.empty());
+  EXPECT_EQ(added.parts[0].part, LogPart::kEvaluation);
+  EXPECT_NEAR(added.parts[0].delta_ns.value, 2e6, 1e5);
+  const StepChange removed = change_between(after, before).all_steps;
+  EXPECT_EQ(removed.parts[0].part, LogPart::kEvaluation);
+  EXPECT_NEAR(removed.parts[0].delta_ns.value, -2e6, 1e5);
+}
+
+TEST(Change, WhatOneSideSeesAsAPartIsOutsideOfThePartsThatBothSee) {
+  constexpr auto kWait = static_cast<size_t>(LogPart::kDataWait);
+  constexpr auto kForward = static_cast<size_t>(LogPart::kForward);
+  std::vector<RunFigures> sides[2] = {runs_of({60, 60.1, 60.2}, 0, 10),
+                                      runs_of({66, 66.1, 66.2}, 5, 10)};
+  for (const size_t side : {0U, 1U}) {
+    for (RunFigures& run : sides[side]) {
+      auto& parts = run.all_steps.parts;
+      parts[kForward] = StepTime{side == 0 ? 40e6 : 46e6};
+      if (side == 0) parts[kWait] = StepTime{12e6};
+      parts[kLogParts] =
+          StepTime{run.all_steps.step.ns - parts[kForward]->ns - (side == 0 ? 12e6 : 0)};
+    }
+  }
+  const StepChange change = change_between(sides[0], sides[1]).all_steps;
+  ASSERT_EQ(change.parts.size(), 2);
+  EXPECT_EQ(change.parts[0].part, LogPart::kForward);
+  EXPECT_NEAR(change.parts[0].delta_ns.value, 6e6, 1);
+  EXPECT_EQ(change.parts[1].part, std::nullopt);
+  EXPECT_NEAR(change.parts[1].delta_ns.value, 0, 1e3);
+  for (auto& side : sides) {
+    for (RunFigures& run : side) run.all_steps.parts[kForward].reset();
+  }
+  EXPECT_TRUE(change_between(sides[0], sides[1]).all_steps.parts.empty()) << "nothing but the rest";
+}
+
+TEST(Change, OfOneRunASideTheLargestPartIsNamedFirst) {
+  std::vector<RunFigures> sides[2] = {runs_of({62.5}), runs_of({77.5}, 100)};
+  for (const size_t side : {0U, 1U}) {
+    auto& parts = sides[side][0].all_steps.parts;
+    parts[static_cast<size_t>(LogPart::kForward)] = StepTime{side == 0 ? 60e6 : 74e6};
+    parts[static_cast<size_t>(LogPart::kDataWait)] = StepTime{side == 0 ? 0.5e6 : 1.5e6};
+  }
+  const StepChange change = change_between(sides[0], sides[1]).all_steps;
+  ASSERT_EQ(change.parts.size(), 2);
+  EXPECT_EQ(change.parts[0].part, LogPart::kForward);
+  EXPECT_TRUE(change.parts[1].is_clear());
 }
 
 TEST(Change, NamesThePartThatSurelyGrewBeforeTheOneThatMayHaveGrownMore) {

@@ -109,8 +109,8 @@ ReadError unless_it_counts(const std::string& why) {
   return ReadError{why + ". If that start does not count, move the log out of the folder"};
 }
 
-// The ranks of each run that has a log in `logs`, the earliest run first. Of a rank that was
-// started again in the same run, the last log counts. Fails if a log cannot be read.
+// The ranks of each run that has a log in `logs` (runs_of()), the earliest run first. Fails if a
+// log cannot be read.
 tl::expected<std::vector<RankRuns>, ReadError> read_runs(const std::vector<std::string>& logs) {
   auto read = read_logs(logs, summary_of);
   if (!read.errors.empty()) return tl::unexpected(unless_it_counts(read.errors.front()));

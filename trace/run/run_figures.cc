@@ -170,11 +170,13 @@ class CountedGroups {
   StepGroup counted_;
 };
 
-// Hooks that see the forward pass see the waits for other ranks, too. A job in which they saw none
-// is compared with one in which each step waits.
+// Hooks that see the forward pass also see waits for other ranks (those of torch.distributed's Work
+// and of DistributedDataParallel), evaluations and checkpoints. A job in which they saw none is
+// compared with one that has them.
 bool is_known(const RankRun& rank, size_t part) {
-  return rank.sees[part] || (part == static_cast<size_t>(LogPart::kCommunicationWait) &&
-                             rank.sees_part(LogPart::kForward));
+  const bool may_be_none =
+      is_seldom(part) || part == static_cast<size_t>(LogPart::kCommunicationWait);
+  return rank.sees[part] || (may_be_none && rank.sees_part(LogPart::kForward));
 }
 
 StepFigures figures_of(const CountedGroups& counted, const RankRuns& ranks) {
@@ -204,10 +206,9 @@ bool wait_for_data(const StepFigures& all, const StepFigures& fastest) {
 void add_seldom(StepFigures& figures, const StepGroup& all, const Basis& basis,
                 const RankRuns& ranks) {
   for (const LogPart seldom : kSeldomParts) {
-    if (std::ranges::none_of(ranks, [&](const RankRun& rank) { return rank.sees_part(seldom); })) {
-      continue;
-    }
     const auto part = static_cast<size_t>(seldom);
+    const auto knows = [part](const RankRun& rank) { return is_known(rank, part); };
+    if (std::ranges::none_of(ranks, knows)) continue;
     const double ns = all.part_ns[part] / basis.weight(all) * basis.unit;
     figures.parts[part] = StepTime{ns, 0};
     figures.step.ns += ns;
@@ -270,8 +271,11 @@ std::optional<RunFigures> run_figures(RankRuns ranks) {
   run.mean_steps = figures_of(CountedGroups(groups, basis, 0, groups.size()), ranks);
   run.group_steps = all.steps / static_cast<double>(groups.size());
   run.block_steps = all.steps / static_cast<double>(blocks.size());
+  run.host_bytes = most_memory(ranks, &RankRun::most_host_bytes);
+  run.device_bytes = most_memory(ranks, &RankRun::most_device_bytes);
   std::erase_if(blocks, [](const StepGroup& block) { return block.is_torn; });
-  if (blocks.size() >= kFewestBlocks &&
+  // The fastest steps of a GPU's job may have launched work for which a later step waits.
+  if (!run.device_bytes && blocks.size() >= kFewestBlocks &&
       (!basis.per_sample || std::ranges::all_of(blocks, has_samples))) {
     const auto place = [&](double share) {
       return static_cast<size_t>(share * static_cast<double>(blocks.size()));
@@ -283,8 +287,6 @@ std::optional<RunFigures> run_figures(RankRuns ranks) {
   add_seldom(run.all_steps, all, basis, ranks);
   add_seldom(run.mean_steps, all, basis, ranks);
   write_pauses(run, all, ranks);
-  run.host_bytes = most_memory(ranks, &RankRun::most_host_bytes);
-  run.device_bytes = most_memory(ranks, &RankRun::most_device_bytes);
   return run;
 }
 

@@ -46,8 +46,8 @@ struct RunFigures {
   std::optional<double> samples;  ///< in a step of all these ranks together
   StepFigures all_steps;
   StepFigures mean_steps;  ///< as all_steps, but all groups count and not their middle half
-  /// Without what the program does seldom; nullopt if the run has too few steps, or if the others
-  /// are slower because they wait for data.
+  /// Without what the program does seldom; nullopt if the run has too few steps, if the others are
+  /// slower because they wait for data, or on a GPU, for whose work a later step may wait.
   std::optional<StepFigures> undisturbed;
   /// all_steps is a mean over groups of so many steps, and undisturbed over blocks of so many; 0:
   /// not known. Groups of many steps differ less than groups of few, and more of them have a stall.

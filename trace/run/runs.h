@@ -18,8 +18,9 @@ template <typename Log>
 }
 
 /// The ranks of each run, by number; the latest run comes last. Commands on two nodes may log one
-/// run (trace/model/recorded_jobs.h). Of a rank that was started again, the last log counts, and
-/// with it only ranks of the same start.
+/// run (trace/model/recorded_jobs.h). Of a rank that was started again, the last log counts, or, if
+/// several ended well, the longest: a training, and not the test behind it. With it count only
+/// ranks of the same start.
 [[nodiscard]] std::vector<RankRuns> runs_of(RankRuns ranks);
 
 }  // namespace redline::trace

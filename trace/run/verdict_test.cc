@@ -1001,6 +1001,28 @@ TEST(RunVerdict, ARankThatHasMadeNoStepSinceARestartIsLeftOut) {
   EXPECT_EQ(judge(logs).ranks.size(), 2U) << "without an earlier log, the clocks may differ";
 }
 
+// sh -c "python train.py && python test.py"
+TEST(RunVerdict, OfCommandsThatEndedWellTheLongestCounts) {
+  constexpr int64_t kLater = 100'000'000'000;
+  std::vector<StepLog> logs = logs_of({.ranks = 1, .steps = 200});
+  logs.push_back(begun_later(logs_of({.ranks = 1, .steps = 40})[0], kLater));
+  for (StepLog& log : logs) {
+    log.ended = true;
+    log.exit_status = 0;
+  }
+  const auto steps_of = [&] {
+    const RunVerdict verdict = judge(logs);
+    EXPECT_EQ(verdict.ranks.size(), 1U);
+    EXPECT_EQ(verdict.earlier_logs, 1);
+    return verdict.ranks[0].steps;
+  };
+  EXPECT_EQ(steps_of(), 200);
+  std::swap(logs[0], logs[1]);
+  EXPECT_EQ(steps_of(), 200);
+  logs[1].exit_status = 1;  // of the training, which was tried again
+  EXPECT_EQ(steps_of(), 40);
+}
+
 TEST(RunVerdict, NothingIsSaidOfNoSteps) {
   EXPECT_FALSE(judge_run({}, 0));
   StepLog log;

@@ -80,9 +80,10 @@ void add_compare(CLI::App& app, int& status) {
       ->option_text("DIR");
   command->footer(
       "Each command is one string for the shell, /bin/sh, and runs as under redline run --log.\n"
-      "The order is base, new, new, base, and so on. After three runs of each it ends as soon as\n"
-      "the answer is sure. If the speed changed, one more run of each is recorded to name the\n"
-      "operator. What the commands print goes to files; a failing command ends the comparison.\n"
+      "They take turns: of each two pairs of runs one begins with the base and one with the new\n"
+      "command, by chance. After three runs of each it ends as soon as the answer is sure. If the\n"
+      "speed changed, one more run of each is recorded to name the operator. What the commands\n"
+      "print goes to files; a failing command ends the comparison.\n"
       "Exit status: 0 no change beyond a limit, 3 surely beyond one, 4 cannot tell yet.\n"
       "Examples:\n"
       "  redline compare --base 'python old.py' --new 'python new.py'\n"

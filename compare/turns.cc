@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/file.h"
 #include "base/secrets.h"
@@ -39,7 +40,7 @@ class Turns {
     }
     bool is_sure = false;
     while (pairs_done() < plan_.pairs && !is_sure) {
-      const bool base_first = pairs_done() % 2 == 0;
+      const bool base_first = order_.begins_with_base();
       for (const bool is_next : {!base_first, base_first}) {
         const auto done = measure(is_next);
         if (!done) return tl::unexpected(done.error());
@@ -185,10 +186,18 @@ class Turns {
   const OnProgress& on_progress_;
   std::optional<FileDescriptor> lock_;
   std::array<Side, 2> sides_ = {Side{"base", plan_.base, "", {}}, Side{"new", plan_.next, "", {}}};
+  TurnOrder order_{std::random_device()()};
   Answer answer_;
 };
 
 }  // namespace
+
+bool TurnOrder::begins_with_base() {
+  if (second_) return *std::exchange(second_, std::nullopt);
+  const bool first = chance_() % 2 == 0;
+  second_ = !first;
+  return first;
+}
 
 Expected<Answer> compare_in_turns(const Plan& plan, const std::atomic<bool>& stop,
                                   const OnProgress& on_progress) {

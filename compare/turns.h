@@ -1,7 +1,6 @@
 // Runs two commands in turns until it is known whether the second is slower.
 //
-// The order is base, new, new, base, and so on, so that a load of the machine that grows steadily
-// meets both alike. After each pair but the first two the runs are compared, and where the question
+// After each pair but the first two the runs are compared, and where the question
 // is answered no more runs follow. Looking often would raise the chance of an answer by chance; so
 // the looks share the 5 % (trace/run/gate.h).
 #pragma once
@@ -9,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <random>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -22,6 +22,20 @@ struct Plan {
   int64_t pairs = 5;
   trace::GateLimits limits;
   std::string folder;  ///< gets the folders base/ and new/, and a file that one comparison locks
+};
+
+/// Of each two pairs of runs, one begins with the base and one with the new command, so that a load
+/// of the machine that grows steadily meets both alike. Chance decides which one, so that load that
+/// comes and goes as regularly as the runs, such as another comparison, does so, too.
+class TurnOrder {
+ public:
+  explicit TurnOrder(uint32_t seed) : chance_(seed) {}
+  /// Of the next pair.
+  [[nodiscard]] bool begins_with_base();
+
+ private:
+  std::mt19937 chance_;
+  std::optional<bool> second_;  ///< the answer for the second of two pairs, after the first
 };
 
 /// Called before each run; there may be fewer than `planned`.

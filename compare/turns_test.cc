@@ -26,5 +26,17 @@ TEST(Turns, TwoComparisonsDoNotWriteIntoOneFolder) {
   EXPECT_NE(later.error(), error) << "the first one is over";
 }
 
+TEST(TurnOrder, OfEachTwoPairsOneBeginsWithTheBaseAndChanceDecidesWhich) {
+  TurnOrder order(1);
+  int base_begins = 0;
+  constexpr int kTwoPairs = 1000;
+  for (int i = 0; i < kTwoPairs; ++i) {
+    const bool first = order.begins_with_base();
+    EXPECT_NE(order.begins_with_base(), first);
+    base_begins += first ? 1 : 0;
+  }
+  EXPECT_NEAR(base_begins, kTwoPairs / 2, 80) << "five deviations of a coin";
+}
+
 }  // namespace
 }  // namespace redline::compare

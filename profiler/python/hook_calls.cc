@@ -79,7 +79,9 @@ void forgive(PyObject* helper) {
   const bool with_gradients = ask(hooks().takes_gradients, nullptr, 0).get() == Py_True;
   if (in_training && with_gradients) {
     loop.model_trains(module);
-  } else if (in_training || with_gradients) {
+  } else if (in_training) {
+    loop.model_looks_ahead();
+  } else if (with_gradients) {
     loop.model_infers();
   } else {
     loop.model_evaluates(module);

@@ -38,6 +38,7 @@ int64_t added(int64_t sum, int64_t more) { return std::max<int64_t>(sum, 0) + mo
   took_batch_ = true;
   evaluated_model_ = nullptr;
   latest_loader_ = loader;
+  if (begins_pass && loader == trained_loader_) trained_loader_ = {};
   if (!samples) return;
   if (begins_pass) {  // nobody will compute with what earlier passes left
     std::erase_if(waiting_, [&](const Waiting& one) {
@@ -73,6 +74,16 @@ void TrainingLoop::pass_ended(LoaderId loader) {
 void TrainingLoop::model_evaluates(const void* model) {
   model_infers();
   if (evaluated_model_ == nullptr && !took_batch_ && !trained_) evaluated_model_ = model;
+}
+
+/// On a batch of a pass that trains, this is no evaluation: GradCache (open_clip's --accum-freq)
+/// trains on several batches after it has run on each of them.
+void TrainingLoop::model_looks_ahead() {
+  if (trained_loader_ != LoaderId{} && latest_loader_ == trained_loader_) {
+    trained_ = true;
+  } else {
+    model_infers();
+  }
 }
 
 void TrainingLoop::add_tokens(std::optional<int64_t> tokens) {
@@ -113,6 +124,7 @@ void TrainingLoop::optimizer_made() {
 /// The next of each loader: scripts may read two loaders side by side.
 [[gnu::hot]] void TrainingLoop::take_batches() {
   if (trained_ && std::exchange(evaluated_, false)) epochs_ = 0;
+  if (trained_) trained_loader_ = latest_loader_;
   bool begins_pass = false;
   for (Waiting& its : waiting_) {
     if (its.next == its.batches.size()) continue;

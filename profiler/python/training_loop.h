@@ -33,6 +33,8 @@ class TrainingLoop {
   void model_infers() { inferred_ = true; }
   /// The same, and in evaluation mode.
   void model_evaluates(const void* model);
+  /// In training mode, without gradients.
+  void model_looks_ahead();
   /// Of the model's input; nullopt where that does not tell.
   void add_tokens(std::optional<int64_t> tokens);
   /// A step has ended where no optimizer of torch.optim steps. `within_optimizer`: its closure
@@ -73,6 +75,7 @@ class TrainingLoop {
   Step step_;  // so far
   std::vector<Waiting> waiting_;
   LoaderId latest_loader_{};
+  LoaderId trained_loader_{};  // in its present pass
   int64_t batch_samples_ = kUnknown;
   bool has_taken_ = false;  // batches for the next backward pass
   bool inferred_ = false;   // on the latest batch, as the next

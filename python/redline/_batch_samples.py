@@ -6,6 +6,7 @@ import os
 
 import torch
 from torch import nn
+from torch.utils.data import BatchSampler
 from torch.utils.data.dataloader import _DatasetKind
 
 MOST_TENSORS = 8
@@ -17,9 +18,17 @@ DEEPEST_NEST = 3
 def made_by(batch_sampler):
     """How many samples its batches have; None if nothing tells it. One that a script wrote may repeat another one
     without end, which it holds as `sampler`: timm's and ultralytics' _RepeatSampler do."""
+    if _holds_batches(batch_sampler):
+        inner = made_by(batch_sampler.sampler)
+        return inner and inner * batch_sampler.batch_size
     sizes = (getattr(sampler, "batch_size", None) for sampler in (batch_sampler, getattr(batch_sampler, "sampler", None)))
     size = next((size for size in sizes if isinstance(size, int)), None)
     return size and size // reads_of(batch_sampler)
+
+
+def _holds_batches(batch_sampler):
+    """Whether each sample of the loader is a batch, which its data set makes: DataLoader(sampler=BatchSampler(…))."""
+    return type(batch_sampler) is BatchSampler and isinstance(batch_sampler.sampler, BatchSampler)
 
 
 def reads_of(batch_sampler):
@@ -43,16 +52,15 @@ def given_batch_size():
     return int(text) if text.isdigit() else None
 
 
-def samples_by_shape(batch, batch_size=None):
-    """With `batch_size`, that number if some tensor has a dimension of this size. Without it, the leading dimension of
-    images (4 or 5 dimensions) and of tables (2), where all layers expect the batch. None if this does not tell."""
-    tensors = tensors_in(batch)
-    if batch_size is not None:
-        return batch_size if any(batch_size in tensor.shape for tensor in tensors) else None
-    first = next((tensor for tensor in tensors if tensor.dim() > 0), None)
-    if first is not None and first.is_floating_point() and first.dim() in (2, 4, 5):
-        return first.size(0)
-    return None
+def samples_by_shape(batch):
+    """The leading dimension of images (4 or 5 dimensions, also as bytes) and of tables (2), where all layers expect the
+    batch. None if this does not tell."""
+    first = next((tensor for tensor in tensors_in(batch) if tensor.dim() > 0), None)
+    if first is None:
+        return None
+    is_table = first.dim() == 2 and first.is_floating_point()
+    are_images = first.dim() in (4, 5) and (first.is_floating_point() or first.dtype == torch.uint8)
+    return first.size(0) if is_table or are_images else None
 
 
 def ids_in(batch, batch_sizes):
@@ -84,8 +92,11 @@ class BatchCounter:
     """Tells how many samples each batch of an iterator holds, which is how many its sampler asked for."""
 
     def __init__(self, loader):
-        size = batch_size_of(loader)
-        self.reads = reads_of(getattr(loader, "batch_sampler", None))
+        size, given = batch_size_of(loader), given_batch_size()
+        batches = getattr(loader, "batch_sampler", None)
+        self.reads = reads_of(batches)
+        self.holds_batches = _holds_batches(batches)
+        self.given = StreamBatches(given) if given else None
         stream = loader._dataset_kind == _DatasetKind.Iterable
         self.stream = StreamBatches(size) if stream and size else None
         self.asked_for = None if stream else collections.deque()
@@ -98,7 +109,7 @@ class BatchCounter:
         if sampler_iterator is not self.pass_through:  # with persistent workers, an iterator serves several epochs
             self.pass_through = sampler_iterator
             self.asked_for.clear()
-        size = _size_of(index)
+        size = sum(_size_of(one) or 1 for one in index) if self.holds_batches else _size_of(index)
         self.asked_for.append(None if size is None else size // self.reads)
 
     def samples_in(self, batch):
@@ -110,7 +121,9 @@ class BatchCounter:
         if self.stream is not None:
             return self.stream.samples_in(batch)
         known = self.asked_for.popleft() if self.asked_for else None
-        return samples_by_shape(batch, given_batch_size()) if known is None else known
+        if known is not None:
+            return known
+        return self.given.samples_if_shown(batch) if self.given else samples_by_shape(batch)
 
 
 def _size_of(index):
@@ -125,7 +138,8 @@ def _size_of(index):
 
 
 class StreamBatches:
-    """Counts samples of one loader over an IterableDataset. All batches but the last have `batch_size` samples."""
+    """Counts samples of batches that no sampler made, such as those of a loader over an IterableDataset. All but the
+    last ones have `batch_size` samples."""
 
     def __init__(self, batch_size):
         self.batch_size = batch_size
@@ -133,16 +147,31 @@ class StreamBatches:
         self.place = None
 
     def samples_in(self, batch):
-        shapes = [tensor.shape for tensor in _tensors(batch, DEEPEST_NEST)]
+        samples = self._shown(batch)
+        if samples is None:
+            # The stream is shorter than one batch, or its samples cannot be stacked into tensors.
+            samples = next((shape[0] for shape in _shapes(batch) if shape), self.batch_size)
+        return min(samples, self.batch_size)
+
+    def samples_if_shown(self, batch):
+        """None for a smaller batch as long as no full one has shown where its size stands, and for a larger one."""
+        samples = self._shown(batch)
+        return None if samples is None or samples > self.batch_size else samples
+
+    def _shown(self, batch):
+        shapes = _shapes(batch)
         places = [(i, shape.index(self.batch_size)) for i, shape in enumerate(shapes) if self.batch_size in shape]
         if places:
             self.place = self.place or places[0]
             return self.batch_size
-        if self.place is not None and self.place[0] < len(shapes):
-            return min(shapes[self.place[0]][self.place[1]], self.batch_size)
-        # The stream is shorter than one batch, or its samples cannot be stacked into tensors.
-        leading = next((shape[0] for shape in shapes if shape), self.batch_size)
-        return min(leading, self.batch_size)
+        tensor, dimension = self.place or (len(shapes), 0)
+        if tensor < len(shapes) and dimension < len(shapes[tensor]):
+            return shapes[tensor][dimension]
+        return None
+
+
+def _shapes(batch):
+    return [tensor.shape for tensor in _tensors(batch, DEEPEST_NEST)]
 
 
 def tensors_in(batch):

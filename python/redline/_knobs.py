@@ -113,6 +113,7 @@ class Knobs:
         self.optimizers = {}  # weak references by id, since optimizers may define equality
         self.trained = set()  # ids of models that ran in training mode, and of those that DDP held then
         self.trained_otherwise = set()  # and of those that ran in evaluation mode and are an optimizer's
+        self.untrained = set()  # and of those of which no optimizer has a parameter, such as a teacher
         self.used_model = False  # a model was called, with gradients or for inference
         self.device = None  # on which the model trains
         self.steps = 0
@@ -178,7 +179,12 @@ class Knobs:
             if self.reporter is not None:
                 self.reporter.optimizer = weakref.ref(optimizer)
 
+        def add_parameters(original, *args, **kwargs):
+            self.untrained.clear()
+            return original(*args, **kwargs)
+
         replace(torch.optim.Optimizer, "__init__", make)
+        replace(torch.optim.Optimizer, "add_param_group", add_parameters)
 
     def _watch_trial(self):
         self.reporter.watch_exceptions()
@@ -238,14 +244,16 @@ class Knobs:
         if module.training:
             self._meet_training_mode(module)
             return True
-        if id(module) in self.trained or not self.loader.trains:
+        if id(module) in self.trained or id(module) in self.untrained or not self.loader.trains:
             return False
         if id(module) not in self.trained_otherwise:
             optimizers = [reference() for reference in list(self.optimizers.values())]
             owned = {id(parameter) for optimizer in optimizers if optimizer is not None
                      for parameter in parameters_of(optimizer)}
             if not any(id(parameter) in owned for parameter in module.parameters()):
-                return False  # such as a teacher
+                if self.steps > 0:  # before, a library may put other parameters into the optimizer
+                    remember(module, self.untrained)
+                return False
             remember(module, self.trained_otherwise)
         return True
 

@@ -13,8 +13,10 @@ asked for, where it is nearly sure that the training asks. Otherwise it keeps it
 """
 
 import collections
+import contextlib
 import functools
 import inspect
+import operator
 import sys
 import time
 import types
@@ -36,6 +38,7 @@ from redline._after_import import after_import
 from redline._batch_samples import MOST_WRAPPERS, BatchCounter, batch_size_of, made_by, shapes_text
 from redline._dispatched_batches import is_read_to_be_dispatched, watch_dispatchers
 from redline._knob_values import at_least, on_or_off
+from redline._rank import rank_and_world_size
 from redline._stand_in import replace
 
 KNOBS = {
@@ -70,8 +73,8 @@ def shuffles(arguments):
     sampler = arguments["sampler"]
     if arguments["batch_sampler"] is not None:
         sampler = _wrapped(arguments["batch_sampler"])
-    if isinstance(sampler, DistributedSampler):
-        return sampler.shuffle
+    if isinstance(sampler, DistributedSampler):  # a script's own may lack it, as transformers', and be for training
+        return bool(getattr(sampler, "shuffle", True))
     random = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
     return bool(arguments["shuffle"]) or isinstance(sampler, random)
 
@@ -108,9 +111,22 @@ def samples_an_epoch(loader):
         sampler = getattr(batches, "sampler", None)
         if isinstance(sampler, BatchSampler):  # whose batches are repeated
             sampler = sampler.sampler
+        if batches is not None and sampler is None:
+            return _samples_of_own(batches, loader.sampler)
         return len(loader.sampler if sampler is None else sampler)
     except Exception:  # streams have no length, and a script's own sampler may raise anything
         return None
+
+
+def _samples_of_own(batches, unread):
+    """Of a batch sampler that the script wrote, perhaps for this rank alone: beside it torch puts a sampler of all data
+    into the loader, which nobody reads."""
+    if isinstance(batches, (list, tuple)):
+        return sum(map(len, batches))
+    if size := made_by(batches):
+        return len(batches) * size
+    _, world_size = rank_and_world_size()
+    return len(unread) if world_size == 1 else None
 
 
 def _ranks_of_a_batch(batches):
@@ -204,7 +220,10 @@ class LoaderKnobs:
             self._take_for_training(loader)
         elif not (self.has_model or self.trains):
             self.has_model_at_reads = False
-        return original(loader)
+        iterator = original(loader)
+        if self.reporter is not None:
+            self.reporter.pass_begins(getattr(iterator, "_redline_counter", None))
+        return iterator
 
     def _tell_length(self, original, loader):
         evaluates = self.trains and not torch.is_grad_enabled()
@@ -321,9 +340,11 @@ class LoaderKnobs:
         if hasattr(order, "repeat_count") and hasattr(order, "batch_size"):
             # trl's for GRPO: it gives a batch of its own size several times, and each time another part is trained on.
             return f"{type(order).__name__} repeats batches of its own size"
-        if sampler is None:
-            return "the DataLoader does not batch" if arguments["batch_size"] is None else None
-        if type(sampler) is BatchSampler:
+        if sampler is None and arguments["batch_size"] is None:
+            return "the DataLoader does not batch"
+        if _takes_one_sample(arguments["collate_fn"]):
+            return "its collate_fn takes one sample out of each batch"
+        if sampler is None or type(sampler) is BatchSampler:
             return None
         wanted = self.values.get("batch_size")
         if hasattr(sampler, "batch_sampler") and wanted in (None, getattr(sampler, "batch_size", None)):
@@ -404,11 +425,24 @@ class LoaderKnobs:
         """A whole pass whose batches nothing used is no training: the script looks through its data, and may rely on
         the batch size that it chose for that."""
         use = iterator._redline_use
-        if self.reporter is not None and use.training and use.made and iterator._redline_uses == self.uses:
+        is_unused = use.training and use.made and iterator._redline_uses == self.uses
+        # Where a step took them, it had marked them, and a compiled function used them.
+        if self.reporter is not None and is_unused and self.reporter.undecided is not None:
             use.training = False
             self.training_loaders -= 1
             self.reporter.take_back_batches()
             self.refuse(["batch_size"], "the script also reads a DataLoader in order without its model")
+
+
+def _takes_one_sample(collate):
+    """As detectron2's operator.itemgetter(0) and `lambda batch: batch[0]`, which drop what else a larger batch holds. A
+    function that uses names does more, and is not called."""
+    code = getattr(collate, "__code__", None)
+    is_plain = code is not None and not code.co_freevars and set(code.co_names) <= {"len"}
+    sample = object()
+    with contextlib.suppress(Exception):
+        return (is_plain or isinstance(collate, operator.itemgetter)) and collate([sample]) is sample
+    return False
 
 
 def _note_index(original, iterator):

@@ -19,8 +19,9 @@ class _Pass:
 
     def __init__(self, iterator, ended):
         self.iterator = weakref.ref(iterator, ended)
-        # The same in all passes over one loader. Holding it would keep the data set in memory.
-        self.sampler = id(iterator._index_sampler)
+        # The same in all passes over one loader. Holding it would keep the data set in memory. fastai's loaders share
+        # their sampler, and are their own data sets.
+        self.loader = (id(iterator._index_sampler), id(iterator._dataset))
         self.samples = 0
         self.tokens = 0
         self.is_new = True  # it began in this step
@@ -71,8 +72,8 @@ class SampleCount:
         going_on = list(self._passes.values())
         training = going_on + [one for one in self._ended if not one.is_new]
         if training:
-            samplers = {one.sampler for one in training}
-            training += [one for one in self._ended if one.is_new and one.sampler in samplers]
+            loaders = {one.loader for one in training}
+            training += [one for one in self._ended if one.is_new and one.loader in loaders]
         return training or self._ended
 
     def take_samples_per_step(self):

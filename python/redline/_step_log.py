@@ -343,7 +343,7 @@ def _count_batches(iterator, loader):
 def _batches_of(loader):
     """(batch size, samples of a pass) where that says the size of each batch; else None. A script's own sampler may give
     more than its length (mmengine's gives samples without end), so each of its batches is counted."""
-    batches = loader.batch_sampler
+    batches = getattr(loader, "batch_sampler", None)  # fastai's loader has none
     if type(batches) is not BatchSampler or type(batches.sampler) not in _SAMPLERS:
         return None
     if loader._dataset_kind == _DatasetKind.Iterable:

@@ -14,7 +14,8 @@ from multiprocessing.process import BaseProcess
 
 import torch
 
-from redline._batch_samples import given_batch_size, ids_in, reads_sequences, samples_by_shape, shapes_text
+from redline._batch_samples import (StreamBatches, given_batch_size, ids_in, reads_sequences, samples_by_shape,
+                                    shapes_text)
 from redline._device_memory import DeviceMemory
 from redline._evaluation_time import EvaluationTime
 from redline._hang_table import STACKS_SIGNAL
@@ -85,6 +86,11 @@ class TrialReporter:
         # Batches that a pass over a loader took since the last forward with gradients: they may be for evaluation.
         self.undecided = None  # [pass, batches, samples]
         self.only_evaluated = False  # a model ran on the undecided batches, and only without gradients
+        self.trained_pass = None  # the latest one of whose batches some were trained on
+        given = given_batch_size()
+        self.given = StreamBatches(given) if given else None
+        self.unknown_batches = 0  # backward passes of which nothing told the samples
+        self._forget_smaller()
         self.loader_batches = 0
         self.data_wait_ns = 0
         self.ran_on = None  # the thread that called a model last
@@ -128,6 +134,11 @@ class TrialReporter:
             self.take_back_batches()
             self.evaluation.last_batch_was_evaluated()
         self.evaluation.training_goes_on(self._without_compilation(now_ns))
+
+    def pass_begins(self, loader_pass):
+        """Workers that stay keep it for the next pass over their loader, which may be an evaluation."""
+        if loader_pass is self.trained_pass:
+            self.trained_pass = None
 
     def take_back_batches(self):
         """The last batches seemed to be for training, and were not."""
@@ -177,15 +188,51 @@ class TrialReporter:
         self.new_tokens = 0
         if self.loader_batches == 0:
             self.new_batches = self.new_samples = 0
+            self._forget_smaller()
 
     def _add_samples_of(self, inputs):
-        samples = samples_by_shape(inputs, given_batch_size())
+        samples = self.given.samples_if_shown(inputs) if self.given else samples_by_shape(inputs)
+        if self.given and samples != self.given.batch_size:
+            self._add_smaller(samples, inputs)
+            return
+        self.has_full_batch = True
         if samples is None:
-            self.cannot_count(f"the script has no DataLoader, and of its model's input of {shapes_text(inputs)} any "
-                              "dimension may be the batch")
+            self._cannot_count_inputs(shapes_text(inputs))
         self.new_batches += 1
         self.new_samples += samples or 0
         self.batch_sizes.add(samples)
+
+    def _add_smaller(self, samples, inputs):
+        """Smaller than {batch_size}, or unknown: an epoch ends, or reinforcement learning acts. One sample alone is an
+        action."""
+        if samples is None:
+            self.unknown_shape = shapes_text(inputs)
+        elif samples > 1:
+            self.smaller_batches += 1
+            self.smaller_samples += samples
+            self.batch_sizes.add(samples)
+
+    def _take_smaller(self):
+        """A backward pass or a step takes what the model was called with, and of this only full batches, if there are
+        any: the others were actions, as those of DQN, then."""
+        if not self.has_full_batch:
+            self.new_batches += self.smaller_batches
+            self.new_samples += self.smaller_samples
+            self.unknown_batches += self.unknown_shape is not None
+            # The first passes may be those of another model, a critic, before this one has got a batch.
+            if self.unknown_shape and (self.given.place or self.unknown_batches == STEPS_WITHOUT_BATCH):
+                self._cannot_count_inputs(self.unknown_shape)
+        self._forget_smaller()
+
+    def _forget_smaller(self):
+        """Of calls of the model since the latest backward pass."""
+        self.smaller_batches = self.smaller_samples = 0
+        self.unknown_shape = None
+        self.has_full_batch = False
+
+    def _cannot_count_inputs(self, shape):
+        self.cannot_count(f"the script has no DataLoader, and of its model's input of {shape} any dimension may be the "
+                          "batch")
 
     def forward(self, gradients, model=None):
         """A model is called; `gradients` says whether they are enabled. `model` is given if it is in the mode that fits:
@@ -196,13 +243,27 @@ class TrialReporter:
             if not self.steps_sent:
                 self._show_activity(time.monotonic())
             self.evaluation.forward_with_gradients(model, self._without_compilation(time.monotonic_ns()))
-            self._keep_batches()
+            self._train_on_batches()
             return
         self.evaluation.forward_without_gradients(model)
+        if model is None and self._goes_on_training():
+            self._keep_batches()
         self.only_evaluated = self.undecided is not None
         if self.steps_sent and time.monotonic() - self.last_line >= SECONDS_BETWEEN_SIGNS_OF_LIFE:
             self.last_line = time.monotonic()
             self._send_totals(time.monotonic_ns(), self.steps_sent, self.samples_sent)
+
+    def _goes_on_training(self):
+        """Whether the undecided batches are of a pass that trains. In training mode a model that runs on them without
+        gradients does not evaluate: GradCache (open_clip's --accum-freq) trains on several batches after it has run on
+        each of them, and others look for the samples that are worth training on."""
+        of_pass = self.undecided and self.undecided[0]
+        return of_pass is not None and of_pass is self.trained_pass
+
+    def _train_on_batches(self):
+        if self.undecided is not None:
+            self.trained_pass = self.undecided[0]
+        self._keep_batches()
 
     def _keep_batches(self):
         self.undecided = None
@@ -302,6 +363,7 @@ class TrialReporter:
         self._keep_batches()
         now_ns = time.monotonic_ns()
         self.evaluation.step_ended(self._without_compilation(now_ns))
+        self._take_smaller()
         if not self.is_countable:
             self._end_uncounted_step()
             return
@@ -416,7 +478,8 @@ class TrialReporter:
 
     def note_loss(self, loss):
         """Keeps the tensor on which backward() is called, so that the next check can look for NaN."""
-        self._keep_batches()
+        self._train_on_batches()
+        self._take_smaller()
         self.backwards_made = True
         self.backwards += 1
         if not self.optimizer_stepped and not self.steps_by_backward:
@@ -445,8 +508,9 @@ class TrialReporter:
         self.is_countable = False
         if os.environ.get("REDLINE_METRIC"):
             return
-        self.fail("invalid", "", f"samples cannot be counted: {why}. Compare steps (--objective steps), "
-                                 "give --metric with a rate that the command prints, or write {batch_size} in the command")
+        metric = "give --metric with a rate that the command prints"
+        cure = f"or {metric}" if self.given else f"{metric}, or write {{batch_size}} in the command"
+        self.fail("invalid", "", f"samples cannot be counted: {why}. Compare steps (--objective steps), {cure}")
 
     def unused(self, knobs, why, above=None):
         """These knobs can do nothing in this job, or, if `above` is given, nothing with values above it."""

@@ -157,6 +157,63 @@ def test_an_evaluation_after_a_batch_that_was_fetched_ahead(reporter):
     assert (reporter.steps, reporter.samples) == (1, 16)
 
 
+def test_what_is_looked_at_in_the_pass_of_training_is_training(reporter):
+    """open_clip with --accum-freq does so before it trains on several batches."""
+    reporter, _ = reporter
+    loader_pass = object()
+    reporter.begin_training()
+
+    def samples_of_step(evaluated=None):
+        before = reporter.samples
+        for _ in range(4):
+            reporter.ask_for_batch(time.monotonic_ns())
+            reporter.add_batch(8, 0, loader_pass)
+            reporter.forward(gradients=False, model=evaluated)
+        for _ in range(4):
+            reporter.forward(gradients=True)
+        reporter.add_step()
+        return reporter.samples - before
+
+    assert samples_of_step() == 8, "nothing had trained in this pass"
+    assert samples_of_step() == samples_of_step() == 32
+    assert reporter.evaluation.total_ns == 0
+    assert samples_of_step(evaluated=torch.nn.Linear(4, 1)) == 8
+    assert reporter.evaluation.total_ns > 0
+    reporter.pass_begins(loader_pass)
+    assert samples_of_step() == 8
+
+
+LOOKED_AT = """
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+loader = DataLoader(torch.ones(48, 4), batch_size=4, shuffle=True, num_workers=1, persistent_workers=True)
+
+def look(batch):
+    with torch.no_grad():
+        model(batch)
+    return batch
+
+for epoch in range(2):
+    looked_at = map(look, loader)
+    for batches in zip(looked_at, looked_at, looked_at):
+        for batch in batches:
+            model(batch).sum().backward()
+        optimizer.step()
+    for batch in loader:
+        look(batch)
+"""
+
+
+def test_an_evaluation_by_the_loader_of_training_is_none(with_knobs, script):
+    """Though its workers stay, and the model is in training mode. Of the first step in each pass two batches are taken
+    for an evaluation."""
+    done = with_knobs({}, script(LOOKED_AT), trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (8, 2 * (4 + 3 * 12))
+
+
 def test_what_each_step_begins_with_is_no_evaluation(reporter):
     reporter, _ = reporter
     model, teacher = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)

@@ -176,6 +176,27 @@ def test_steps_are_where_the_script_marks_them(with_knobs, monkeypatch):
     assert (steps[-1]["samples"] - steps[0]["samples"]) == 16 * (steps[-1]["steps"] - steps[0]["steps"])
 
 
+MARKS_WHAT_IS_HIDDEN = """
+import torch
+from torch.utils.data import DataLoader
+model = torch.nn.Linear(2, 1)
+with torch.no_grad():
+    for batch in DataLoader(torch.ones(40, 2), batch_size=4):
+        with torch.profiler.record_function("my step"):
+            torch.nn.functional.linear(batch, model.weight)  # a compiled function hides its model as much
+print("done")
+"""
+
+
+def test_what_a_marked_step_has_read_was_used(with_knobs, monkeypatch, script):
+    monkeypatch.setenv("REDLINE_STEP_MARKER", "my step")
+    done = with_knobs({}, script(MARKS_WHAT_IS_HIDDEN), trial=True)
+    assert done.stdout == "done\n"
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (9, 40), "the last one does not end"
+    assert "batch_size" not in {knob for report in of_type(done, "unused") for knob in report["knobs"]}
+
+
 @pytest.mark.parametrize("how", ["no_grad", "inference_mode", "eval"])
 def test_inference_is_a_workload(with_knobs, how):
     knobs = {"batch_size": 20, "num_workers": 1, "channels_last": "on", "amp": "bf16", "num_threads": 1}

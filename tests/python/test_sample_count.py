@@ -59,6 +59,25 @@ def test_a_pass_that_has_ended_keeps_no_data_in_memory(count):
     assert sampler() is None
 
 
+def test_loaders_that_share_their_sampler_are_not_the_same(repo_root, monkeypatch):
+    """fastai's do, and each is its own data set."""
+    monkeypatch.syspath_prepend(repo_root / "python")
+    from redline._sample_count import SampleCount
+
+    class Iterator:
+        def __init__(self, sampler, dataset):
+            self._index_sampler, self._dataset = sampler, dataset
+
+    sampler, count = object(), SampleCount()
+    training, evaluation = Iterator(sampler, object()), Iterator(sampler, object())
+    for _ in range(3):
+        count.add(training, 8)
+        count.end_step(recorded=True)
+        count.add(evaluation, 5)
+        count.pass_ended(evaluation)
+    assert count.take_samples_per_step() == 8
+
+
 def test_two_loaders_of_one_step_both_train(count):
     pairs = zip(DataLoader(range(64), 8), DataLoader(range(64), 16))
     for _ in zip(range(3), pairs):
@@ -87,6 +106,52 @@ def test_a_batch_holds_what_its_index_asks_for(repo_root, monkeypatch, index, sa
     counter = BatchCounter(DataLoader(range(8), batch_size=None))
     counter.asked(object(), index)
     assert counter.samples_in("no tensor") == samples
+
+
+@pytest.mark.parametrize(("batches", "samples"), [
+    (torch.randn(6, 3, 8, 8), 6), (torch.zeros(6, 3, 8, 8).byte(), 6), (torch.zeros(6, 2, 3, 8, 8).byte(), 6),
+    (torch.zeros(6, 4), 6), (torch.zeros(6, 4).byte(), None), (torch.zeros(6, 2, 8, 8).long(), None),
+])
+def test_images_are_counted_by_their_shape_also_as_bytes(repo_root, monkeypatch, batches, samples):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    from redline._batch_samples import samples_by_shape
+
+    assert samples_by_shape((batches, torch.zeros(6, dtype=torch.int64))) == samples
+
+
+def test_a_smaller_batch_is_read_where_a_full_one_was(repo_root, monkeypatch):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    monkeypatch.setenv("REDLINE_BATCH_SIZE", "12")
+    from redline._batch_samples import BatchCounter
+
+    counter = BatchCounter(DataLoader(range(8), batch_size=None))
+    batches = [torch.zeros(3, 5), torch.zeros(3, 12), torch.zeros(3, 5), torch.zeros(3, 13), torch.zeros(3)]
+    assert [counter.samples_in(batch) for batch in batches] == [None, 12, 5, None, None]
+
+
+class OfARank:
+    """A batch sampler as that of VITS, for one rank of several."""
+
+    def __init__(self, batch_size=None):
+        self.batch_size = batch_size
+
+    def __len__(self):
+        return 3
+
+    def __iter__(self):
+        return iter([[0, 1], [2, 3], [4, 5]])
+
+
+@pytest.mark.parametrize(("batches", "ranks", "samples"), [
+    (OfARank(2), 8, 6), (OfARank(2), 1, 6), ([[0, 1], [2]], 8, 3), (OfARank(), 8, None), (OfARank(), 1, 80),
+])
+def test_an_epoch_of_own_batches_is_as_long_as_this_rank_reads(repo_root, monkeypatch, batches, ranks, samples):
+    monkeypatch.syspath_prepend(repo_root / "python")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", str(ranks))
+    from redline._loader_knobs import samples_an_epoch
+
+    assert samples_an_epoch(DataLoader(range(80), batch_sampler=batches)) == samples
 
 
 @pytest.mark.parametrize(("splits", "epoch", "ahead"), [(True, 40, 3), (False, 80, 6)])

@@ -1,6 +1,7 @@
 """What counts as a step of the step log, as its samples, and as an evaluation."""
 
 import json
+import pathlib
 
 import pytest
 import step_logs
@@ -147,9 +148,16 @@ def steps(batches):
         optimizer.step()
 
 @torch.no_grad()
-def evaluate():
-    for batch, in one_ahead(loader(7)):
+def evaluate(batches=None):
+    for batch, in batches or one_ahead(loader(7)):
         model(batch)
+
+def looked_at(batches, mode=True):  # as open_clip's --accum-freq, before it trains on several
+    for batch in batches:
+        with torch.no_grad():
+            model.train(mode)(batch[0])
+        model.train()
+        yield batch
 
 model = torch.nn.Linear(2, 1)
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -167,13 +175,24 @@ WAY
     ("list(loader(30)); steps(data)", [4, 4, 4, 2], 1),
     ("steps(itertools.islice(one_ahead(data), 2)); steps(data)", [4, 4, 4, 4, 4, 2], 2),
     ("ahead = one_ahead(data); steps(itertools.islice(ahead, 2)); evaluate(); steps(ahead)", [4, 4, 4, 2], 1),
+    ("COUNT = 2; steps(looked_at(loader(24)))", [4, 8, 8], 0),
+    ("COUNT = 2; steps(looked_at(one_ahead(loader(24))))", [4, 8, 4], 0),
+    ("COUNT = 2; steps(looked_at(loader(24), mode=False))", [4, 4, 4], 0),
+    ("steps(data); evaluate(data); steps(data)", [4, 4, 4, 2] * 2, 2),
 ], ids=["one ahead", "two at once", "three at once, one ahead", "two loaders", "skipped", "statistics first",
-        "broken off", "evaluation between"])
+        "broken off", "evaluation between", "looked at", "looked at, one ahead", "evaluated in the pass of training",
+        "evaluated in a pass between"])
 def test_each_step_has_the_samples_that_it_trained_on(log_of, way, samples, epochs):
     script = WAYS_TO_READ.replace("WAY", way)
     _, log = log_of("-c", script)
     assert [step["samples"] for step in log.steps] == samples
     assert [text for kind, text in log.marks if kind == "epoch"] == [str(n + 1) for n in range(epochs)]
+
+
+def test_a_loader_that_is_none_of_torchs_is_counted(log_of):
+    """Its first step holds what the model was called with before, on the device "meta"."""
+    _, log = log_of(pathlib.Path(__file__).with_name("scripts") / "own_loader.py")
+    assert [step["samples"] for step in log.steps][1:] == [16] * 119
 
 
 BY_HAND = """

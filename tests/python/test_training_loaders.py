@@ -172,6 +172,42 @@ def test_what_makes_its_batches_itself_takes_no_batch_size(with_knobs):
     assert (batch, last["steps"], last["samples"]) == (16, steps, samples)
 
 
+@pytest.mark.parametrize("how", ["one_by_one", "one_by_lambda", "of_batches"])
+def test_a_loader_that_gives_one_sample_of_a_batch_takes_no_batch_size(with_knobs, how):
+    """It would read more of them, and train on one of each batch."""
+    done = with_knobs({"batch_size": 32}, LOADERS, how, trial=True)
+    assert unused(done, "batch_size") == ["its collate_fn takes one sample out of each batch"]
+    _, _, _, steps = said(done)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (steps, 3 * 70)
+
+
+DISTRIBUTED_BY_LENGTH = """
+import torch
+from torch.utils.data import DataLoader, DistributedSampler
+
+class ByLength(DistributedSampler):
+    def __init__(self, samples):  # as that of transformers, it calls no other
+        self.samples = samples
+    def __iter__(self):
+        return iter(range(self.samples))
+    def __len__(self):
+        return self.samples
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in DataLoader(torch.ones(64, 2), batch_size=8, sampler=ByLength(64)):
+    model(batch).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_distributed_sampler_need_not_say_whether_it_shuffles(with_knobs, script):
+    done = with_knobs({"batch_size": 16}, script(DISTRIBUTED_BY_LENGTH), trial=True)
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"], seen_knobs(done)["batch_size"]) == (4, 64, "16")
+
+
 def test_what_repeats_batches_of_its_own_size_takes_no_other_size(with_knobs):
     """trl trains on another part of a batch each time it comes, so half of the samples would never be trained on."""
     done = with_knobs({"batch_size": 8}, LOADERS, "grouped", trial=True)
@@ -209,9 +245,9 @@ def test_a_loader_that_repeats_its_batches_has_the_epochs_of_its_sampler(with_kn
     assert unused(done, "batch_size") == REPEATED[how]
 
 
-@pytest.mark.parametrize("trial", [False, True])
-def test_what_torchs_iterator_reads_may_be_no_loader(with_knobs, trial):
-    done = with_knobs({"batch_size": 32, "amp": "bf16"}, SCRIPTS / "own_loader.py", trial=trial)
+@pytest.mark.parametrize(("trial", "kind"), [(False, "numbers"), (True, "numbers"), (True, "bytes")])
+def test_what_torchs_iterator_reads_may_be_no_loader(with_knobs, trial, kind):
+    done = with_knobs({"batch_size": 32, "amp": "bf16"}, SCRIPTS / "own_loader.py", kind, trial=trial)
     assert done.stdout == "steps 120\n", done.stderr
     if trial:
         last = of_type(done, "step")[-1]
@@ -237,6 +273,45 @@ def test_without_a_loader_samples_are_never_guessed(with_knobs, monkeypatch, giv
         "samples cannot be counted: the script has no DataLoader, and of its model's input of 35 x 12 any dimension may be "
         "the batch. Compare steps (--objective steps), give --metric with a rate that the command prints, or write "
         "{batch_size} in the command"
+    )
+
+
+DRAWN = """
+import torch
+inputs = torch.ones(160, 4)
+model, critic = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*model.parameters(), *critic.parameters()], 0.01)
+def step(of, *batches):
+    for batch in batches:
+        of(batch).sum().backward()
+    optimizer.step()
+WAY
+"""
+
+
+@pytest.mark.parametrize(("way", "steps", "samples"), [
+    ("for begin in (0, 64, 128): step(model, inputs[begin:begin + 64])", 3, 160),
+    ("step(model, *inputs.split(64))", 1, 160),
+    # As DQN acts, with gradients enabled, before and while it trains.
+    ("for i in range(20): model(inputs[:1]); model(inputs[:3]); i > 9 and step(model, inputs[:64])", 10, 640),
+    # And as SAC, whose critic trains first.
+    ("for i in range(4): model(inputs[:1]); step(critic, inputs[:64]); step(model, inputs[:64])", 4, 256),
+], ids=["the end of an epoch", "accumulation", "actions", "a critic"])
+def test_a_given_batch_size_need_not_divide_the_data(with_knobs, monkeypatch, script, way, steps, samples):
+    monkeypatch.setenv("REDLINE_BATCH_SIZE", "64")
+    done = with_knobs({}, script(DRAWN.replace("WAY", way)), trial=True)
+    assert not of_type(done, "failure")
+    last = of_type(done, "step")[-1]
+    assert (last["steps"], last["samples"]) == (steps, samples)
+
+
+def test_a_given_batch_size_that_no_input_has_is_told(with_knobs, monkeypatch):
+    monkeypatch.setenv("REDLINE_BATCH_SIZE", "64")
+    done = with_knobs({}, SCRIPTS / "no_loader.py", "--sequences", trial=True)
+    (failure,) = of_type(done, "failure")
+    assert failure["message"] == (
+        "samples cannot be counted: the script has no DataLoader, and of its model's input of 35 x 12 any dimension may be "
+        "the batch. Compare steps (--objective steps), or give --metric with a rate that the command prints"
     )
 
 

@@ -2,12 +2,13 @@
 of the batches with which it trained and evaluated."""
 
 import argparse
+import operator
 import pickle
 import types
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, SequentialSampler, TensorDataset
 
 
 class Batches(IterableDataset):
@@ -98,6 +99,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("how", choices=("mnist", "quickstart", "anew", "sampler", "batches", "sequence", "sharded",
                                         "repeated", "repeated_in_order", "repeated_early", "grouped", "shuffled_test", "vocabulary", "scanned",
+                                        "one_by_one", "one_by_lambda", "of_batches",
                                         "planned_by_length", "planned_early", "planned_in_order", "progress_in_order"))
     how = parser.parse_args().how
     torch.manual_seed(0)
@@ -112,6 +114,13 @@ def main():
         if how == "sampler":
             batches = [list(range(i, min(i + 16, 70))) for i in range(0, 70, 16)]
             return DataLoader(data, batch_sampler=batches)
+        if how == "of_batches":  # the data set makes the batch
+            batches = BatchSampler(SequentialSampler(inputs), 16, drop_last=False)
+            return DataLoader(inputs, sampler=batches, collate_fn=lambda batch: batch[0])
+        if how == "one_by_one":  # detectron2 puts them into batches itself
+            return DataLoader(inputs, collate_fn=operator.itemgetter(0))
+        if how == "one_by_lambda":
+            return DataLoader(inputs, shuffle=True, collate_fn=lambda batch: batch[0])
         if how == "grouped":
             return DataLoader(data, batch_size=16, sampler=Grouped())
         if how in ("planned_by_length", "planned_early"):

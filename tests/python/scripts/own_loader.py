@@ -3,6 +3,7 @@ As Keras does, the model is first called on the device "meta", with a batch that
 
 import copy
 import itertools
+import sys
 
 import torch
 from torch import nn
@@ -31,10 +32,18 @@ class Loader:
         return iter(self.batches)
 
 
+class Numbers(nn.Module):
+    def forward(self, inputs):
+        return inputs.flatten(1).float()
+
+
 def main():
     torch.manual_seed(0)
-    loader = Loader(list(torch.randn(10, 16, 4)))
-    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    inputs = torch.randn(10, 16, 4)
+    if "bytes" in sys.argv:  # of images, which the script makes numbers later
+        inputs = torch.zeros(10, 16, 1, 2, 2, dtype=torch.uint8)
+    loader = Loader(list(inputs))
+    model = nn.Sequential(Numbers(), nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     for batch in _SingleProcessDataLoaderIter(loader):
         copy.deepcopy(model).to("meta")(batch.to("meta"))
         break

@@ -3,8 +3,10 @@
  * A process has one recorder. Call prepare first (warm-up: buffers are made ready, callbacks are
  * on, records are discarded), then start (the window begins), stop (the window ends), and export,
  * as often as wanted. After that, prepare may begin the next window. Functions that return int give
- * 0 on success and -1 on failure; redline_last_error() then says why. No function throws, aborts or
- * prints. Every function may be called from any thread. */
+ * 0 on success and -1 on failure; redline_last_error() then says why. No function throws or
+ * aborts. What fails in a call is not printed; what the recorder does by itself and cannot tell
+ * otherwise, such as writing the step log or a flight recorder's trace, is one line on stderr.
+ * Every function may be called from any thread. */
 #ifndef REDLINE_PROFILER_C_API_H_
 #define REDLINE_PROFILER_C_API_H_
 
@@ -76,6 +78,9 @@ REDLINE_API int redline_forget_metadata(void);
 REDLINE_API void redline_begin_step(int64_t number);
 REDLINE_API void redline_begin_drawn_step(int64_t number);
 REDLINE_API void redline_end_step(void);
+/* Does redline_end_step(), and says that no step follows: a capture ends with the steps that it
+ * has. */
+REDLINE_API void redline_end_steps(void);
 
 /* From now on `step_begins` is called when a range or mark of this name begins: a redline range, an
  * NVTX range or mark of any domain, or a user scope of LibTorch. The call is on the thread of that
@@ -127,7 +132,7 @@ typedef struct redline_request {
   uint64_t memory_budget_bytes, max_bytes;
   int32_t host_samples_hz;
   double ring_seconds, slow_step;
-  int32_t is_excluded;    /* --ranks leaves this process out: it must record nothing */
+  int32_t is_excluded;    /* it must record nothing: of --ranks, or the library records itself */
   int32_t no_cpu, no_gpu; /* at most one of them */
   uint64_t max_write_rate;
 } redline_request;

@@ -66,6 +66,7 @@ class range {
 /// Records the process by a schedule, as torch.profiler.profile does. Only one may exist at a time:
 /// a second one says so on stderr and does nothing.
 /// Under `redline record` the command line's schedule, options and directory replace the program's.
+/// In a LibTorch program under `--step-marker` it does nothing.
 class Profiler {
  public:
   explicit Profiler(ProfilerOptions options = {});
@@ -124,6 +125,7 @@ class Profiler {
   static inline std::atomic<bool> is_taken_ = false;
   const bool is_first_ = !is_taken_.exchange(true);
   std::string requested_options_;  ///< the command line's, as JSON, in place of options_
+  std::string capture_options_;    ///< the command line's, which wants captures only
   int64_t step_ = 0;
   Action action_ = Action::kNone;
   bool is_off_ = false;  ///< recording failed, which stderr has said, or --ranks leaves us out
@@ -141,7 +143,7 @@ struct ChromeTraceWriter {
   return ChromeTraceWriter{std::move(directory)};
 }
 
-/// True under `redline record`.
+/// True under `redline record` and `redline run --every`.
 [[nodiscard]] inline bool recording_requested() {
   const char* request = ::secure_getenv("REDLINE_RECORD");
   return request != nullptr && *request != '\0';
@@ -174,7 +176,8 @@ inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)
   change(Action::kNone, action_);
   if (has_steps() && !is_off_) {
     // If this fails, as without a folder for sockets, only `redline trigger` does not work.
-    redline_listen(recorder_options().c_str(), has_schedule() ? options_.schedule.active : 3);
+    const std::string asked = capture_options_.empty() ? recorder_options() : capture_options_;
+    redline_listen(asked.c_str(), has_schedule() ? options_.schedule.active : 3);
   }
   begin_step();
 }
@@ -182,7 +185,7 @@ inline Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)
 inline Profiler::~Profiler() {
   if (!is_first_) return;
   is_taken_ = false;
-  if (has_steps()) redline_end_step();
+  if (has_steps()) redline_end_steps();
   if (is_recorded(action_)) {
     finish_window();
   } else if (action_ == Action::kWarmup && !is_off_) {
@@ -222,11 +225,19 @@ inline void Profiler::obey_command_line() {
   if (redline_take_request(&request) != 0) return;
   is_off_ = request.is_excluded != 0;
   if (!is_off_) redline_finish_on_termination();  // if it fails, only a killed program loses more
+  const bool records_itself = options_.on_trace_ready || options_.ring_seconds > 0;
+  if (request.skip_first == Schedule::kMost && records_itself) {  // under `redline run --every`
+    capture_options_ = ::secure_getenv("REDLINE_RECORD");
+    return;
+  }
+  // The recorder makes one itself for --step-marker (inject.cc), in a program that may have none.
+  const bool is_of_the_program = options_.schedule.skip_first != Schedule::kMost;
   options_.schedule = {request.skip_first, request.wait, request.warmup, request.active,
                        request.repeat};
   options_.ring_seconds = request.ring_seconds;
   requested_options_ = ::secure_getenv("REDLINE_RECORD");
   options_.on_trace_ready = write_chrome_trace(request.directory);
+  if (!is_of_the_program) return;
   std::fputs("redline: the command line's schedule and directory replace the program's\n", stderr);
 }
 

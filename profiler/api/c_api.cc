@@ -1,5 +1,7 @@
 #include "profiler/c_api.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -69,6 +71,19 @@ auto request_of(const char* options_json) {
   return parse_record_request(options_json ? options_json : "{}");
 }
 
+bool has_interpreter() { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr; }
+
+/// As much as the caller's version of the structure has.
+void give(redline_request full, redline_request* request) {
+  full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
+  std::memcpy(request, &full, full.struct_size);
+}
+
+/// In a Python process the start-up hook takes care of these itself.
+bool is_recorded_by_marker(const RecordRequest& wanted) {
+  return !wanted.step_marker.empty() && step_marker().is_watched() && !has_interpreter();
+}
+
 bool is_log_part(int part) { return part >= 0 && part < static_cast<int>(trace::kLogParts); }
 
 [[gnu::hot]] int end_logged_step(int64_t samples, int64_t tokens, StepLog::Kind kind) {
@@ -87,6 +102,7 @@ bool is_log_part(int part) { return part >= 0 && part < static_cast<int>(trace::
 using redline::profiler::copy_text;
 using redline::profiler::end_logged_step;
 using redline::profiler::failure;
+using redline::profiler::give;
 using redline::profiler::guarded;
 using redline::profiler::guarded_log;
 using redline::profiler::is_log_part;
@@ -188,6 +204,14 @@ void redline_begin_drawn_step(int64_t number) {
 void redline_end_step(void) {
   guarded([](Recorder& recorder) -> Result {
     recorder.steps().end();
+    return {};
+  });
+}
+
+void redline_end_steps(void) {
+  guarded([](Recorder& recorder) -> Result {
+    recorder.steps().end();
+    recorder.capture().steps_ended();
     return {};
   });
 }
@@ -335,6 +359,14 @@ int redline_take_request(redline_request* request) {
   return guarded([&](Recorder& recorder) -> Result {
     const auto wanted = redline::profiler::record_request_from_environment();
     if (!wanted) return tl::unexpected(wanted.error());
+    if (redline::profiler::is_recorded_by_marker(*wanted)) {
+      redline_request none = {};
+      none.is_excluded = 1;  // inject.cc goes on to record
+      wanted->options.directory.copy(none.directory, sizeof(none.directory) - 1);
+      give(none, request);
+      return {};
+    }
+    if (!redline::profiler::has_interpreter()) redline::profiler::note_ranks(*wanted);
     redline::profiler::step_marker().watch("", nullptr);
     static_cast<void>(recorder.discard());  // fails if there is nothing to discard
     // Where only requests are answered, the schedule is one whose first window never comes.
@@ -364,8 +396,7 @@ int redline_take_request(redline_request* request) {
     full.max_write_rate = options.max_write_rate;
     full.is_excluded = redline::profiler::is_excluded(*wanted) ? 1 : 0;
     options.directory.copy(full.directory, sizeof(full.directory) - 1);
-    full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
-    std::memcpy(request, &full, full.struct_size);
+    give(full, request);
     return {};
   });
 }

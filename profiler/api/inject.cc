@@ -14,12 +14,13 @@
 // recorded from here to exit(), also in Python (JAX, CuPy). If REDLINE_RECORD is not set, any
 // process, also of Python with torch, is recorded as with `redline record -o traces`.
 //
-// A redline::Profiler in the program, or the start-up hook of Python if torch is imported later,
-// takes over (redline_take_request) and follows the command line's schedule. SIGTERM and Ctrl-C
-// complete the window, too. A program that is killed leaves the .partial file. One line on stderr
-// says if recording is impossible; nothing else is printed.
+// Without a step marker, a redline::Profiler in the program, or the start-up hook of Python if
+// torch is imported later, takes over (redline_take_request) and follows the command line's
+// schedule. SIGTERM and Ctrl-C complete the window, too. A program that is killed leaves the
+// .partial file. One line on stderr says if recording is impossible; nothing else is printed.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -27,6 +28,7 @@
 
 #include "base/user_switch.h"
 #include "profiler/c_api.h"
+#include "profiler/log/per_thread.h"
 #include "profiler/redline.h"
 #include "profiler/request/options.h"
 #include "profiler/session/control.h"
@@ -51,10 +53,29 @@ Result record_whole_run(Options options) {
   return recorder.start();
 }
 
+/// True on one thread, the first that asks, until it ends. The others of a process with a thread
+/// for each GPU mark the same steps.
+bool is_marking_thread() {
+  static std::atomic<const void*> marking = nullptr;
+  struct Place {
+    ~Place() {
+      const void* own = this;
+      marking.compare_exchange_strong(own, nullptr);
+    }
+  };
+  const Place* const place = PerThread<Place>::get();
+  if (place == nullptr) return false;  // no memory
+  const void* nobody = nullptr;
+  return marking == place || marking.compare_exchange_strong(nobody, place);
+}
+
 /// Records by the command line's schedule, as if the program had a redline::Profiler.
 void record_by_marker(const std::string& name) {
-  static auto* const profiler = new Profiler;  // exit() completes its window
-  step_marker().watch(name, [] { profiler->step(); });
+  // exit() completes its window. The schedule tells that it is not one of the program.
+  static auto* const profiler = new Profiler({.schedule = {.skip_first = Schedule::kMost}});
+  step_marker().watch(name, [] {
+    if (is_marking_thread()) profiler->step();
+  });
 }
 
 /// Recording has begun, when the library was loaded or when CUDA started.
@@ -66,6 +87,7 @@ Result record_process() {
   const auto request = recording_requested() ? record_request_from_environment()
                                              : tl::expected<RecordRequest, std::string>(unasked);
   if (!request) return tl::unexpected(request.error());
+  note_ranks(*request);
   if (is_excluded(*request)) return {};
   g_is_begun = true;
   // LibTorch's static objects must be made before the recorder registers its exit handler, so that

@@ -12,12 +12,14 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/launched_rank.h"
 #include "profiler/request/recording_summary.h"
 #include "profiler/source/source.h"
 #include "tests/recording.h"
@@ -121,6 +123,59 @@ TEST_F(ProfilerTest, FollowsTheCommandLineWhereThereIsOne) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the command line's schedule"));
   EXPECT_TRUE(windows_.empty());
   EXPECT_EQ(files_in("asked"), 1u);
+}
+
+TEST_F(ProfilerTest, KeepsItsOwnWindowsWhereTheCommandLineOnlyWantsCaptures) {
+  const nlohmann::json request = {{"directory", folder_ / "asked"}, {"only_on_request", true}};
+  setenv("REDLINE_RECORD", request.dump().c_str(), 1);
+  ::testing::internal::CaptureStderr();
+  {
+    Profiler profiler(
+        {.schedule = {.wait = 1, .active = 1, .repeat = 1}, .on_trace_ready = keep_names()});
+    train(profiler, 3);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(windows_, ElementsAre(ElementsAre("forward", "ProfilerStep#1")));
+}
+
+TEST_F(ProfilerTest, DoesNothingWhereTheLibraryRecordsByAMarker) {
+  const nlohmann::json request = {
+      {"directory", folder_ / "asked"}, {"schedule", {{"active", 1}}}, {"step_marker", "forward"}};
+  setenv("REDLINE_RECORD", request.dump().c_str(), 1);
+  static int marks = 0;
+  ASSERT_EQ(redline_watch_marker("forward", [] { ++marks; }), 0);
+  ::testing::internal::CaptureStderr();
+  {
+    Profiler profiler({.on_trace_ready = keep_names()});
+    train(profiler, 3);
+  }
+  ASSERT_EQ(redline_watch_marker(nullptr, nullptr), 0);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "redline: the command line's schedule and directory replace the program's\n");
+  EXPECT_EQ(marks, 3);
+  EXPECT_TRUE(windows_.empty());
+  EXPECT_FALSE(fs::exists(folder_ / "asked"));
+}
+
+TEST_F(ProfilerTest, NotesThatRanksLeaveItOutOrDoNotApplyToIt) {
+  const launch::RecordNotes notes(folder_.path());
+  testing::Variables variables("REDLINE_NOTES", notes.path());
+  for (const auto& variable : kRankVariables) variables.set(variable.first, std::nullopt);
+  nlohmann::json request = {{"directory", folder_ / "asked"}, {"schedule", {{"wait", 9}}}};
+  const auto note_of = [&](const nlohmann::json& ranks) {
+    request["ranks"] = ranks;
+    setenv("REDLINE_RECORD", request.dump().c_str(), 1);
+    redline_request taken = {};
+    taken.struct_size = sizeof(taken);
+    EXPECT_EQ(redline_take_request(&taken), 0) << redline_last_error();
+    const auto all = notes.read();
+    return all.empty() ? "" : all.back().what;
+  };
+  EXPECT_EQ(note_of(nlohmann::json::array()), "");
+  EXPECT_EQ(note_of({0, 2}), "no_rank");
+  variables.set("RANK", "1");
+  variables.set("WORLD_SIZE", "2");
+  EXPECT_EQ(note_of({0, 2}), "excluded");
 }
 
 TEST_F(ProfilerTest, SaysThatTheProgramEndedBeforeTheWindowBegan) {

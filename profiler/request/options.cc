@@ -9,6 +9,7 @@
 #include "base/json_values.h"
 #include "base/launched_rank.h"
 #include "base/user_switch.h"
+#include "profiler/request/recording_summary.h"
 
 namespace redline::profiler {
 namespace {
@@ -153,6 +154,17 @@ bool is_excluded(const RecordRequest& request) {
   const auto own = launched_rank();
   return !request.ranks.empty() && own &&
          std::ranges::find(request.ranks, own->rank) == request.ranks.end();
+}
+
+void note_ranks(const RecordRequest& request) {
+  // Nobody hears a note where there is no `redline record`.
+  if (is_excluded(request)) {
+    static_cast<void>(launch::RecordNotes::add({"excluded", ""}));
+  } else if (!request.ranks.empty() && !launched_rank()) {
+    static_cast<void>(launch::RecordNotes::add(
+        {"no_rank",
+         "a process knew of no rank at its first step, so --ranks did not apply to it"}));
+  }
 }
 
 bool is_json(std::string_view text) { return Json::accept(text); }

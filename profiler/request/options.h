@@ -54,6 +54,10 @@ struct RecordRequest {
 /// Whether the request names ranks and this process has another one.
 [[nodiscard]] bool is_excluded(const RecordRequest& request);
 
+/// Notes for `redline record` (recording_summary.h) what `ranks` came to in a process that has no
+/// Python: it is left out, or has no rank and is recorded all the same.
+void note_ranks(const RecordRequest& request);
+
 /// True if `text` is one JSON value.
 [[nodiscard]] bool is_json(std::string_view text);
 [[nodiscard]] bool is_json_object(std::string_view text);

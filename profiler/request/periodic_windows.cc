@@ -81,7 +81,11 @@ void PeriodicWindows::record() {
                                .patience = kPatience};
   trigger(
       *processes, request, [](const TriggerReport&) {}, thread_.stopping());
-  if (list_traces(folder).whole.empty()) return;
+  if (list_traces(folder).whole.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(folder, ignored);  // unless a trace is being written into it
+    return;
+  }
   windows_.push_back({folder, begin});
   ++count_;
 }

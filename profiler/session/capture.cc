@@ -10,6 +10,7 @@ using Phase = Capture::Progress::Phase;
 tl::expected<void, std::string> Capture::arm(const Options& options, int64_t steps,
                                              std::string_view reason) {
   if (is_busy_) return tl::unexpected(std::string("a capture is under way already"));
+  if (is_over_) return tl::unexpected(std::string("the process is ending"));
   Options own = options;
   if (own.directory.empty()) own.directory = ".";
   // The path is told to whoever asked, and that process may have another working directory.
@@ -27,6 +28,7 @@ tl::expected<void, std::string> Capture::arm(const Options& options, int64_t ste
 }
 
 void Capture::give_up() {
+  if (is_over_) return;
   {
     const std::lock_guard lock(mutex_);
     if (progress_.phase != Phase::kWaiting) return;
@@ -69,6 +71,27 @@ void Capture::count_step() {
   if (is_last && recorder_.stop(Owner::kDemand)) {
     const std::lock_guard lock(mutex_);
     progress_.phase = Phase::kRecorded;
+  }
+  wake_control_thread(Call::kProgress);
+}
+
+void Capture::steps_ended() {
+  if (!is_busy()) return;
+  Phase phase;
+  {
+    const std::lock_guard lock(mutex_);
+    phase = progress_.phase;
+  }
+  if (phase == Phase::kRecording && recorder_.stop(Owner::kDemand)) {
+    const std::lock_guard lock(mutex_);
+    progress_.phase = Phase::kRecorded;
+  } else if (phase == Phase::kWaiting) {
+    static_cast<void>(recorder_.discard(Owner::kDemand));
+    const std::lock_guard lock(mutex_);
+    if (progress_.phase != Phase::kWaiting) return;  // given up meanwhile
+    progress_.phase = Phase::kFailed;
+    progress_.why = "no step follows: the program's redline::Profiler has ended";
+    is_busy_ = false;
   }
   wake_control_thread(Call::kProgress);
 }

@@ -30,6 +30,8 @@ class Capture {
                                                     std::string_view reason);
   /// Discards a capture that waits for its first step. One that has begun goes on.
   void give_up();
+  /// The process ends: none is armed or given up any more, because LibTorch may be half destroyed.
+  void end() { is_over_ = true; }
 
   struct Progress {
     enum class Phase { kNone, kWaiting, kRecording, kRecorded, kFailed } phase = Phase::kNone;
@@ -49,6 +51,8 @@ class Capture {
   void step_ended() {
     if (is_busy()) count_step();
   }
+  /// None follows the last one: a capture ends with the steps that it has, or fails without any.
+  void steps_ended();
 
   /// Whether a capture is under way: it waits for a step, records, or has yet to be written.
   [[nodiscard]] bool is_busy() const { return is_busy_.load(std::memory_order_acquire); }
@@ -68,6 +72,7 @@ class Capture {
 
   Recorder& recorder_;
   std::atomic<bool> is_busy_ = false;
+  std::atomic<bool> is_over_ = false;
   std::mutex mutex_;  ///< for all below; taken after the recorder's
   Progress progress_;
   std::string directory_;

@@ -20,6 +20,7 @@
 #include "machine/thread_times.h"
 #include "machine/thread_wait.h"
 #include "profiler/session/abort_watch.h"
+#include "profiler/session/recorder.h"
 #include "profiler/session/step_log.h"
 #include "profiler/source/run_metadata.h"
 
@@ -122,15 +123,20 @@ void HangReport::add(EnteredCollectives* source) {
   const std::lock_guard lock(mutex_);
   sources_.push_back(source);
   if (thread_) return;
-  ::on_exit([](int status, void*) { instance().end(status); }, nullptr);
   thread_ = start_quiet_thread([this] { run(); });
 }
 
 void HangReport::run() {
+  bool hears_exit = false;
   for (;;) {
     const bool is_aborting = wait_for_abort(kTableInterval);
+    // Not in add(), which may run before main(): what is registered there runs only after the
+    // static objects of LibTorch are destroyed.
+    if (!std::exchange(hears_exit, true)) {
+      ::on_exit([](int status, void*) { instance().end(status); }, nullptr);
+    }
     const std::lock_guard lock(mutex_);
-    if (is_over_) return;
+    if (is_over_) return end_abort_watch();
     try {
       is_aborting ? write_last() : look();
     } catch (const std::exception&) {  // no memory, or a torch that lists them in another form
@@ -139,11 +145,19 @@ void HangReport::run() {
   }
 }
 
+std::unique_lock<std::timed_mutex> HangReport::lock_to_end() {
+  if (getpid() != process_) return {};
+  // The folder's disk may hang, too, and must not keep the process from its end.
+  return std::unique_lock(mutex_, kTableInterval);
+}
+
+void HangReport::stop() {
+  if (const auto lock = lock_to_end()) is_over_ = true;
+}
+
 // If not as it should, the table stays, and the launcher sees that the process is gone.
 void HangReport::end(int status) {
-  if (getpid() != process_) return;
-  // The folder's disk may hang, too, and must not keep the process from its end.
-  const std::unique_lock lock(mutex_, kTableInterval);
+  const auto lock = lock_to_end();
   if (!lock) return;
   is_over_ = true;
   if (status == 0 && !path_.empty()) unlink(path_.c_str());
@@ -280,6 +294,14 @@ void add_collectives(EnteredCollectives* source) noexcept {
   try {
     HangReport::instance().add(source);
   } catch (const std::exception&) {  // no memory: the job goes on without
+  }
+}
+
+void end_of_sources() noexcept {
+  try {
+    HangReport::instance().stop();
+    Recorder::instance().capture().end();
+  } catch (const std::exception&) {  // no memory: there was none for a thread that calls sources
   }
 }
 

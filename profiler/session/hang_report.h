@@ -24,6 +24,8 @@ class HangReport {
 
   /// The first source starts the thread, if the launcher reads tables (REDLINE_HANG_TABLES).
   void add(EnteredCollectives* source);
+  /// The thread asks no source from now on. Waits up to a second for what it does now.
+  void stop();
 
  private:
   /// The step that is open, or where the program tells no steps, what comes after the last
@@ -37,6 +39,7 @@ class HangReport {
 
   HangReport();
   void run();
+  [[nodiscard]] std::unique_lock<std::timed_mutex> lock_to_end();
   void end(int status);
   void look();
   void write_last();

@@ -13,7 +13,7 @@ namespace redline::profiler {
 
 using TakeText = void (*)(const char* text, size_t size, void* context);
 
-/// Texts are given by calls of `take`. Must not throw, and is never destroyed.
+/// Texts are given by calls of `take`. Must not throw, and lives until end_of_sources().
 class EnteredCollectives {
  public:
   /// JSON objects, with "entries", as torch's flight recorder lists them, or with "groups" and
@@ -30,5 +30,9 @@ class EnteredCollectives {
 /// From now on `source` is asked, unless this is a Python process, which writes its own table
 /// (python/redline/_hang_table.py).
 REDLINE_API void add_collectives(EnteredCollectives* source) noexcept;
+
+/// To be called at exit(), just before what the sources observe is destroyed. From now on no other
+/// thread calls a source, neither for collectives nor for a capture.
+REDLINE_API void end_of_sources() noexcept;
 
 }  // namespace redline::profiler

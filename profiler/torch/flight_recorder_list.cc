@@ -18,6 +18,10 @@ constexpr const char* kDumps[] = {"_ZN4c10d18dump_fr_trace_jsonB5cxx11Ebb",
 
 class FlightRecorderList final : public EnteredCollectives {
  public:
+  /// At exit(), before LibTorch's static objects are destroyed, because this library needs LibTorch
+  /// and not the other way round. libredline.so may be told of the end only after that.
+  ~FlightRecorderList() { end_of_sources(); }
+
   void tell(TakeText take, void* context) noexcept override {
     try {
       for (const char* name : kDumps) {

@@ -225,6 +225,42 @@ train(step)
     assert load(own)["redline"]["dropped"] == 0
 
 
+def test_a_capture_ends_with_the_last_step_of_the_job(job, start, program, tmp_path):
+    text = LISTEN + """
+train()
+library.redline_end_steps()
+while not os.path.exists("served"):
+    library.redline_range_push(b"serve")
+    library.redline_range_pop()
+"""
+    with job(text) as process:
+        assert process.stdout.readline() == "ready\n"
+        words = [program("redline"), "trigger", str(process.pid), "--steps", "1000000"]
+        with start(words, cwd=tmp_path) as trigger:
+            while "2 of 1000000 steps" not in trigger.stderr.readline():
+                assert trigger.poll() is None
+            process.stdin.close()
+            path, said = trigger.communicate(timeout=60)
+            assert trigger.returncode == 0, said
+        (tmp_path / "served").touch()
+        assert process.wait(timeout=60) == 0, process.stderr.read()
+    trace = load(path.strip())
+    assert 2 <= len(step_numbers(trace)) < 1000000
+    assert not any(event.get("name") == "serve" for event in trace["traceEvents"])
+
+
+def test_a_capture_that_waits_fails_when_no_step_follows(job, start, program):
+    with job(LISTEN + "sys.stdin.readline()\nlibrary.redline_end_steps()\nsys.stdin.readline()") as process:
+        assert process.stdout.readline() == "ready\n"
+        with start([program("redline"), "trigger", str(process.pid)]) as trigger:
+            assert "waiting" in trigger.stderr.readline()
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            _, said = trigger.communicate(timeout=60)
+            assert trigger.returncode == 1 and "no step follows" in said
+        end(process)
+
+
 def test_sigusr2_captures_unless_the_job_handles_it(job, tmp_path):
     with job(LISTEN + "os.kill(os.getpid(), signal.SIGUSR2)\ntrain()") as process:
         assert process.stdout.readline() == "ready\n"

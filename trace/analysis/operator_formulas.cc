@@ -129,7 +129,7 @@ constexpr std::array kFormulas = {
     Formula{"aten::tanh_backward", element_wise, {2, 3}},
     Formula{"aten::silu_backward", element_wise, {2, 1}},
     Formula{"aten::gelu_backward", element_wise, {2, 1}},
-    Formula{"aten::elu_backward", element_wise, {2, 1}},
+    Formula{"aten::elu_backward", element_wise, {6, 1}},  // between its two tensors are numbers
     Formula{"aten::leaky_relu_backward", element_wise, {2, 1}},
     Formula{"aten::hardtanh_backward", element_wise, {2, 1}},
     Formula{"aten::hardswish_backward", element_wise, {2, 1}},

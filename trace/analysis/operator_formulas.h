@@ -28,7 +28,8 @@ struct OperatorWork {
   bool is_product = false;
   /// Read and written, of a list of tensors: only the kernels' names tell how large an element is.
   Count moved_elements;
-  /// Of `bytes` those of a product's weights, at the least: a larger batch reads them once, too.
+  /// Of `bytes` those of a product's weights or of the gradient of a table, at the least: a larger
+  /// batch reads or writes them once, too.
   int64_t weight_bytes = 0;
 
   /// Whether it is known how many operations of products it has: without a product, none.

@@ -166,6 +166,8 @@ TEST(OperatorFormulas, WeightsAreWhatALargerBatchLeavesAsItIs) {
        "[[3, 2, 4], [20, 4], [20, 5], [20], [20], [2, 5], [2, 5]]", "", "", 720},
       {"twice in a layer's backward", "aten::mkldnn_rnn_layer_backward",
        "[[3, 2, 4], [20, 4], [20, 5], [20], [20], [2, 5], [2, 5]]", "", "", 1440},
+      {"the gradient of a table", "aten::embedding_dense_backward",
+       "[[2, 3, 4], [2, 3], [], [], []]", "", R"(["", "", "10", "-1", "False"])", 160},
   };
   const std::string floats =
       R"(["float", "float", "float", "float", "float", "float", "float", "", "", "", ""])";
@@ -297,6 +299,8 @@ TEST(OperatorFormulas, ElementsAndReductions) {
        {}},
       {"a tensor without dimensions keeps the type", "aten::mul", "[[10], [], [10]]",
        R"(["c10::BFloat16", "double", "c10::BFloat16"])", "", 10, 20 + 8 + 20},
+      {"its second tensor stands last", "aten::elu_backward", "[[10], [], [], [], [], [10]]",
+       R"(["float", "Scalar", "Scalar", "Scalar", "Scalar", "float"])", "", 10, 120},
       {"a flag an element", "aten::eq", "[[10], []]", R"(["long int", "Scalar"])", "", 10, 90},
       {"two types", "aten::add", "[[10], [10], []]", R"(["c10::BFloat16", "float", "Scalar"])", "",
        10, 20 + 40 + 40},
@@ -380,8 +384,7 @@ TEST(OperatorFormulas, ElementWiseOperatorsReadTheirInputsAndWriteOneResult) {
       Group{2, 1, 4,
             "clamp_min clamp_max add sub rsub mul div pow fmod remainder maximum minimum "
             "masked_fill bitwise_and bitwise_or threshold_backward silu_backward gelu_backward "
-            "elu_backward leaky_relu_backward hardtanh_backward hardswish_backward "
-            "softplus_backward"},
+            "leaky_relu_backward hardtanh_backward hardswish_backward softplus_backward"},
       Group{2, 1, 1, "eq ne lt le gt ge logical_and logical_or"},
       Group{2, 2, 4, "native_dropout_backward"},
       Group{2, 3, 4, "sigmoid_backward tanh_backward"},

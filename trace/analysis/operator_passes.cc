@@ -147,9 +147,11 @@ OperatorWork embedding_backward(const OperatorInputs& inputs, const FormulaNumbe
   const TensorInput* indices = inputs.tensor(1);
   if (!gradient || !indices || gradient->sizes.empty()) return {};
   const Count table = times(inputs[2].integer(), gradient->sizes.back());
-  const Count bytes =
-      plus(plus(gradient->bytes(), indices->bytes()), times(table, bytes_of(gradient->type)));
-  return pass(gradient->elements(), bytes, gradient->type);
+  const Count table_bytes = times(table, bytes_of(gradient->type));
+  const Count bytes = plus(plus(gradient->bytes(), indices->bytes()), table_bytes);
+  OperatorWork work = pass(gradient->elements(), bytes, gradient->type);
+  work.weight_bytes = table_bytes.value_or(0);
+  return work;
 }
 
 // (self, kernel_size, stride, padding, dilation, ceil_mode), some without dilation

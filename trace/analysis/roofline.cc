@@ -98,9 +98,19 @@ RooflinePoint roofline_point(const StringTable& names, const OperatorShape& row,
   return point;
 }
 
+bool crosses_a_link(std::string_view work) {
+  return contains_any(work, {"HtoD", "DtoH", "PtoP", "HostToDevice", "DeviceToHost"});
+}
+
+bool crosses_a_link(const StringTable& names, const OperatorShape& row) {
+  return std::ranges::any_of(row.kernels, [&](const ShapeKernel& kernel) {
+    return crosses_a_link(names.at(kernel.name));
+  });
+}
+
 std::optional<double> least_call_ns(const StringTable& names, const OperatorShape& row,
                                     const DevicePeaks& peaks, double times) {
-  if (!row.work.bytes || !peaks.gb_per_s) return std::nullopt;
+  if (!row.work.bytes || !peaks.gb_per_s || crosses_a_link(names, row)) return std::nullopt;
   const auto compute_ns = least_compute_ns(row, peak_type(names, row, peaks), peaks);
   // Without products it is memory that binds, even if the peak is not known.
   if (!compute_ns && row.work.is_product) return std::nullopt;

@@ -35,7 +35,13 @@ struct RooflinePoint {
 [[nodiscard]] RooflinePoint roofline_point(const StringTable& names, const OperatorShape& row,
                                            const DevicePeaks& peaks);
 
-/// What a call with so many times the batch takes at the least; nullopt where that is not known.
+/// Whether GPU work of this name copies over PCIe or another link, whose bandwidth limits it
+/// instead of that of the GPU's memory.
+[[nodiscard]] bool crosses_a_link(std::string_view work);
+[[nodiscard]] bool crosses_a_link(const StringTable& names, const OperatorShape& row);
+
+/// What a call with so many times the batch takes at the least; nullopt where that is not known,
+/// as of what crosses a link.
 [[nodiscard]] std::optional<double> least_call_ns(const StringTable& names,
                                                   const OperatorShape& row,
                                                   const DevicePeaks& peaks, double times = 1);

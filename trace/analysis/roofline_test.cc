@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/parsed_trace.h"
 #include "trace/read/reader.h"
 #include "trace/report/report_roofline.h"
+#include "trace/report/roofline_plot.h"
 
 namespace redline::trace {
 namespace {
@@ -90,6 +92,47 @@ TEST(Roofline, ComparesWithThePeakThatBinds) {
   EXPECT_EQ(point.bound, Bound::kCompute);
   EXPECT_NEAR(*point.percent_of_peak, 100 * 500 / 989.4, 1e-9);
   EXPECT_NEAR(static_cast<double>(*point.lost_ns), 4'000 - 2e9 / 989.4e3, 1);
+}
+
+// 4 MB over PCIe in 400 us are far from the bandwidth of the GPU's memory, which does not limit it.
+TEST(Roofline, WhatComesFromTheHostHasNoRoof) {
+  for (const char* copy : {"Memcpy HtoD (Pinned -> Device)", "Memcpy DtoD (Device -> Device)"}) {
+    TraceText text = on_h100();
+    text.cpu_op("aten::copy_", 0, 40'000,
+                {.args = R"("Input Dims": [[1000000], [1000000], []], )"
+                         R"("Input type": ["float", "float", "Scalar"])"});
+    text.runtime("cudaMemcpyAsync", 2'000, 3'000, 1);
+    text.slice("gpu_memcpy", copy, 5'000, 405'000, on_stream(7, 1));
+    const Analysis analysis = analysis_of(text);
+    const RooflinePoint point =
+        roofline_point(*analysis.names, analysis.shapes.rows.at(0), analysis.peaks);
+    const bool has_roof = std::string(copy).find("DtoD") != std::string::npos;
+    EXPECT_EQ(point.percent_of_peak.has_value(), has_roof) << copy;
+    EXPECT_EQ(point.lost_ns.has_value(), has_roof) << copy;
+    EXPECT_DOUBLE_EQ(*point.gb_per_s, 20) << "both ends";
+  }
+}
+
+// 2 * 4 * 8 * 8192^2 * 256 operations by flop_counter, of which the mask leaves half: 555.7 us.
+TEST(Roofline, CausalAttentionIsDrawnBelowItsRoof) {
+  TraceText text = on_h100();
+  const std::string tensor = "[4, 8, 8192, 128]", type = R"("c10::BFloat16")";
+  text.cpu_op(
+      "aten::_scaled_dot_product_flash_attention", 0, 40'000,
+      {.args = fmt::format(
+           R"("Input Dims": [{0}, {0}, {0}, [], [], [], []], "Input type": [{1}, {1}, {1}, )"
+           R"("Scalar", "Scalar", "Scalar", "Scalar"], )"
+           R"("Concrete Inputs": ["", "", "", "0.", "True", "False", ""])",
+           tensor, type)});
+  text.runtime("cudaLaunchKernel", 2'000, 3'000, 1);
+  text.kernel("flash_fwd_kernel", 5'000, 5'000 + 694'600, on_stream(7, 1));
+  const std::vector<RankSummary> summaries = {analysis_of(text)};
+  const std::vector<RooflineRow> rows = shown_roofline_rows(summaries);
+  const RooflinePlot plot = roofline_plot(rows);
+  ASSERT_EQ(plot.circles.size(), 1U);
+  EXPECT_GT(*rows[0].point.tflops_per_s, 989.4);
+  EXPECT_LT(plot.circles[0].y, plot.roofs.at(0).peak_y);
+  EXPECT_THAT(roofline_hint(rows[0]), ::testing::HasSubstr(": 792 TFLOP/s, 80.0 % of peak, "));
 }
 
 TEST(Roofline, WithoutPeaksThereIsNoRoof) {

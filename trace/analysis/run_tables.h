@@ -40,7 +40,7 @@ struct NameSamples {
   explicit NameSamples(size_t steps = 0) : ns(steps), counts(steps) {}
 
   std::vector<double> ns;
-  std::vector<double> counts;  ///< of calls
+  std::vector<double> counts;                                    ///< of calls
   double shortest_ns = std::numeric_limits<double>::infinity();  ///< of the calls
   double mean_ns = 0;
   double mean_count = 0;

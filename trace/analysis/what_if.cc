@@ -1,17 +1,20 @@
 #include "trace/analysis/what_if.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <regex>
 #include <set>
+#include <unordered_map>
 
 #include "base/format.h"
 #include "base/statistics.h"
 #include "trace/analysis/replay.h"
 #include "trace/analysis/what_if_shapes.h"
 #include "trace/model/category.h"
+#include "trace/model/loader_workers.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -25,6 +28,9 @@ constexpr double kLeastTimes = 1e-6, kMostTimes = 1e6;
 // std::regex needs stack for every character that it matches. Of a longer name the beginning is
 // read.
 constexpr size_t kLongestMatchedName = 4096;
+constexpr const char* kReadyBatches =
+    "a batch that was ready stays so: how fast workers could be beyond what the job took, the "
+    "trace does not show";
 
 using Error = tl::unexpected<std::string>;
 
@@ -64,17 +70,28 @@ tl::expected<void, std::string> change_loader(const Analysis& analysis, const Wh
   });
   if (!found) return Error("the trace has no DataLoader");
   changes.scale_loader(1 / knob.times);
-  if (knob.times < kInfinity) {
-    said.notes.emplace_back(
-        "a batch that was ready stays so: how fast workers could be beyond "
-        "what the job took, the trace does not show");
-  }
+  if (knob.times < kInfinity) said.notes.emplace_back(kReadyBatches);
   return {};
+}
+
+// The share of a collective that went into waiting for those ranks whose traces are there; at the
+// least gain, as expected, at the most, as far as clocks may be off.
+struct WaitShare {
+  std::array<double, 3> shares;
+  size_t ranks = 0;
+};
+using WaitShares = std::unordered_map<uint32_t, WaitShare>;  // by slice
+
+// Whether all ranks of the collective are among the known ones, so that no other was later.
+bool has_all_ranks(const Analysis& analysis, const CollectiveCall& call, const WaitShare& wait) {
+  const int64_t of_group =
+      call.ranks > 0 ? call.ranks : analysis.trace->metadata().world_size.value_or(INT32_MAX);
+  return static_cast<int64_t>(wait.ranks) >= of_group;
 }
 
 // Of a collective's time only what did not go into waiting for other ranks depends on the network.
 tl::expected<void, std::string> change_collectives(const Analysis& analysis, const WhatIfKnob& knob,
-                                                   bool is_one_of_many, Meanings& changes,
+                                                   const WaitShares& waits, Meanings& changes,
                                                    Prediction& said) {
   const auto& calls = analysis.communication.collectives.calls;
   if (calls.empty()) return Error("the trace has no collectives");
@@ -82,14 +99,34 @@ tl::expected<void, std::string> change_collectives(const Analysis& analysis, con
     return Error(
         "the trace does not tell how long collectives take: NCCL's need the GPU in the trace");
   }
+  // In a job of unknown size, too, they may have waited.
+  const bool is_one_of_many = analysis.trace->metadata().world_size.value_or(2) > 1;
   const double least = is_one_of_many ? 1 : 1 / knob.times;
+  size_t known = 0;
   for (const CollectiveCall& call : calls) {
-    changes.scale(call.slice, {least, 1 / knob.times, 1 / knob.times});
+    const auto found = waits.find(call.slice.value);
+    if (found == waits.end()) {
+      changes.scale(call.slice, {least, 1 / knob.times, 1 / knob.times});
+      continue;
+    }
+    std::array<double, 3> factor = found->second.shares;
+    for (double& share : factor) share += (1 - share) / knob.times;
+    if (has_all_ranks(analysis, call, found->second)) {
+      ++known;
+    } else {
+      factor[0] = least;
+    }
+    changes.scale(call.slice, factor);
   }
-  if (is_one_of_many) {
+  if (is_one_of_many && known == 0) {
     said.notes.emplace_back(
-        "how much of a collective was waiting for other ranks, one rank's "
-        "trace does not show: the interval reaches to no gain at all");
+        "how much of a collective was waiting for other ranks, only the traces of all show: the "
+        "interval reaches to no gain at all");
+  } else if (is_one_of_many && known < calls.size()) {
+    said.notes.push_back("how much of " + std::to_string(calls.size() - known) + " of " +
+                         std::to_string(calls.size()) +
+                         " collectives was waiting for other ranks, the traces do not show: the "
+                         "interval reaches to no gain in these");
   }
   return {};
 }
@@ -141,11 +178,13 @@ tl::expected<void, std::string> change_shapes(const Analysis& analysis, const Wh
   if (knob.kind == WhatIfKind::kAmp) return {};
   said.samples *= knob.times;
   changes.scale_loader(knob.times);
+  bool has_workers = false;
   for_each_slice(*analysis.trace, [&](SliceId slice, Category category) {
-    if (!is_device_work(category) && is_in_loader(analysis.host_tree, slice)) {
-      changes.scale(slice, knob.times);
-    }
+    if (is_device_work(category) || !is_in_loader(analysis.host_tree, slice)) return;
+    changes.scale(slice, knob.times);
+    has_workers = has_workers || is_of_workers(name_of(*analysis.trace, slice));
   });
+  if (has_workers && knob.times > 1) said.notes.emplace_back(kReadyBatches);
   return {};
 }
 
@@ -206,6 +245,69 @@ Straggler straggler_of(const RankComparison& comparison) {
   return found;
 }
 
+// How long a rank waited in a collective: until the last of all ranks was there, and until the last
+// of those that are not late.
+struct CollectiveWait {
+  SliceId slice;
+  int64_t length_ns = 0;
+  int64_t all_ns = 0, others_ns = 0;
+  int64_t unsure_ns = 0;
+  size_t ranks = 0;
+};
+
+std::optional<CollectiveWait> wait_in(const MatchedCollective& collective,
+                                      const RankComparison& comparison, size_t rank,
+                                      std::optional<size_t> late) {
+  CollectiveWait wait;
+  int64_t own_ns = 0, all_ns = INT64_MIN, others_ns = INT64_MIN;
+  for (const MatchedCollective::Call& call : collective.calls) {
+    const auto& clock = comparison.clocks[call.rank];
+    if (!clock) continue;
+    ++wait.ranks;
+    const int64_t there_ns = call.begin_ns + clock->at(call.begin_ns);
+    wait.unsure_ns = std::max(wait.unsure_ns, clock->uncertainty_ns);
+    all_ns = std::max(all_ns, there_ns);
+    if (late != call.rank) others_ns = std::max(others_ns, there_ns);
+    if (call.rank != rank) continue;
+    own_ns = there_ns;
+    wait.slice = call.slice;
+    wait.length_ns = call.end_ns - call.begin_ns;
+  }
+  if (wait.length_ns <= 0) return std::nullopt;
+  wait.all_ns = all_ns - own_ns;
+  wait.others_ns = others_ns - own_ns;
+  return wait;
+}
+
+// Of a collective's time that is left when nobody waits for the late rank: the share until the last
+// of the others was there, if all came by so much later.
+double wait_share(const CollectiveWait& wait, int64_t later_ns) {
+  const int64_t left_ns = wait.length_ns - std::min(wait.all_ns - wait.others_ns, wait.length_ns);
+  const int64_t waited_ns = std::clamp<int64_t>(wait.all_ns + later_ns, 0, wait.length_ns);
+  const int64_t network_ns = std::min(wait.length_ns - waited_ns, left_ns);
+  if (left_ns == 0) return 1;
+  return 1 - static_cast<double>(network_ns) / static_cast<double>(left_ns);
+}
+
+// Of the rank `analysis`. `cured`: its collectives do not wait for the straggler any more.
+WaitShares wait_shares(std::span<const Analysis* const> ranks, const Analysis* analysis,
+                       const std::optional<RankComparison>& comparison, bool cured) {
+  WaitShares shares;
+  if (!comparison || !comparison->waits) return shares;
+  const auto rank = static_cast<size_t>(std::ranges::find(ranks, analysis) - ranks.begin());
+  std::optional<size_t> late;
+  if (cured) late = straggler_of(*comparison).late;
+  for (const MatchedCollective& collective : comparison->matched.collectives) {
+    const auto wait = wait_in(collective, *comparison, rank, late);
+    // A rank that had ended before another one came was in another collective: a wrong match.
+    if (!wait || wait->all_ns > wait->length_ns + wait->unsure_ns) continue;
+    shares[wait->slice.value] = {{wait_share(*wait, wait->unsure_ns), wait_share(*wait, 0),
+                                  wait_share(*wait, -wait->unsure_ns)},
+                                 wait->ranks};
+  }
+  return shares;
+}
+
 // The rank with the longest work but for the straggler, in whose collectives nobody waits for the
 // straggler any more: only until the last of the others is there.
 tl::expected<const Analysis*, std::string> cure_straggler(
@@ -220,25 +322,11 @@ tl::expected<const Analysis*, std::string> cure_straggler(
   const Analysis& other = *ranks[found.other];
   changes.emplace(*other.trace);
   for (const MatchedCollective& collective : comparison->matched.collectives) {
-    const MatchedCollective::Call* own = nullptr;
-    int64_t late_ns = INT64_MIN, others_ns = INT64_MIN;
-    for (const MatchedCollective::Call& call : collective.calls) {
-      const auto& clock = comparison->clocks[call.rank];
-      if (!clock) continue;
-      const int64_t there_ns = call.begin_ns + clock->at(call.begin_ns);
-      if (call.rank == found.late) {
-        late_ns = there_ns;
-      } else {
-        others_ns = std::max(others_ns, there_ns);
-      }
-      if (call.rank == found.other) own = &call;
-    }
-    if (!own || late_ns == INT64_MIN || late_ns <= others_ns) continue;
-    const int64_t length_ns = own->end_ns - own->begin_ns;
-    const int64_t saved_ns = std::min(late_ns - others_ns, length_ns);
-    if (length_ns <= 0) continue;
-    const double left = 1 - static_cast<double>(saved_ns) / static_cast<double>(length_ns);
-    changes->scale(own->slice, left);
+    const auto wait = wait_in(collective, *comparison, found.other, found.late);
+    if (!wait) continue;
+    const int64_t saved_ns = std::min(wait->all_ns - wait->others_ns, wait->length_ns);
+    const double left = 1 - static_cast<double>(saved_ns) / static_cast<double>(wait->length_ns);
+    changes->scale(wait->slice, left);
   }
   said.notes.push_back("rank " + std::to_string(comparison->times[found.late].rank) +
                        " is as fast as rank " +
@@ -253,13 +341,13 @@ const Analysis& slowest_of(std::span<const Analysis* const> ranks) {
 }
 
 tl::expected<void, std::string> apply(const Analysis& analysis, const WhatIfKnob& knob,
-                                      Meanings& changes, Prediction& said) {
+                                      const WaitShares& waits, Meanings& changes,
+                                      Prediction& said) {
   switch (knob.kind) {
     case WhatIfKind::kLoader:
       return change_loader(analysis, knob, changes, said);
-    case WhatIfKind::kCollectives:  // of a job of unknown size, too, they may have waited
-      return change_collectives(
-          analysis, knob, analysis.trace->metadata().world_size.value_or(2) > 1, changes, said);
+    case WhatIfKind::kCollectives:
+      return change_collectives(analysis, knob, waits, changes, said);
     case WhatIfKind::kKernels:
       return change_kernels(analysis, knob, changes, said);
     case WhatIfKind::kAmp:
@@ -335,8 +423,9 @@ tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> r
   } else {
     changes.emplace(*analysis->trace);
   }
+  const WaitShares waits = wait_shares(ranks, analysis, comparison, cures);
   for (const WhatIfKnob& knob : knobs) {
-    if (auto done = apply(*analysis, knob, *changes, said); !done) {
+    if (auto done = apply(*analysis, knob, waits, *changes, said); !done) {
       return Error(knob.text + ": " + done.error());
     }
   }
@@ -344,7 +433,8 @@ tl::expected<Prediction, std::string> what_if(std::span<const Analysis* const> r
   std::erase_if(said.notes, [&](const std::string& note) { return !known.insert(note).second; });
   said.steps = analysis->step_times.count;
   const bool may_cost = std::ranges::any_of(knobs, [](const WhatIfKnob& knob) {
-    return knob.kind == WhatIfKind::kAmp || (knob.kind == WhatIfKind::kBatchSize && knob.times > 1);
+    if (knob.kind == WhatIfKind::kBatchSize) return knob.times > 1;
+    return knob.kind == WhatIfKind::kAmp || knob.times < 1;
   });
   set_interval(*analysis, *changes, may_cost, said);
   return said;

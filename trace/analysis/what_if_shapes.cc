@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 
 #include "base/text_search.h"
 #include "trace/analysis/roofline.h"
+#include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
 
 namespace redline::trace {
@@ -15,26 +17,41 @@ using Error = tl::unexpected<std::string>;
 constexpr const char* kNoShapes =
     "the trace has no shapes of operators. Record it with redline record --shapes";
 
+// Whether an operator of this name may compute by itself, though it has no row: one of another
+// library, or compiled code. PyTorch's own without a row make views or call others, as nodes of
+// autograd do.
+bool is_of_others(std::string_view name, bool calls_none) {
+  if (name.starts_with("aten::") || name.starts_with("autograd::")) return false;
+  if (contains(name, "Compiled")) return true;  // "CompiledFunctionBackward"
+  return name_kinds(name) == 0 && (calls_none || contains(name, "::"));
+}
+
 // Calls `visit(slice, row)` for the work of each call: its kernels and copies or, without a GPU,
-// what the thread did in it.
+// what the thread did in it. Other work but for collectives, of which nothing is known, is of
+// kNoRow.
 template <typename Visit>
 void for_each_work(const Analysis& analysis, Visit visit) {
   const OperatorShapes& shapes = analysis.shapes;
   const auto& rows = analysis.device_work.rows;
   for (size_t i = 0; i < rows.size() && i < shapes.row_of_work.size(); ++i) {
-    if (shapes.row_of_work[i] != OperatorShapes::kNoRow) {
-      visit(rows[i].slice, shapes.row_of_work[i]);
-    }
+    if (!rows[i].is_communication) visit(rows[i].slice, shapes.row_of_work[i]);
   }
   if (!rows.empty()) return;
-  std::vector<uint32_t> row_of(analysis.trace->slice_count(), OperatorShapes::kNoRow);
+  const Trace& trace = *analysis.trace;
+  const std::vector<bool> calls_others = have_children(trace, analysis.host_tree);
+  std::vector<uint32_t> row_of(trace.slice_count(), OperatorShapes::kNoRow);
   for (const ShapeCall& call : shapes.calls) row_of[call.slice.value] = call.row;
   // A parent stands before its children: lanes are ordered by depth.
-  for (uint32_t i = 0; i < row_of.size(); ++i) {
-    const SliceId parent = analysis.host_tree.parent[i];
-    if (row_of[i] == OperatorShapes::kNoRow && parent) row_of[i] = row_of[parent.value];
-    if (row_of[i] != OperatorShapes::kNoRow) visit(SliceId{i}, row_of[i]);
-  }
+  for_each_slice(trace, [&](SliceId slice, Category category) {
+    const SliceId parent = analysis.host_tree.parent[slice.value];
+    uint32_t& row = row_of[slice.value];
+    if (row == OperatorShapes::kNoRow && parent) row = row_of[parent.value];
+    if (row != OperatorShapes::kNoRow ||
+        (category == Category::kCpuOp &&
+         is_of_others(name_of(trace, slice), !calls_others[slice.value]))) {
+      visit(slice, row);
+    }
+  });
 }
 
 double call_ns(const OperatorShape& row) {
@@ -42,17 +59,23 @@ double call_ns(const OperatorShape& row) {
 }
 
 // What a call takes however little it has to do: the fastest one of its kind tells, but for what
-// its work takes at the least.
+// its work takes at the least. On a GPU that is the launch, ramp-up and tail of a kernel: where the
+// fastest one of a trace is beyond that, it works.
 double overhead_ns(const Analysis& analysis, bool products) {
+  constexpr double kMostOnGpuNs = 20e3;
+  const StringTable& names = analysis.trace->strings();
   double fastest_ns = 0, work_ns = 0;
   for (const OperatorShape& row : analysis.shapes.rows) {
     const double time_ns = call_ns(row);
     if (row.work.is_product != products || !row.work.bytes || time_ns <= 0) continue;
     if (fastest_ns > 0 && fastest_ns <= time_ns) continue;
+    if (crosses_a_link(names, row)) continue;
     fastest_ns = time_ns;
-    work_ns = least_call_ns(analysis.trace->strings(), row, analysis.peaks).value_or(0);
+    work_ns = least_call_ns(names, row, analysis.peaks).value_or(0);
   }
-  return std::max(0.0, fastest_ns - work_ns);
+  const bool on_gpu = !analysis.device_work.rows.empty();
+  return std::clamp(fastest_ns - work_ns, 0.0,
+                    on_gpu ? kMostOnGpuNs : std::numeric_limits<double>::infinity());
 }
 
 // A row's calls with so many times the samples: as far from the roof as now.
@@ -67,6 +90,13 @@ SliceFactor grown(const Trace& trace, const OperatorShape& row, double overhead_
   SliceFactor factor;
   factor.expected = factor.most = factor.least = fixed + (1 - fixed) * grows;
   if (times <= 1) return factor;
+  if (!row.work.is_product && row.work.weight_bytes > 0 && peaks.gb_per_s) {
+    // A table's gradient: all time but for the table itself may be that of the samples.
+    const double table_ns = static_cast<double>(row.work.weight_bytes) / *peaks.gb_per_s;
+    const double table = std::min(1.0, table_ns / now_ns);
+    factor.least = std::max(factor.expected, table + (1 - table) * times);
+    return factor;
+  }
   factor.least = std::max(factor.least, times);
   // What was in the cache may not be there any more.
   if (row.work.bytes && peaks.gb_per_s) {
@@ -82,21 +112,37 @@ SliceFactor grown(const Trace& trace, const OperatorShape& row, double overhead_
   return factor;
 }
 
-// Whether the slice, or the launch of this GPU work, is inside an annotation of one of the kinds.
-bool is_within(const Analysis& analysis, SliceId slice, uint8_t kinds) {
+// Whether the slice, or this GPU work, is of a forward or backward pass: not of the optimizer or
+// the loader, and not where autograd adds up the gradient of a parameter, which no batch makes
+// larger.
+bool is_of_passes(const Analysis& analysis, SliceId slice) {
+  const HostTree& tree = analysis.host_tree;
   const SliceId launch = analysis.device_work.launch_of(slice);
   const SliceId host = launch ? launch : slice;
-  return host.value < analysis.host_tree.kinds_around.size() &&
-         (analysis.host_tree.kinds_around[host.value] & kinds) != 0;
+  const uint8_t kinds = tree.kinds_around[host.value];
+  if ((kinds & (kOptimizerName | kDataLoaderName)) != 0) return false;
+  if ((kinds & kBackwardName) == 0) return true;
+  SliceId at = host;
+  while (at && !name_of(*analysis.trace, at).ends_with("AccumulateGrad"))
+    at = tree.parent[at.value];
+  return !at;
 }
 
-// Whether autocast computes the operator, or its gradient, in FP32. Other operators take the type
-// of what they are given, which products make 16 bits.
+// Lists of tensors, one for each parameter: clipped gradients, those unscaled for FP16, averages.
+bool is_of_parameters(std::string_view name) {
+  return name.starts_with("aten::_foreach_") || name.starts_with("aten::_amp_");
+}
+
+// Whether autocast computes the operator, or its gradient, in FP32, or leaves it alone: the rows of
+// a table, and new tensors, are of FP32 as the weights are. Other operators take the type of what
+// they are given, which products make 16 bits.
 bool stays_in_fp32(std::string_view name, bool on_gpu) {
+  constexpr std::array kAnywhere = {"loss", "embedding", "aten::zero_", "aten::fill_",
+                                    "linalg_vector_norm"};
   constexpr std::array kOnGpus = {"softmax",      "layer_norm", "group_norm",  "aten::exp",
                                   "aten::log",    "aten::pow",  "aten::sum",   "aten::prod",
                                   "aten::cumsum", "aten::norm", "aten::rsqrt", "aten::reciprocal"};
-  return contains(name, "loss") || (on_gpu && contains_any(name, kOnGpus));
+  return contains_any(name, kAnywhere) || (on_gpu && contains_any(name, kOnGpus));
 }
 
 // Half of the bytes, but for what the call takes however little it has to do.
@@ -146,10 +192,11 @@ tl::expected<ShapeFactors, std::string> factors_of_bf16(const Analysis& analysis
   if (!found) return Error("no product, convolution or attention of the trace is in FP32");
   ShapeFactors factors;
   for_each_work(analysis, [&](SliceId slice, uint32_t row) {
-    SliceFactor each = of_row[row];
-    each.slice = slice;
-    if (each.most == 1 || is_within(analysis, slice, kOptimizerName | kDataLoaderName)) return;
-    factors.slices.push_back(each);
+    if (row == OperatorShapes::kNoRow || of_row[row].most == 1) return;
+    // What crosses a link does so before autocast casts it.
+    if (crosses_a_link(name_of(*analysis.trace, slice)) || !is_of_passes(analysis, slice)) return;
+    factors.slices.push_back(of_row[row]);
+    factors.slices.back().slice = slice;
   });
   factors.notes.emplace_back(
       "products are as far from the peak of bf16 as they were from their own; the casts that "
@@ -164,14 +211,28 @@ tl::expected<ShapeFactors, std::string> factors_of_batch(const Analysis& analysi
   ShapeFactors factors;
   std::vector<SliceFactor> of_row;
   for (const OperatorShape& row : analysis.shapes.rows) {
+    if (is_of_parameters(analysis.trace->string(row.name))) {
+      of_row.emplace_back();
+      continue;
+    }
     of_row.push_back(grown(*analysis.trace, row,
                            row.work.is_product ? of_products_ns : of_passes_ns, times,
                            analysis.peaks));
   }
+  const SliceFactor unknown{{}, std::max(1.0, times), times, std::min(1.0, times)};
+  bool has_unknown = false;
   for_each_work(analysis, [&](SliceId slice, uint32_t row) {
-    if (is_within(analysis, slice, kOptimizerName | kDataLoaderName)) return;
-    factors.slices.push_back({slice, of_row[row].least, of_row[row].expected, of_row[row].most});
+    if (!is_of_passes(analysis, slice)) return;
+    const bool is_known = row != OperatorShapes::kNoRow;
+    has_unknown = has_unknown || !is_known;
+    factors.slices.push_back(is_known ? of_row[row] : unknown);
+    factors.slices.back().slice = slice;
   });
+  if (has_unknown) {
+    factors.notes.emplace_back(
+        "work of no operator with shapes (of a CUDA graph, of another library) is taken to grow "
+        "with the batch: the interval reaches to its staying as it is");
+  }
   factors.notes.emplace_back(
       "memory is not looked at: whether the larger batch fits, redline report and autotune know");
   return factors;

@@ -26,7 +26,8 @@ struct ShapeFactors {
 
 /// Each step takes `times` as many samples. A call of forward or backward takes as many times
 /// longer, but for what the fastest call of its kind takes. At the least gain, what was in the
-/// cache comes from memory. The optimizer and collectives stay as they are.
+/// cache comes from memory. The optimizer, collectives and work on all parameters stay as they are.
+/// Work without shapes grows as much; at the most gain, it stays.
 [[nodiscard]] tl::expected<ShapeFactors, std::string> factors_of_batch(const Analysis& analysis,
                                                                        double times);
 

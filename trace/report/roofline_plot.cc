@@ -35,8 +35,9 @@ struct LogAxis {
   }
 };
 
-bool can_be_drawn(const RooflineRow& row) {
-  return row.point.flops_per_byte.value_or(0) > 0 && row.point.tflops_per_s.value_or(0) > 0;
+// In TFLOP/s, by OperatorWork::needed_flops.
+double needed_rate(const RooflineRow& row) {
+  return row.point.flops_per_byte.value_or(0) * row.point.gb_per_s.value_or(0) / 1e3;
 }
 
 // The peaks of the types that products computed in.
@@ -52,7 +53,7 @@ std::set<double> peaks_in_use(const std::vector<RooflineRow>& rows) {
 std::vector<size_t> longest_rows(const std::vector<RooflineRow>& rows) {
   std::vector<size_t> chosen;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (can_be_drawn(rows[i])) chosen.push_back(i);
+    if (needed_rate(rows[i]) > 0) chosen.push_back(i);
   }
   std::ranges::stable_sort(chosen, std::greater(),
                            [&](size_t i) { return rows[i].shape->taken_ns(); });
@@ -72,7 +73,7 @@ RooflinePlot roofline_plot(const std::vector<RooflineRow>& rows) {
   LogAxis intensity, rate;
   for (const size_t index : chosen) {
     intensity.reach(*rows[index].point.flops_per_byte);
-    rate.reach(*rows[index].point.tflops_per_s);
+    rate.reach(needed_rate(rows[index]));
   }
   for (const double peak : peaks) {
     rate.reach(peak);
@@ -90,7 +91,7 @@ RooflinePlot roofline_plot(const std::vector<RooflineRow>& rows) {
   for (const size_t index : chosen) {
     const RooflineRow& row = rows[index];
     plot.circles.push_back({intensity.place(*row.point.flops_per_byte),
-                            rate.place(*row.point.tflops_per_s),
+                            rate.place(needed_rate(row)),
                             static_cast<double>(row.shape->taken_ns()) / longest_ns,
                             row.shape->work.is_product, index});
   }
@@ -98,8 +99,7 @@ RooflinePlot roofline_plot(const std::vector<RooflineRow>& rows) {
 }
 
 std::string roofline_hint(const RooflineRow& row) {
-  std::string hint =
-      roofline_name(row) + ": " + format_number(row.point.tflops_per_s.value_or(0)) + " TFLOP/s, ";
+  std::string hint = roofline_name(row) + ": " + format_number(needed_rate(row)) + " TFLOP/s, ";
   if (row.point.percent_of_peak) {
     hint += format_percent(*row.point.percent_of_peak / 100) + " of peak, ";
   }

@@ -1,5 +1,7 @@
 // Where the roofline picture has its lines and circles, for the page and the viewer: both axes are
-// logarithmic, in whole powers of ten, and places go from 0 to 1, upwards.
+// logarithmic, in whole powers of ten, and places go from 0 to 1, upwards. Both count the
+// operations that the result needs, as the roofs do: by flop_counter's, causal attention lies above
+// its roof.
 #pragma once
 
 #include <cstddef>

@@ -25,10 +25,10 @@ bool touches(const EvidenceEvent& event, Interval window) {
   return event.begin_ns < window.end_ns && event.end_ns >= window.begin_ns;
 }
 
-// The first of the steps in which most findings have events.
-Interval choose_window(const Report& report, size_t trace) {
+// The first of the steps in which most findings have events; null without steps.
+const Step* choose_step(const Report& report, size_t trace) {
   const std::vector<Step>& steps = report.traces[trace].steps;
-  if (steps.empty()) return {};
+  if (steps.empty()) return nullptr;
   const auto shown_in = [&](const Step& step) {
     return std::ranges::count_if(report.findings, [&](const Finding& finding) {
       return finding.trace == trace &&
@@ -37,9 +37,7 @@ Interval choose_window(const Report& report, size_t trace) {
              });
     });
   };
-  const auto best = std::ranges::max_element(steps, {}, shown_in);
-  return {std::min(best->host.begin_ns, best->window.begin_ns),
-          std::max(best->host.end_ns, best->window.end_ns)};
+  return &*std::ranges::max_element(steps, {}, shown_in);
 }
 
 // An event of the finding inside the window, or else the longest slice of the same name there.
@@ -238,13 +236,13 @@ PageTimeline page_timeline(const Report& report, const TraceOf& trace_of) {
     timeline.trace.reset();
   if (!timeline.trace) return timeline;
   const Trace& trace = *timeline.trace;
-  timeline.window = choose_window(report, timeline.index);
-  for (const Step& step : summary.steps) {
-    if (step.number && overlaps(step.window, timeline.window) && timeline.title.empty()) {
-      timeline.title = fmt::format("step {}", *step.number);
-    }
+  const Step* step = choose_step(report, timeline.index);
+  if (step) {
+    timeline.window = {std::min(step->host.begin_ns, step->window.begin_ns),
+                       std::max(step->host.end_ns, step->window.end_ns)};
   }
-  if (timeline.title.empty()) timeline.title = "the whole recording";
+  timeline.title =
+      step && step->number ? fmt::format("step {}", *step->number) : "the whole recording";
   timeline.title += of_rank(report, summary);
 
   add_lanes(trace, false, timeline);

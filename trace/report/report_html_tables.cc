@@ -123,6 +123,10 @@ std::string ranks_html(const Report& report) {
     const RankTime& time = ranks.times[i];
     const std::string late = straggler_mark(ranks, i);
     const auto clock = i < ranks.clocks.size() ? ranks.clocks[i] : std::nullopt;
+    std::optional<int64_t> awaited_ns;  // known of the recording; the other times are of a step
+    if (ranks.waits) {
+      awaited_ns = ranks.waits->awaited_ns(i) / std::max<int64_t>(1, time.step_count);
+    }
     rows.push_back(
         html::name_cell("",
                         fmt::format("rank {}{}{}", time.rank, late.empty() ? "" : " · ", late)) +
@@ -132,8 +136,7 @@ std::string ranks_html(const Report& report) {
                     95 * share_of(time.own_work_ns.value_or(0), longest_ns),
                     95 * share_of(time.exposed_communication_ns.value_or(0), longest_ns)) +
         html::time_cell(time.step_ns) + html::time_cell(time.own_work_ns) +
-        html::time_cell(time.exposed_communication_ns) +
-        html::time_cell(ranks.waits ? std::optional(ranks.waits->awaited_ns(i)) : std::nullopt) +
+        html::time_cell(time.exposed_communication_ns) + html::time_cell(awaited_ns) +
         (clock ? html::number_cell(static_cast<double>(clock->offset_ns), offset_text(*clock))
                : "<td class=number>unknown</td>"));
   }

@@ -334,6 +334,27 @@ TEST(PageTimeline, DrawsTheLongestSlicesOfALargeStep) {
   }
 }
 
+TEST(PageTimeline, IsTitledWithTheStepThatItShows) {
+  TraceText text;
+  for (int i = 0; i < 4; ++i) {
+    const int64_t at_ns = i * kMs;
+    text.step(i + 5, at_ns, at_ns + 995 * kUs);
+    if (i == 2) {
+      text.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                      at_ns + 10 * kUs, at_ns + 510 * kUs);
+    }
+    text.cpu_op("aten::mm", at_ns + 600 * kUs, at_ns + 700 * kUs);
+    text.runtime("cudaLaunchKernel", at_ns + 610 * kUs, at_ns + 614 * kUs, i + 1);
+    // Ends when the host has begun the next step, as the work of any job that does not wait for it.
+    text.kernel("gemm", at_ns + (i == 2 ? 650 : 700) * kUs, at_ns + 1'200 * kUs,
+                on_stream(7, i + 1));
+  }
+  const Report report = report_on({text.str()});
+  const PageTimeline timeline = page_timeline(report, loaded_traces(report));
+  EXPECT_EQ(timeline.window, (Interval{1'000 * kUs, 2'200 * kUs})) << "the host began step 6 there";
+  EXPECT_EQ(timeline.title, "step 6");
+}
+
 TEST(PageTimeline, PythonFunctionsHideNoOperators) {
   const auto nested = [](const char* category, const std::string& name, bool has_operator) {
     TraceText text;

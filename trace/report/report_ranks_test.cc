@@ -53,6 +53,16 @@ void expect_rank_2_is_late(const Report& report) {
   EXPECT_EQ(mean_step(report).mean_ns, 100 * kMs);
 }
 
+TEST(RanksThatDiffer, APageSaysHowLongTheOthersWaitInAStep) {
+  const std::string page = report_html(report_on({rank_of_job(1, 40), rank_of_job(2, 80)}));
+  const size_t at = page.find("<td class=name title=\"\">rank 2");
+  ASSERT_NE(at, std::string::npos);
+  const std::string row = page.substr(at, page.find("</tr>", at) - at);
+  EXPECT_THAT(row, AllOf(HasSubstr(">100.0 ms</td>"), HasSubstr(">40.0 ms</td>"),
+                         Not(HasSubstr("120.0 ms"))))
+      << "as the step beside it, not of all three";
+}
+
 TEST(RanksThatDiffer, ARankWithoutItsGpusWorkLeavesTheComparisonOfTheOthers) {
   const Report report = report_on(
       {rank_of_job(0, 99, {.is_marked = true, .has_gpu_records = false, .top = R"("x": 1)"}),

@@ -1,5 +1,7 @@
 #include "trace/report/report_roofline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -88,11 +90,13 @@ std::string short_dims(const std::string& input_dims) {
 
 }  // namespace
 
-std::string roofline_name(const RooflineRow& row) {
+std::string roofline_shape(const RooflineRow& row) {
   const std::string sizes = short_dims(row.shape->input_dims);
   const std::string name = without_library(row.summary->string(row.shape->name));
   return sizes.empty() ? name : name + " " + sizes;
 }
+
+std::string roofline_name(const RooflineRow& row) { return roofline_shape(row) + row.of_rank; }
 
 std::string model_use_line(const std::vector<RankSummary>& traces) {
   double sum = 0, with_again = 0, flops = 0, again = 0;
@@ -147,8 +151,12 @@ std::vector<std::string> roofline_notes(const Report& report) {
 std::vector<RooflineRow> roofline_rows(std::span<const RankSummary> traces) {
   std::vector<RooflineRow> rows;
   for (const RankSummary& summary : traces) {
+    const bool is_one_of_several = traces.size() > 1 && summary.facts.rank.has_value();
+    const std::string of_rank =
+        is_one_of_several ? " of rank " + std::to_string(*summary.facts.rank) : "";
     for (const OperatorShape& shape : summary.shapes.rows) {
-      rows.push_back({&summary, &shape, roofline_point(*summary.names, shape, summary.peaks)});
+      rows.push_back(
+          {&summary, &shape, roofline_point(*summary.names, shape, summary.peaks), of_rank});
     }
   }
   sort_by_loss(rows);

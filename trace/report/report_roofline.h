@@ -16,6 +16,7 @@ struct RooflineRow {
   const RankSummary* summary = nullptr;
   const OperatorShape* shape = nullptr;
   RooflinePoint point;
+  std::string of_rank = {};  ///< " of rank 3" if there are several traces, else empty
 };
 
 /// All rows of the traces: the most lost time first, then those without a roof by GPU time.
@@ -26,6 +27,8 @@ struct RooflineRow {
 [[nodiscard]] std::vector<RooflineRow> shown_roofline_rows(std::span<const RankSummary> traces);
 
 /// "mm 8944x1024, 1024x2816"
+[[nodiscard]] std::string roofline_shape(const RooflineRow& row);
+/// The same with the rank: the ranks of a job call the same operators with the same shapes.
 [[nodiscard]] std::string roofline_name(const RooflineRow& row);
 
 /// The step's use of the device's peak, a mean of the traces that know theirs; "" if none does.

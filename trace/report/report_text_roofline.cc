@@ -11,7 +11,8 @@ constexpr size_t kRooflineColumns = 34;
 void write_roofline_row(TextPage& page, const RooflineRow& row) {
   const RooflinePoint& point = row.point;
   page.canvas.left("  ")
-      .left(elide(roofline_name(row), kRooflineColumns - 1), kRooflineColumns)
+      .left(roofline_shape(row), kRooflineColumns - 1 - row.of_rank.size())
+      .left(row.of_rank, row.of_rank.size() + 1)
       .right(format_count(row.shape->count), 7)
       .right(format_ns(row.shape->taken_ns()), 10)
       .right(point.percent_of_peak ? format_percent(*point.percent_of_peak / 100) : "-", 9)

@@ -258,6 +258,22 @@ TEST(TextReport, AGpuWhoseWorkIsNotRecordedIsNoCpu) {
   EXPECT_THAT(text, HasSubstr("aten::mm"));
 }
 
+TEST(TextReport, RowsOfTheRooflineSayWhoseTheyAre) {
+  const auto rank = [](int number) {
+    return TraceText()
+        .rank(number, 2, "nccl")
+        .cpu_op("aten::addmm", 0, 40 * kUs,
+                {.args = R"("Input Dims": [[16384], [16384, 16384], [16384, 16384]])"})
+        .runtime("cudaLaunchKernel", 2 * kUs, 3 * kUs, 1)
+        .kernel("gemm", 5 * kUs, 45 * kUs, on_stream(7, 1))
+        .str();
+  };
+  EXPECT_THAT(text_of({rank(0)}), HasSubstr("\n  addmm 16384, 16384x16384, 16384x…       1 "));
+  const std::string both = text_of({rank(0), rank(1)});
+  EXPECT_THAT(both, HasSubstr("\n  addmm 16384, 16384x163… of rank 0       1 "));
+  EXPECT_THAT(both, HasSubstr("\n  addmm 16384, 16384x163… of rank 1       1 "));
+}
+
 // As JAX, Ascend and the legacy profiler write them.
 TEST(TextReport, WhereEventsHaveUnknownCategoriesNobodyIsSureOfTheCpu) {
   const auto text_with = [](const char* category, const char* top = R"("x": 1)") {

@@ -340,8 +340,10 @@ TEST(RunDiffText, NamesTheFirstPartThatExplainsAnything) {
     run.all_steps.parts[static_cast<size_t>(part)] = StepTime{ms * 1e6, 1e3};
   };
   for (RunFigures& run : before) set(run, LogPart::kForward, 1);
-  for (RunFigures& run : after) set(run, LogPart::kForward, 1.5);
   for (size_t i = 0; i < after.size(); ++i) {
+    after[i].begin_ns += 100;
+    after[i].all_steps.parts[kLogParts] = before[i].all_steps.parts[kLogParts];
+    set(after[i], LogPart::kForward, 1.5);
     set(after[i], LogPart::kDataWait, std::array{4.6, 10.0, 15.4}[i]);
   }
   const RunDiff diff = make_run_diff("a", "b", change_between(before, after), {});

@@ -84,8 +84,9 @@ int32_t device_of(std::string_view text) {
 }
 
 // In "CPU: busy %" the first part names the track, and the second the series and its unit.
-void add_counter(DerivedTracks& derived, uint32_t index, const trace::Trace& trace,
+void add_counter(DerivedTracks& derived, const Session& session, uint32_t index,
                  const trace::Counter& counter) {
+  const trace::Trace& trace = *session.traces()[index].trace;
   std::string title = printable(trace.string(counter.name));
   std::string unit;
   if (const size_t colon = title.rfind(": "); colon != std::string::npos) {
@@ -98,9 +99,13 @@ void add_counter(DerivedTracks& derived, uint32_t index, const trace::Trace& tra
   }
   Graph graph(std::move(points), unit == "value" ? "" : unit);
   if (graph.points().empty()) return;
-  const int32_t device = std::max(device_of(trace.string(counter.pid)), device_of(title));
+  const int32_t named = std::max(device_of(trace.string(counter.pid)), device_of(title));
+  const CounterOwner owner = counter_owner(session, index, counter.pid, named);
+  // It stands among the counters of all ranks.
+  if (owner.device < 0 && !owner.rank.empty()) title.insert(0, owner.rank + " · ");
   std::string note = "peak " + graph.text(graph.high());
-  derived.graphs.push_back({index, device, std::move(title), std::move(note), std::move(graph)});
+  derived.graphs.push_back(
+      {index, owner.device, std::move(title), std::move(note), std::move(graph)});
 }
 
 }  // namespace
@@ -156,7 +161,7 @@ DerivedTracks derive_tracks(const Session& session, const trace::Report& report)
       add_queue(derived, *index, analysis, gpu.device);
     }
     for (const trace::Counter& counter : trace.counters()) {
-      add_counter(derived, *index, trace, counter);
+      add_counter(derived, session, *index, counter);
     }
   }
   return derived;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "trace/write/merge.h"
 #include "viewer/models/analyse.h"
 #include "viewer/models/format.h"
 #include "viewer/models/slice_class.h"
@@ -171,6 +174,43 @@ TEST(DerivedTracks, OfAFileWithoutARankHaveNoRankInTheirTitles) {
             "GPU 2 2 true: load, peak 3; Counters -1 true: load, peak 3; ");
   EXPECT_EQ(gpu_title(session, 0, 3), "GPU 3");
   EXPECT_EQ(gpu_title(two_ranks(), 1, 3), "rank 1 · GPU 3");
+}
+
+TEST(DerivedTracks, InAMergedFileACounterStandsUnderTheGpuOfItsRank) {
+  std::vector<std::shared_ptr<const trace::Trace>> ranks;
+  for (const int rank : {0, 1}) {
+    TestTrace trace = training_trace(rank);
+    trace.raw(counter(10, "GPU 0 power", "W", 100 + 500 * rank))
+        .raw(counter(10, "GPU 3 power", "W", 7 + rank))
+        .raw(counter(10, "CPU", "busy %", 50 + rank));
+    // Rank 1's lacks the name that Kineto gives to the process of a GPU.
+    if (rank == 0) {
+      trace.raw(R"({"ph":"M","name":"process_labels","pid":0,"args":{"labels":"GPU 0"}})");
+    }
+    ranks.push_back(trace.read());
+  }
+  const std::string path = ::testing::TempDir() + "counters-merged.json";
+  ASSERT_TRUE(trace::merge_traces(ranks, path));
+  const auto merged = trace::read_trace(path);
+  ASSERT_TRUE(merged);
+  const Session session({*merged});
+  std::vector<TrackGroup> groups = track_groups(session);
+  add_derived(groups, session, *analyse_session(session).derived);
+  std::vector<std::string> found;
+  for (const TrackGroup& group : groups) {
+    for (const TrackItem& item : group.tracks) {
+      if (!item.note.starts_with("peak ")) continue;
+      found.push_back(group.title + " | " + item.title + ", " + item.note);
+    }
+  }
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (std::vector<std::string>{"Counters | rank 0 · CPU, peak 50 busy %",
+                                             "Counters | rank 0 · GPU 3 power, peak 7 W",
+                                             "Counters | rank 1 · CPU, peak 51 busy %",
+                                             "Counters | rank 1 · GPU 3 power, peak 8 W",
+                                             "rank 0 · GPU 0 | GPU 0 power, peak 100 W",
+                                             "rank 1 · GPU 10000000 | GPU 0 power, peak 600 W"}))
+      << "which GPU 3 is, nobody knows";
 }
 
 TEST(DerivedTracks, MemoryOfTheHostIsAGraphToo) {

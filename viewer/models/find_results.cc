@@ -73,7 +73,9 @@ std::vector<std::vector<int64_t>> ranks_of_words(const Session& session, size_t 
                          std::pair(t, i));
     }
   }
-  std::ranges::sort(words);
+  std::ranges::sort(words, [](const auto& left, const auto& right) {
+    return text_less(left.first, right.first);
+  });
   int64_t rank = 0;
   for (size_t i = 0; i < words.size(); ++i) {
     if (i > 0 && words[i].first != words[i - 1].first) ++rank;

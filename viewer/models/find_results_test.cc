@@ -89,6 +89,16 @@ TEST(FindResults, AreSortedByEachColumn) {
   EXPECT_EQ(sorted(3, false), "c1 a1 a0 b0 c0 ");
 }
 
+TEST(FindResults, TracksAreSortedByTheirNumbers) {
+  TestTrace second(2), tenth(10);
+  second.kernel("k", 7, 0, 5);
+  tenth.kernel("k", 7, 0, 5);
+  const Session session({tenth.read(), second.read()});
+  const Hits sorted = sort_hits(session, {{0, {0}}, {1, {0}}}, 3, true);
+  EXPECT_EQ(hit_value(session, sorted->front(), 3).text(), "rank 2 · GPU 0 stream 7");
+  EXPECT_EQ(hit_value(session, sorted->back(), 3).text(), "rank 10 · GPU 0 stream 7");
+}
+
 TEST(FindResults, BinsAreOfOneRatioAndHoldTheirEnds) {
   const std::vector<HistogramBin> bins = {{1, 2, 0, 0}, {2, 4, 0, 0}, {4, 8, 0, 0}};
   const std::pair<int64_t, size_t> rows[] = {{0, 0}, {1, 0}, {2, 1}, {3, 1},

@@ -1,6 +1,7 @@
 #include "viewer/models/overview.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/statistics.h"
 #include "viewer/models/lane_pixels.h"
@@ -93,6 +94,7 @@ std::vector<OverviewColumn> overview_columns(const Session& session, int width) 
   if (columns.empty() || session.range().span_ns() <= 0) return columns;
   const TimeAxis axis = TimeAxis{0, 1, width}.showing(session.range());
   std::vector<int> recorded(columns.size());  // how many traces hold that time
+  std::vector<std::array<double, kSliceClassCount>> busy_of(columns.size());
   for (const SessionTrace& item : session.traces()) {
     const auto work = item.work();
     if (!work) continue;
@@ -101,12 +103,16 @@ std::vector<OverviewColumn> overview_columns(const Session& session, int width) 
     for (size_t c = 0; c < columns.size(); ++c) {
       const bool has_work = cover.busy[c] > 0 || cover.dataloader[c] > 0;
       if (has_work || work->contains(local.time_at(static_cast<double>(c) + 0.5))) ++recorded[c];
-      if (cover.busy[c] > 0) columns[c].main_class = static_cast<SliceClass>(cover.main_class[c]);
+      busy_of[c][cover.main_class[c]] += cover.busy[c];
       columns[c].busy += cover.busy[c];
       columns[c].dataloader += cover.dataloader[c];
     }
   }
   for (size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].busy > 0) {
+      const auto main = std::ranges::max_element(busy_of[c]);
+      columns[c].main_class = static_cast<SliceClass>(main - busy_of[c].begin());
+    }
     columns[c].busy /= std::max(recorded[c], 1);
     columns[c].dataloader /= std::max(recorded[c], 1);
   }

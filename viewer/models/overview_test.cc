@@ -32,6 +32,16 @@ TEST(Overview, OnlyWhatWasRecordedAtATimeCounts) {
   EXPECT_EQ(busy(two_ranks(), 55), 0.5) << "the other one is idle";
 }
 
+TEST(Overview, TheClassIsThatOfMostRanks) {
+  const auto rank = [](int number, const char* kernel) {
+    return TestTrace(number).kernel(kernel, 7, 0, 100).read();
+  };
+  const Session session({rank(0, "gemm"), rank(1, "gemm"), rank(2, "ncclDevKernel_AllReduce")});
+  const auto columns = overview_columns(session, 100);
+  EXPECT_EQ(columns[50].busy, 1);
+  EXPECT_EQ(columns[50].main_class, SliceClass::kCompute);
+}
+
 TEST(Overview, WithoutAGpuOperatorsCount) {
   TestTrace trace(0);
   trace.slice("user_annotation", "ProfilerStep#1", 1, 1, 0, 100);

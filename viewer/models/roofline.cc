@@ -72,7 +72,6 @@ RooflinePicture roofline_picture(const trace::Report& report) {
   picture.plot = trace::roofline_plot(rows);
   for (const auto& circle : picture.plot.circles) {
     picture.hints.push_back(trace::roofline_hint(rows[circle.row]));
-    picture.names.push_back(trace::roofline_name(rows[circle.row]));
   }
   return picture;
 }

@@ -17,9 +17,8 @@ namespace redline::viewer {
                                    const std::atomic<bool>* cancel = nullptr);
 
 struct RooflinePicture {
-  trace::RooflinePlot plot;
+  trace::RooflinePlot plot;        ///< its circles' rows are those of roofline_table()
   std::vector<std::string> hints;  ///< one a circle
-  std::vector<std::string> names;  ///< of the circles' rows in roofline_table()
 };
 [[nodiscard]] RooflinePicture roofline_picture(const trace::Report& report);
 

@@ -77,7 +77,6 @@ TEST(Roofline, CirclesAreUnderTheRoof) {
   ASSERT_EQ(picture.plot.circles.size(), 2U);
   ASSERT_EQ(picture.hints.size(), 2U);
   EXPECT_EQ(picture.hints[0], "mm 1000x1000, 1000x1000: 50.0 TFLOP/s, 5.1 % of peak, 40.0 us");
-  EXPECT_EQ(picture.names[0], "mm 1000x1000, 1000x1000");
   ASSERT_EQ(picture.plot.roofs.size(), 1U) << "bf16 and fp16 have one peak";
   for (const auto& circle : picture.plot.circles) {
     EXPECT_LT(circle.y, picture.plot.roofs[0].peak_y);
@@ -86,6 +85,25 @@ TEST(Roofline, CirclesAreUnderTheRoof) {
   }
   EXPECT_EQ(picture.plot.circles[0].share, 1);
   EXPECT_LT(picture.plot.circles[1].share, 0.2);
+}
+
+TEST(Roofline, OfSeveralRanksRowsAndCirclesSayWhose) {
+  std::vector<std::shared_ptr<const trace::Trace>> ranks;
+  for (const int rank : {0, 1}) {
+    TraceText text = of_h100();
+    text.rank(rank, 2, "nccl");
+    add_product(text, 1, "c10::Half", rank == 0 ? 20'000 : 40'000);
+    ranks.push_back(*trace::parse_trace(fmt::format("rank{}", rank), text.str()));
+  }
+  const Session session(ranks);
+  const auto report = analyse_session(session).report;
+  const Table table = roofline_table(session, *report);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].name, "mm 1000x1000, 1000x1000 of rank 1") << "it lost more";
+  EXPECT_EQ(table.rows[1].name, "mm 1000x1000, 1000x1000 of rank 0");
+  const RooflinePicture picture = roofline_picture(*report);
+  ASSERT_EQ(picture.hints.size(), 2U);
+  EXPECT_EQ(picture.hints[0].rfind("mm 1000x1000, 1000x1000 of rank 1: ", 0), 0U);
 }
 
 TEST(Roofline, WhatTookNoTimeHasNoRate) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -177,6 +178,20 @@ std::string_view digits_at(std::string_view text, size_t& at) {
   return text.substr(begin, at - begin);
 }
 
+// Text counts as a number if it is nothing else: a knob is shown as it was typed.
+std::optional<double> number_of(const TableValue& value) {
+  if (value.kind() == TableValue::Kind::kNone) return std::nullopt;
+  if (value.kind() != TableValue::Kind::kText) return value.number();
+  const std::string& text = value.text();
+  const char* const end = text.data() + text.size();
+  double number = 0;
+  const auto read = std::from_chars(text.data(), end, number);
+  const bool is_number = read.ec == std::errc() && read.ptr == end && std::isfinite(number);
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
 bool text_less(std::string_view left, std::string_view right) {
   size_t l = 0, r = 0;
   while (l < left.size() && r < right.size()) {
@@ -194,16 +209,14 @@ bool text_less(std::string_view left, std::string_view right) {
   return is_same ? left < right : l == left.size();
 }
 
-}  // namespace
-
 bool value_less(const TableValue& left, const TableValue& right) {
-  const auto rank = [](const TableValue& value) {
-    if (value.kind() == TableValue::Kind::kNone) return 0;
-    return value.kind() == TableValue::Kind::kText ? 2 : 1;
+  const auto l = number_of(left), r = number_of(right);
+  if (l && r && *l != *r) return *l < *r;
+  const auto rank = [](const TableValue& value, bool is_number) {
+    return value.kind() == TableValue::Kind::kNone ? 0 : is_number ? 1 : 2;
   };
-  if (rank(left) != rank(right)) return rank(left) < rank(right);
-  if (rank(left) == 2) return text_less(left.text(), right.text());
-  return left.number() < right.number();
+  const int rank_left = rank(left, l.has_value()), rank_right = rank(right, r.has_value());
+  return rank_left != rank_right ? rank_left < rank_right : text_less(left.text(), right.text());
 }
 
 bool has_values(const Table& table, size_t column) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "viewer/models/session.h"
@@ -95,8 +96,11 @@ struct Table {
 /// Kernels whose short names are the same show where they differ.
 void tell_kernels_apart(Table& table);
 
-/// Numbers by size, text by letters and by the size of numbers in it ("rank 9" before "rank 10"),
-/// "not applicable" before all.
+/// By letters and by the size of numbers in it: "rank 9" before "rank 10".
+[[nodiscard]] bool text_less(std::string_view left, std::string_view right);
+
+/// Numbers by size, also those that stand as text ("0.05" before "0.25"), then other text by
+/// text_less(); "not applicable" before all.
 [[nodiscard]] bool value_less(const TableValue& left, const TableValue& right);
 
 /// False if every row's value in this column is not applicable or empty. Such a column tells

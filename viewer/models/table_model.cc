@@ -1,6 +1,7 @@
 #include "viewer/models/table_model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "viewer/models/format.h"
@@ -71,23 +72,38 @@ void TableModel::set_table(Table table) {
 }
 
 void TableModel::sort(int column, Qt::SortOrder order) {
-  emit layoutAboutToBeChanged();
+  emit layoutAboutToBeChanged({}, VerticalSortHint);
   sort_column_ = column;
   sort_order_ = order;
-  sort_rows();
-  emit layoutChanged();
+  const std::vector<size_t> from = sort_rows();
+  std::vector<int> to(from.size());
+  for (size_t i = 0; i < from.size(); ++i) to[from[i]] = static_cast<int>(i);
+  // The selected rows and the current one: otherwise their numbers would stay, of other rows.
+  const QModelIndexList before = persistentIndexList();
+  QModelIndexList after;
+  for (const QModelIndex& each : before) {
+    after << index(to[static_cast<size_t>(each.row())], each.column());
+  }
+  changePersistentIndexList(before, after);
+  emit layoutChanged({}, VerticalSortHint);
 }
 
-void TableModel::sort_rows() {
-  if (sort_column_ < 0 || sort_column_ >= columnCount()) return;
+std::vector<size_t> TableModel::sort_rows() {
+  std::vector<size_t> from(row_count());
+  std::iota(from.begin(), from.end(), size_t{0});
+  if (sort_column_ < 0 || sort_column_ >= columnCount()) return from;
   const auto column = static_cast<size_t>(sort_column_);
   const bool ascending = sort_order_ == Qt::AscendingOrder;
-  std::stable_sort(table_.rows.begin(), table_.rows.end(),
-                   [&](const TableRow& left, const TableRow& right) {
-                     const TableValue& a = left.values[column];
-                     const TableValue& b = right.values[column];
-                     return ascending ? value_less(a, b) : value_less(b, a);
-                   });
+  std::ranges::stable_sort(from, [&](size_t left, size_t right) {
+    const TableValue& a = table_.rows[left].values[column];
+    const TableValue& b = table_.rows[right].values[column];
+    return ascending ? value_less(a, b) : value_less(b, a);
+  });
+  std::vector<TableRow> rows;
+  rows.reserve(from.size());
+  for (const size_t row : from) rows.push_back(std::move(table_.rows[row]));
+  table_.rows = std::move(rows);
+  return from;
 }
 
 void HitsModel::set_hits(std::shared_ptr<const Session> session, Hits hits) {

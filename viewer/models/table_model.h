@@ -48,7 +48,8 @@ class TableModel : public ValuesModel {
   }
 
  private:
-  void sort_rows();
+  /// By each row's new place the one where it was before.
+  std::vector<size_t> sort_rows();
 
   Table table_;
   int sort_column_ = -1;

@@ -4,7 +4,9 @@
 
 #include <QAbstractItemModelTester>
 #include <QCoreApplication>
+#include <QItemSelectionModel>
 #include <QSignalSpy>
+#include <set>
 
 #include "viewer/models/testing_trace.h"
 
@@ -37,6 +39,34 @@ TEST(TableModel, KeepsItsOrderWhenTheRowsChange) {
   model.set_table({});
   EXPECT_EQ(model.rowCount(), 0);
   EXPECT_EQ(model.columnCount(), 0);
+}
+
+TEST(TableModel, WhatIsSelectedStaysSoWhereverItIsSortedTo) {
+  TableModel model;
+  QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  model.set_table(numbers({3, 100, 20, 7}));
+  QItemSelectionModel selection(&model);
+  const auto select = [&](int row) {
+    selection.select(model.index(row, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
+  };
+  const auto selected = [&] {
+    std::set<std::string> rows;
+    for (const QModelIndex& row : selection.selectedRows()) {
+      rows.insert(cell(model, row.row(), 0));
+    }
+    return rows;
+  };
+  select(0);
+  selection.setCurrentIndex(model.index(2, 1), QItemSelectionModel::NoUpdate);
+  model.sort(1, Qt::DescendingOrder);
+  EXPECT_EQ(selected(), (std::set<std::string>{"row 3"}));
+  EXPECT_EQ(selection.currentIndex(), model.index(1, 1)) << "20 ns";
+  select(0);
+  model.sort(1, Qt::AscendingOrder);
+  EXPECT_EQ(selected(), (std::set<std::string>{"row 3", "row 100"}));
+  EXPECT_EQ(selection.currentIndex(), model.index(2, 1));
+  model.sort(-1, Qt::AscendingOrder);
+  EXPECT_EQ(selected(), (std::set<std::string>{"row 3", "row 100"})) << "they stay where they are";
 }
 
 TEST(TableModel, WordsStandLeftAndFiguresRight) {

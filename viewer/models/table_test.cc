@@ -55,6 +55,20 @@ TEST(TableOrder, NumbersInTextGoBySize) {
             value_less(std::string("a09b"), std::string("a9b")));
 }
 
+TEST(TableOrder, TextThatIsANumberIsOne) {
+  const TableValue in_order[] = {TableValue(),        std::string("-3"),   std::string("0.05"),
+                                 std::string("0.1"),  std::string("0.25"), std::string("0.5"),
+                                 int64_t{1},          std::string("1"),    std::string("1.0"),
+                                 std::string("1e2"),  int64_t{1'000},      std::string("0.5x"),
+                                 std::string("auto"), std::string("inf")};
+  for (const TableValue& left : in_order) {
+    for (const TableValue& right : in_order) {
+      EXPECT_EQ(value_less(left, right), &left < &right)
+          << whole_text(left, Unit::kText) << ", " << whole_text(right, Unit::kText);
+    }
+  }
+}
+
 TEST(TableExport, CsvQuotesWhatNeedsIt) {
   EXPECT_EQ(table_csv(sample()),
             "name,calls,total_ns,share,bus_bandwidth_bytes_per_s\r\n"

@@ -330,7 +330,6 @@ class Shown {
     }
     for (const RooflinePicture& picture : {known_.roofline}) {
       for (const std::string& hint : picture.hints) add("roofline", hint);
-      for (const std::string& name : picture.names) add("roofline", name);
     }
     for (const std::string& words : module_words(*known_.report)) add("modules", words);
     add_flame("icicle", *known_.modules);

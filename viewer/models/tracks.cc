@@ -194,6 +194,28 @@ std::string gpu_title(const Session& session, uint32_t trace, int32_t device) {
   return joined(joined(item.title, process_name(item, *found).rank), label.empty() ? name : label);
 }
 
+CounterOwner counter_owner(const Session& session, uint32_t trace, trace::StringId pid,
+                           int32_t device) {
+  constexpr int32_t kStride = 10'000'000;  // what a merge adds to a pid that it has already
+  const SessionTrace& item = session.traces()[trace];
+  if (!item.is_merged) return {"", device};
+  const auto tracks = item.trace->tracks();
+  const auto own = std::ranges::find(tracks, pid, &Track::pid);
+  if (own == tracks.end()) return {};
+  CounterOwner owner{process_name(item, *own).rank, -1};
+  if (device < 0) return owner;
+  const std::string name = fmt::format("GPU {}", device);
+  const auto is_it = [&](const Track& track) {
+    if (track.kind != TrackKind::kGpuStream) return false;
+    if (process_name(item, track).rank != owner.rank) return false;
+    const std::string label = trimmed(item.trace->string(track.process_label));
+    return label.empty() ? track.device % kStride == device : label == name;
+  };
+  const auto gpu = std::ranges::find_if(tracks, is_it);
+  if (gpu != tracks.end()) owner.device = gpu->device;
+  return owner;
+}
+
 std::string contents_of(const TrackGroup& group) {
   if (!group.is_loaded) {
     return group.slices == 0 ? "not loaded"

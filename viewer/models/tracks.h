@@ -42,6 +42,17 @@ struct TrackGroup {
 /// "rank 0 · GPU 1": of a file of `redline merge` the rank and the GPU as its processes name them.
 [[nodiscard]] std::string gpu_title(const Session& session, uint32_t trace, int32_t device);
 
+/// Whose a counter is.
+struct CounterOwner {
+  std::string rank;     ///< empty unless the file is a merged one
+  int32_t device = -1;  ///< as the trace's tracks have it; -1: of no GPU, or nobody knows of which
+};
+
+/// Whose a counter of the process `pid` is that names the GPU `device`, or none (-1). In a file of
+/// `redline merge` each rank has a GPU 0 of its own.
+[[nodiscard]] CounterOwner counter_owner(const Session& session, uint32_t trace,
+                                         trace::StringId pid, int32_t device);
+
 /// What stands at the right end of a group's header.
 [[nodiscard]] inline const std::string& header_note(const TrackGroup& group) {
   return group.busy.empty() ? group.note : group.busy;

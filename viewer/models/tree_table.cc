@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "trace/report/diff_words.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
@@ -35,8 +34,8 @@ Table tree_rows(const trace::TreeDiff& diff) {
                {"Before", Unit::kDuration},
                {"After", Unit::kDuration},
                {"Difference", Unit::kChange},
-               {"Work before", Unit::kText, "Pieces of work in a step"},
-               {"Work after", Unit::kText, "Pieces of work in a step"},
+               {"Work before", Unit::kCount, "Pieces of work in a step"},
+               {"Work after", Unit::kCount, "Pieces of work in a step"},
                {diff.has_gpu ? "Kernels" : "Work", Unit::kText},
                {"Where", Unit::kText}},
               {}};
@@ -47,10 +46,9 @@ Table tree_rows(const trace::TreeDiff& diff) {
           names_text(row.before.names, row.after.names),
           static_cast<int64_t>(std::llround(row.before.work.ns)),
           static_cast<int64_t>(std::llround(row.after.work.ns)),
-          static_cast<int64_t>(std::llround(row.delta_ns())),
-          trace::mean_count_text(row.before.work.count),
-          trace::mean_count_text(row.after.work.count),
-          names_text(row.before.kernels, row.after.kernels), trace::place_text(row)},
+          static_cast<int64_t>(std::llround(row.delta_ns())), row.before.work.count,
+          row.after.work.count, names_text(row.before.kernels, row.after.kernels),
+          trace::place_text(row)},
          {},
          kernels.empty() ? std::string() : kernels.front()});
   }

@@ -48,6 +48,7 @@ TEST_F(CallTreePane, FiguresAreThoseOfRedlineDiff) {
     EXPECT_EQ(values[3].whole(), told[i]["before"]["ns"]);
     EXPECT_EQ(values[4].whole(), told[i]["after"]["ns"]);
     EXPECT_EQ(values[5].whole(), told[i]["delta_ns"]);
+    EXPECT_EQ(values[6].kind(), TableValue::Kind::kReal) << "sorted as a number";
   }
 }
 

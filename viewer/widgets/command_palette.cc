@@ -27,7 +27,7 @@ bool has_words(const QString& text, const QStringList& words) {
 void add_commands_of(const QMenu& menu, const QString& title, std::vector<Command>& commands) {
   for (QAction* action : menu.actions()) {
     if (action->isSeparator() || !action->isEnabled()) continue;
-    const QString name = QStringLiteral("%1: %2").arg(title, action->text());
+    const QString name = QStringLiteral("%1: %2").arg(title, from_button(action->text()));
     if (action->menu()) {
       add_commands_of(*action->menu(), name, commands);
     } else {

@@ -2,7 +2,9 @@
 #include "viewer/widgets/command_palette.h"
 
 #include <QClipboard>
+#include <QMenu>
 
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/testing_window.h"
 
 namespace redline::viewer {
@@ -42,6 +44,15 @@ TEST_F(Palette, HasEachActionWithItsKey) {
                           "Export: Window as PNG …", "View: Theme: Dark", "All keys  (?)"}) {
     EXPECT_TRUE(all.contains(one)) << one << " is not in\n" << all.join('\n').toStdString();
   }
+}
+
+TEST_F(Palette, AFileIsNamedAsItIs) {
+  QMenu menu;
+  menu.addAction(for_button("R&D && more"));
+  std::vector<Command> commands;
+  add_commands_of(menu, "Open", commands);
+  ASSERT_EQ(commands.size(), 1U);
+  EXPECT_EQ(commands[0].name, QStringLiteral("Open: R&D && more"));
 }
 
 TEST_F(Palette, WordsInAnyOrderFindAndEnterDoes) {

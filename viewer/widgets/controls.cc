@@ -48,14 +48,15 @@ void ElidedButton::paintEvent(QPaintEvent*) {
   initStyleOption(&option);
   if (is_cut()) {
     const QRect room = style()->subElementRect(QStyle::SE_PushButtonContents, &option, this);
-    option.text = fontMetrics().elidedText(text(), Qt::ElideRight, room.width());
+    const QString words = from_button(text());
+    option.text = for_button(fontMetrics().elidedText(words, Qt::ElideRight, room.width()));
   }
   painter.drawControl(QStyle::CE_PushButton, option);
 }
 
 QString ElidedButton::tooltip_words() const {
   QStringList words;
-  if (is_cut()) words << text();
+  if (is_cut()) words << from_button(text());
   if (!toolTip().isEmpty()) words << toolTip();
   return words.join(QLatin1Char('\n'));
 }
@@ -123,7 +124,7 @@ QLabel* selectable_label(const QString& words, const QFont& font, bool muted) {
 }
 
 QPushButton* make_link(const QString& words) {
-  auto* link = new ElidedButton(words);
+  auto* link = new ElidedButton(for_button(words));
   link->setProperty("link", true);
   link->setCursor(Qt::PointingHandCursor);
   return link;

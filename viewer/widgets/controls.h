@@ -22,6 +22,15 @@ namespace redline::viewer {
 /// A name or a path as a QString. printable() makes characters visible that would not be.
 [[nodiscard]] inline QString printable_text(std::string_view name) { return text(printable(name)); }
 
+/// Words of a file for a button or a menu, which take "&" for the mark of a shortcut's letter.
+[[nodiscard]] inline QString for_button(QString words) {
+  return words.replace(QLatin1Char('&'), QLatin1String("&&"));
+}
+/// What the words of a button or a menu were.
+[[nodiscard]] inline QString from_button(QString words) {
+  return words.replace(QLatin1String("&&"), QLatin1String("&"));
+}
+
 /// Words of a file as the tooltip of a widget; a screen reader has them without marks.
 void set_tooltip(QWidget& widget, const QString& words);
 
@@ -39,8 +48,8 @@ class ElidedLabel : public QLabel {
   bool event(QEvent* event) override;
 };
 
-/// A button that shows as much of its text as fits. The tooltip shows all of what is cut, and what
-/// setToolTip() says, as plain words.
+/// A button that shows as much of its text as fits; the text is made by for_button(). The tooltip
+/// shows all of what is cut, and what setToolTip() says, as plain words.
 class ElidedButton : public QPushButton {
   Q_OBJECT
 

@@ -197,7 +197,7 @@ void MainWindow::show_names() {
   const auto& [files, name, status] = shown_[static_cast<size_t>(page)];
   name_->setText(name);
   setWindowTitle(name.isEmpty() ? tr("Redline") : tr("%1 · Redline").arg(name));
-  loaded_text_->setText(status);
+  loaded_text_->setText(for_button(status));
   const bool has_report = page == kTimelinePage && rest_progress_->isHidden();
   loaded_text_->setToolTip(has_report ? tr("What came out of reading, file by file") : QString());
 }
@@ -353,9 +353,9 @@ void MainWindow::toggle_clocks() {
 void MainWindow::show_clocks() {
   clock_text_->setVisible(clocks_ && pages_->currentIndex() == kTimelinePage);
   if (!clocks_) return;
-  clock_text_->setText(
-      (clocks_are_set_ ? tr("clocks set right: %1") : tr("clocks as recorded, to set right: %1"))
-          .arg(text(clocks_->text)));
+  const QString words =
+      clocks_are_set_ ? tr("clocks set right: %1") : tr("clocks as recorded, to set right: %1");
+  clock_text_->setText(for_button(words.arg(text(clocks_->text))));
   clock_text_->setToolTip(clocks_are_set_ ? tr("C: show the times as they were recorded")
                                           : tr("C: set the clocks right"));
 }

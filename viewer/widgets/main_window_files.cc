@@ -88,7 +88,7 @@ void MainWindow::fill_open_menu() {
   const QList<QStringList> recent = recent_files();
   if (!recent.isEmpty()) open_menu_->addSeparator();
   for (const QStringList& files : recent) {
-    QAction* action = open_menu_->addAction(recent_title(files));
+    QAction* action = open_menu_->addAction(for_button(recent_title(files)));
     connect(action, &QAction::triggered, this, [this, files] { open(paths_of(files)); });
   }
 }

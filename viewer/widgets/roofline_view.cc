@@ -62,7 +62,7 @@ int RooflineView::item_at(QPointF place) const {
 }
 
 void RooflineView::choose(int item) {
-  emit row_chosen(text(picture_.names[static_cast<size_t>(item)]));
+  emit row_chosen(picture_.plot.circles[static_cast<size_t>(item)].row);
 }
 
 void RooflineView::paint_grid(QPainter& painter) const {

@@ -25,7 +25,7 @@ class RooflineView : public ItemsView {
   void choose(int item) override;
 
  signals:
-  void row_chosen(QString name);
+  void row_chosen(size_t row);  ///< of roofline_table()
 
  protected:
   void paintEvent(QPaintEvent* event) override;

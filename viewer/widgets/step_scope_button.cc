@@ -1,6 +1,6 @@
 #include "viewer/widgets/step_scope_button.h"
 
-#include "viewer/widgets/theme.h"
+#include "viewer/widgets/controls.h"
 
 namespace redline::viewer {
 
@@ -16,7 +16,8 @@ StepScopeButton::StepScopeButton(ViewState& state) {
   connect(this, &QPushButton::clicked, &state, [&state] { state.choose_step(std::nullopt); });
   connect(&state, &ViewState::step_changed, this, [this, &state] {
     const auto& step = state.chosen_step();
-    setText(step ? tr("only %1  ×").arg(QString::fromStdString(step->name)) : QString());
+    setText(step ? for_button(tr("only %1  ×").arg(QString::fromStdString(step->name)))
+                 : QString());
     setVisible(step.has_value());
   });
 }

@@ -34,6 +34,8 @@ HitsView::HitsView(const QString& title) : RowsView(title) {
   connect(this, &QTableView::clicked, this, [choose](const QModelIndex& index) {
     if (is_choice()) choose(index);
   });
+  // The numbers of the selected rows stay, but they are of other hits now.
+  connect(&model_, &HitsModel::sorted, this, [this] { clearSelection(); });
 }
 
 void HitsView::show_hits(std::shared_ptr<const Session> session, Hits hits) {

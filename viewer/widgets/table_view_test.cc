@@ -155,6 +155,34 @@ TEST_F(TableOnScreen, ATableIsFittedAnewWhenItIsShown) {
   EXPECT_EQ(table.columnWidth(1), fitted);
 }
 
+TEST_F(TableOnScreen, ASortedTableMarksTheSameRows) {
+  TableView table("Rows");
+  table.show_table({"Rows",
+                    {{"Name", Unit::kText}, {"Calls", Unit::kCount}},
+                    {{{std::string("aten::mm"), int64_t{7}}, {}, "aten::mm"},
+                     {{std::string("aten::add"), int64_t{9}}, {}, "aten::add"}}},
+                   -1);
+  table.show();
+  table.select_name("aten::mm");
+  table.horizontalHeader()->setSortIndicator(1, Qt::DescendingOrder);
+  EXPECT_EQ(table.table().rows[0].name, "aten::add");
+  ASSERT_EQ(table.selected_rows().rows.size(), 1U);
+  EXPECT_EQ(table.selected_rows().rows[0].name, "aten::mm");
+}
+
+TEST_F(TableOnScreen, HitsThatAreSortedAnewAreNotMarked) {
+  const auto session = std::make_shared<const Session>(two_ranks());
+  HitsView table("Found");
+  table.show_hits(session, find_results(*session, Search(*session, "gemm")).hits);
+  table.show();
+  table.selectRow(0);
+  EXPECT_EQ(table.selected_rows().rows.size(), 1U);
+  QSignalSpy sorted(&table.hits(), &HitsModel::sorted);
+  table.horizontalHeader()->setSortIndicator(2, Qt::DescendingOrder);
+  ASSERT_TRUE(sorted.wait(kLoadLimitMs));
+  EXPECT_TRUE(table.selected_rows().rows.empty()) << "another hit stands there now";
+}
+
 TEST_F(TableOnScreen, SelectedRowsAreCopiedForASpreadsheet) {
   open_two_ranks();
   TableView& table = *tables().current_view();

@@ -200,9 +200,14 @@ QWidget* TablesPane::make_steps_page() {
 
 QWidget* TablesPane::make_roofline_page() {
   roofline_view_ = new RooflineView(state_);
-  connect(roofline_view_, &RooflineView::row_chosen, this, [this](const QString& name) {
-    roofline_->select_row(
-        [row = name.toStdString()](const TableRow& each) { return each.name == row; });
+  connect(roofline_view_, &RooflineView::row_chosen, this, [this](size_t row) {
+    const auto& rows = analysed_.tables->roofline.rows;
+    if (row >= rows.size()) return;
+    // Operators of different types may have the same name and sizes.
+    const TableRow& chosen = rows[row];
+    roofline_->select_row([&chosen](const TableRow& each) {
+      return each.name == chosen.name && each.slice == chosen.slice;
+    });
   });
   return page_with({{roofline_view_, 0}}, roofline_);
 }

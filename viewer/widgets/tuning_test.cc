@@ -4,6 +4,7 @@
 #include <QScrollBar>
 
 #include "viewer/models/testing_study.h"
+#include "viewer/widgets/controls.h"
 #include "viewer/widgets/testing_window.h"
 #include "viewer/widgets/tuning_page.h"
 
@@ -38,6 +39,30 @@ TEST_F(TuningWindow, AStudyIsShownWithItsWinner) {
     for (int x = 0; x < image.width() - 360; ++x) dots += image.pixel(x, y) == series ? 1 : 0;
   }
   EXPECT_GT(dots, 60) << "points of both charts, and the line through them";
+}
+
+TEST_F(TuningWindow, TheTrialThatIsShownStaysMarkedWhenTrialsAreSorted) {
+  ASSERT_TRUE(open({path("study.db")}));
+  for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder}) {
+    trials().horizontalHeader()->setSortIndicator(0, order);
+    const Table marked = trials().selected_rows();
+    ASSERT_EQ(marked.rows.size(), 1U);
+    EXPECT_EQ(marked.rows[0].name, std::to_string(page().chosen_trial()));
+  }
+}
+
+TEST_F(TuningWindow, AnAmpersandInAPathTakesNoKeyAway) {
+  { TestStudy(path("R&D.db")).add_search(); }
+  ASSERT_TRUE(open({path("R&D.db")}));
+  ElidedButton* status = nullptr;
+  for (ElidedButton* each : window_.findChildren<ElidedButton*>()) {
+    if (each->isVisible() && each->text().contains("D.db")) status = each;
+  }
+  ASSERT_NE(status, nullptr);
+  EXPECT_TRUE(status->shortcut().isEmpty()) << "Alt + D shows Details";
+  EXPECT_TRUE(status->text().contains("R&&D.db")) << "which is shown as R&D.db";
+  status->setFixedWidth(30);
+  EXPECT_TRUE(status->tooltip_words().contains("R&D.db"));
 }
 
 TEST_F(TuningWindow, LongWordsDoNotWidenThePage) {

@@ -35,7 +35,7 @@ function setUpTable(table) {
     const descending = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") !== "descending" : numeric;
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", descending ? "descending" : "ascending");
-    const value = (row) => Number(row.cells[column].dataset.v ?? -1), text = (row) => row.cells[column].textContent;
+    const value = (row) => Number(row.cells[column].dataset.v ?? -Infinity), text = (row) => row.cells[column].textContent;
     const order = numeric ? (a, b) => value(a) - value(b)
                           : (a, b) => text(a).localeCompare(text(b), "en", {numeric: true});  // "rank 9", "rank 10"
     rows.sort((a, b) => descending ? order(b, a) : order(a, b));

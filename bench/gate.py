@@ -9,7 +9,7 @@ The limit is --fail-slower 1%, between nothing and the 5 % that are planted.
 200 comparisons of each kind take hours. With --json FILE each is kept in the file, and the next call with the same
 options goes on from there. With --at-once 2 two comparisons run side by side, each the other work of the other:
 
-    bench/run gate --json gate.json --minutes 60 --at-once 2
+    bench/run gate --json gate.json --minutes 60 --at-once 2 --alone
 
 --keep DIR keeps the step logs of all runs, so that `redline diff` can compare them anew.
 """
@@ -147,7 +147,7 @@ def show(rows):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", type=int, default=200, help="comparisons without a change, and as many with one")
-    parser.add_argument("--runs", type=int, default=14, help="runs of each side, at most")
+    parser.add_argument("--runs", type=int, default=16, help="runs of each side, at most")
     parser.add_argument("--seconds", type=float, default=1.3, help="of training in each run")
     parser.add_argument("--limit", default="1%")
     parser.add_argument("--minutes", type=float, default=0, help="begins no further pair after this time")

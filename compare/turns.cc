@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/secrets.h"
 #include "compare/logged_run.h"
@@ -186,7 +187,7 @@ class Turns {
   const OnProgress& on_progress_;
   std::optional<FileDescriptor> lock_;
   std::array<Side, 2> sides_ = {Side{"base", plan_.base, "", {}}, Side{"new", plan_.next, "", {}}};
-  TurnOrder order_{std::random_device()()};
+  TurnOrder order_{static_cast<uint32_t>(monotonic_ns())};
   Answer answer_;
 };
 

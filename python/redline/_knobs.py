@@ -286,7 +286,9 @@ class Knobs:
             self.accumulation.enter_model(module)
         if self.reporter is not None:
             gradients = torch.is_grad_enabled()
-            self.reporter.forward(gradients, module if trains or not (gradients or module.training) else None)
+            evaluates = gradients and self.loader.trains and not (trains or module.training)
+            fits = trains or evaluates or not (gradients or module.training)
+            self.reporter.forward(gradients, module if fits else None, evaluates)
             if trains:
                 self._observe(module, args, kwargs)
             elif not self.loader.trains:

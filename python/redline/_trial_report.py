@@ -234,14 +234,16 @@ class TrialReporter:
         self.cannot_count(f"the script has no DataLoader, and of its model's input of {shape} any dimension may be the "
                           "batch")
 
-    def forward(self, gradients, model=None):
+    def forward(self, gradients, model=None, evaluates=False):
         """A model is called; `gradients` says whether they are enabled. `model` is given if it is in the mode that fits:
-        training with gradients, or evaluation without."""
+        training with gradients, or evaluation without. `evaluates`: it runs in evaluation mode, which it does not train
+        in, and the script forgot torch.no_grad()."""
         self.ran_on = threading.get_ident()
         if gradients:
             self.all_forwards += 1
             if not self.steps_sent:
                 self._show_activity(time.monotonic())
+        if gradients and not evaluates:
             self.evaluation.forward_with_gradients(model, self._without_compilation(time.monotonic_ns()))
             self._train_on_batches()
             return

@@ -14,7 +14,7 @@ from knob_runs import of_type
 SCRIPT = pathlib.Path(__file__).with_name("scripts") / "evaluates.py"
 
 
-@pytest.mark.parametrize("how", ["around", "inside", "inference", "trainer"])
+@pytest.mark.parametrize("how", ["around", "inside", "inference", "with gradients", "trainer"])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_batches_of_evaluation_are_no_samples(with_knobs, how, ordered):
     done = with_knobs({"batch_size": 16} if ordered else {}, SCRIPT, how, *(["--ordered"] if ordered else []), trial=True)
@@ -24,7 +24,7 @@ def test_batches_of_evaluation_are_no_samples(with_knobs, how, ordered):
 
 
 @pytest.mark.parametrize("arguments", [["around"], ["around", "--ordered"], ["inside"], ["inside", "--ordered"],
-                                       ["loaderless"]])
+                                       ["with gradients"], ["loaderless"]])
 def test_the_time_of_evaluation_is_told(with_knobs, arguments):
     done = with_knobs({}, SCRIPT, *arguments, trial=True)
     least, most = map(int, done.stdout.split()[1:])

@@ -38,6 +38,9 @@ def evaluate(model, batches, how):
             assert len(inputs) == 5
             with torch.no_grad():
                 model(inputs)
+    elif how == "with gradients":  # whose author forgot no_grad()
+        for inputs, _ in batches:
+            model(inputs)
     else:
         with torch.inference_mode() if how == "inference" else torch.no_grad():
             for inputs, _ in batches:
@@ -47,7 +50,8 @@ def evaluate(model, batches, how):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("how", choices=("around", "inside", "inference", "trainer", "teacher", "loaderless"))
+    parser.add_argument("how", choices=("around", "inside", "inference", "with gradients", "trainer", "teacher",
+                                            "loaderless"))
     parser.add_argument("--ordered", action="store_true", help="the loader of evaluation does not shuffle")
     parser.add_argument("--epochs", type=int, default=3)
     arguments = parser.parse_args()

@@ -1,7 +1,5 @@
 #include "profiler/c_api.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -20,6 +18,7 @@
 #include "profiler/session/ranges.h"
 #include "profiler/session/recorder.h"
 #include "profiler/session/step_log.h"
+#include "profiler/source/interpreter.h"
 
 namespace redline::profiler {
 namespace {
@@ -71,8 +70,6 @@ auto request_of(const char* options_json) {
   return parse_record_request(options_json ? options_json : "{}");
 }
 
-bool has_interpreter() { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr; }
-
 /// As much as the caller's version of the structure has.
 void give(redline_request full, redline_request* request) {
   full.struct_size = std::min<uint64_t>(request->struct_size, sizeof(full));
@@ -105,6 +102,7 @@ using redline::profiler::failure;
 using redline::profiler::give;
 using redline::profiler::guarded;
 using redline::profiler::guarded_log;
+using redline::profiler::has_interpreter;
 using redline::profiler::is_log_part;
 using redline::profiler::Recorder;
 using redline::profiler::request_of;
@@ -366,7 +364,7 @@ int redline_take_request(redline_request* request) {
       give(none, request);
       return {};
     }
-    if (!redline::profiler::has_interpreter()) redline::profiler::note_ranks(*wanted);
+    if (!has_interpreter()) redline::profiler::note_ranks(*wanted);
     redline::profiler::step_marker().watch("", nullptr);
     static_cast<void>(recorder.discard());  // fails if there is nothing to discard
     // Where only requests are answered, the schedule is one whose first window never comes.

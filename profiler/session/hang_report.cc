@@ -1,6 +1,5 @@
 #include "profiler/session/hang_report.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "profiler/session/abort_watch.h"
 #include "profiler/session/recorder.h"
 #include "profiler/session/step_log.h"
+#include "profiler/source/interpreter.h"
 #include "profiler/source/run_metadata.h"
 
 namespace redline::profiler {
@@ -47,8 +47,6 @@ constexpr const char* kUnreadKeys[] = {"op_id",        "output_dtypes",
                                        "record_id",    "time_discovered_started_ns"};
 constexpr double kBusyShare = 0.01;
 constexpr int64_t kStarvedNs = kOneSecondNs;
-
-bool is_python() { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr; }
 
 // As _job_name() of _hang_table.py, which says why.
 std::string job_name() {
@@ -119,7 +117,7 @@ HangReport::HangReport()
       run_(user_variable("REDLINE_LOG_RUN")) {}
 
 void HangReport::add(EnteredCollectives* source) {
-  if (user_variable("REDLINE_HANG_TABLES").empty() || folder_.empty() || is_python()) return;
+  if (user_variable("REDLINE_HANG_TABLES").empty() || folder_.empty() || has_interpreter()) return;
   const std::lock_guard lock(mutex_);
   sources_.push_back(source);
   if (thread_) return;

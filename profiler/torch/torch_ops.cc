@@ -5,7 +5,6 @@
 #include "profiler/torch/torch_ops.h"
 
 #include <ATen/record_function.h>
-#include <dlfcn.h>
 #include <torch/version.h>
 
 #include <atomic>
@@ -16,6 +15,7 @@
 
 #include "profiler/log/per_thread.h"
 #include "profiler/source/gpu_work.h"
+#include "profiler/source/interpreter.h"
 #include "profiler/source/source.h"
 #include "profiler/torch/attach.h"
 #include "profiler/torch/operator_args.h"
@@ -256,7 +256,7 @@ const std::unordered_set<at::RecordScope> kAnnotationScopes = {at::RecordScope::
 /// Only the version is told, because settings may still change before main(). In a Python process,
 /// python/redline/_torch_settings.py tells version and settings.
 void add_torch_settings() {
-  if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != nullptr) return;
+  if (has_interpreter()) return;
   add_entry("torch_version", "\"" TORCH_VERSION "\"");
   add_entry("torch", "{\"version\": \"" TORCH_VERSION "\"}");
 }
@@ -269,7 +269,7 @@ class TorchOperators final : public Source {
     g_with_stack = options.with_stack;
     g_with_modules = options.with_modules;
     // In a Python process the interpreter's frames tell more (python_frames.h).
-    g_with_native_stack = options.with_stack && dlsym(RTLD_DEFAULT, "Py_IsInitialized") == nullptr;
+    g_with_native_stack = options.with_stack && !has_interpreter();
     add_torch_settings();
     try {
       auto callback = at::RecordFunctionCallback(on_begin, on_end);

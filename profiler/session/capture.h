@@ -30,7 +30,8 @@ class Capture {
                                                     std::string_view reason);
   /// Discards a capture that waits for its first step. One that has begun goes on.
   void give_up();
-  /// The process ends: none is armed or given up any more, because LibTorch may be half destroyed.
+  /// The process ends. From now on no capture is armed or given up: both call LibTorch, which may
+  /// be half destroyed.
   void end() { is_over_ = true; }
 
   struct Progress {

@@ -113,7 +113,7 @@ class Knobs:
         self.optimizers = {}  # weak references by id, since optimizers may define equality
         self.trained = set()  # ids of models that ran in training mode, and of those that DDP held then
         self.trained_otherwise = set()  # and of those that ran in evaluation mode and are an optimizer's
-        self.untrained = set()  # and of those of which no optimizer has a parameter, such as a teacher
+        self.untrained = set()  # ids of models without a parameter that an optimizer updates, such as a teacher
         self.used_model = False  # a model was called, with gradients or for inference
         self.device = None  # on which the model trains
         self.steps = 0

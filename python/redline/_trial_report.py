@@ -86,10 +86,10 @@ class TrialReporter:
         # Batches that a pass over a loader took since the last forward with gradients: they may be for evaluation.
         self.undecided = None  # [pass, batches, samples]
         self.only_evaluated = False  # a model ran on the undecided batches, and only without gradients
-        self.trained_pass = None  # the latest one of whose batches some were trained on
+        self.trained_pass = None  # the pass over a loader whose batch was trained on last
         given = given_batch_size()
         self.given = StreamBatches(given) if given else None
-        self.unknown_batches = 0  # backward passes of which nothing told the samples
+        self.unknown_batches = 0  # backward passes whose number of samples is unknown
         self._forget_smaller()
         self.loader_batches = 0
         self.data_wait_ns = 0

@@ -4,6 +4,7 @@ Most jobs here are small Python programs without torch that call libredline.so t
 standard input ends.
 """
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -199,7 +200,22 @@ def test_who_waits_may_leave_and_another_may_ask(job, start, program):
         end(process)
 
 
-def test_the_jobs_own_window_cuts_a_capture_short(job, start, program, tmp_path):
+@pytest.fixture
+def long_capture(start, program, tmp_path):
+    """long_capture(process): a capture of more steps than the job makes, of which it has two already."""
+
+    @contextlib.contextmanager
+    def begun(process):
+        words = [program("redline"), "trigger", str(process.pid), "--steps", "1000000"]
+        with start(words, cwd=tmp_path) as trigger:
+            while "2 of 1000000 steps" not in trigger.stderr.readline():
+                assert trigger.poll() is None
+            yield trigger
+
+    return begun
+
+
+def test_the_jobs_own_window_cuts_a_capture_short(job, long_capture, tmp_path):
     text = LISTEN + """
 def step(number):
     if os.path.exists("record"):
@@ -211,21 +227,18 @@ train(step)
 """
     with job(text) as process:
         assert process.stdout.readline() == "ready\n"
-        words = [program("redline"), "trigger", str(process.pid), "--steps", "100000"]
-        with start(words, cwd=tmp_path) as trigger:
-            while "2 of 100000 steps" not in trigger.stderr.readline():
-                assert trigger.poll() is None
+        with long_capture(process) as trigger:
             (tmp_path / "record").touch()
             path, said = trigger.communicate(timeout=60)
             assert trigger.returncode == 0, said
         assert process.stdout.readline() == "records\n"
         end(process)
-    assert 2 <= len(step_numbers(load(path.strip()))) < 100000
+    assert 2 <= len(step_numbers(load(path.strip()))) < 1000000
     (own,) = (tmp_path / "own").glob("*.gz")
     assert load(own)["redline"]["dropped"] == 0
 
 
-def test_a_capture_ends_with_the_last_step_of_the_job(job, start, program, tmp_path):
+def test_a_capture_ends_with_the_last_step_of_the_job(job, long_capture, tmp_path):
     text = LISTEN + """
 train()
 library.redline_end_steps()
@@ -235,10 +248,7 @@ while not os.path.exists("served"):
 """
     with job(text) as process:
         assert process.stdout.readline() == "ready\n"
-        words = [program("redline"), "trigger", str(process.pid), "--steps", "1000000"]
-        with start(words, cwd=tmp_path) as trigger:
-            while "2 of 1000000 steps" not in trigger.stderr.readline():
-                assert trigger.poll() is None
+        with long_capture(process) as trigger:
             process.stdin.close()
             path, said = trigger.communicate(timeout=60)
             assert trigger.returncode == 0, said

@@ -138,14 +138,16 @@ bool is_in_kernels(const RunDiff& diff) {
          change_ns(*most) > 0;
 }
 
-/// The row whose calls, of which each step makes more or fewer, explain most of what all steps say.
+/// The row whose calls, of which each step makes more or fewer, explain most of what surely
+/// changed.
 template <typename CanBe>
 std::optional<ChangedRow> changed_by_calls(const RunDiff& diff, const std::vector<DiffRow>& rows,
                                            CanBe can_be) {
   const StepChange& step = diff.runs.step();
-  const double whole_ns = step.after_ns - step.before_ns;
+  const double nearest = step.ratio.value > 1 ? step.ratio.low : step.ratio.high;
+  const double sure_ns = (nearest - 1) * step.before_ns;
   const auto share = [&](const DiffRow& row) {
-    return row.calls_delta_ns && can_be(row) ? static_cast<double>(*row.calls_delta_ns) / whole_ns
+    return row.calls_delta_ns && can_be(row) ? static_cast<double>(*row.calls_delta_ns) / sure_ns
                                              : 0;
   };
   const auto most = std::ranges::max_element(rows, {}, share);

@@ -36,8 +36,8 @@ struct ChangedRow {
   int64_t delta_ns;  ///< a step
 };
 
-/// A kernel that each step calls more or less often, if that explains most of the change of all
-/// steps; else the one whose recorded time changed most. nullopt if none did beyond noise, if the
+/// A kernel that each step calls more or less often, if that explains most of what surely
+/// changed; else the one whose recorded time changed most. nullopt if none did beyond noise, if the
 /// recorded steps as a whole changed the other way, or if most of their change is not in kernels.
 [[nodiscard]] std::optional<ChangedRow> changed_kernel(const RunDiff& diff);
 /// The same of operators, by own time on the host, if most of the change is not in kernels. An

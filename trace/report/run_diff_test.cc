@@ -241,20 +241,23 @@ TEST(RunDiffText, SaysThatRunsDifferInLengthOrFailed) {
                               "same number of steps.\n")));
 }
 
+DiffRow called_row(const std::string& name, std::array<double, 2> counts, std::array<int64_t, 2> ns,
+                   Verdict verdict) {
+  DiffRow row;
+  row.name = name;
+  row.before_count = counts[0];
+  row.after_count = counts[1];
+  row.before_ns = ns[0];
+  row.after_ns = ns[1];
+  row.verdict = verdict;
+  return row;
+}
+
 TEST(RunDiffText, NamesTheOperatorThatChangedMost) {
   RunDiff diff = slower({});
   Diff windows;
-  DiffRow noise;
-  noise.name = "aten::noise";
-  noise.after_ns = 9'000'000;
-  noise.verdict = Verdict::kUnclear;
-  DiffRow planted;
-  planted.name = "aten::mm";
-  planted.before_count = 1;
-  planted.after_count = 2;
-  planted.before_ns = 2'000'000;
-  planted.after_ns = 4'000'000;
-  planted.verdict = Verdict::kSlower;
+  const DiffRow noise = called_row("aten::noise", {}, {0, 9'000'000}, Verdict::kUnclear);
+  const DiffRow planted = called_row("aten::mm", {1, 2}, {2'000'000, 4'000'000}, Verdict::kSlower);
   windows.operators = {noise, planted};
   diff.windows = windows;
   EXPECT_THAT(run_diff_text(diff, {}),
@@ -293,13 +296,7 @@ DiffRow slower_row(const std::string& name, int64_t delta_ns) {
 TEST(RunDiffText, NamesTheOperatorThatIsCalledMoreOftenEvenIfOtherWorkHidesItsTime) {
   RunDiff diff = slower({});  // by 2 ms
   Diff& windows = diff.windows.emplace();
-  DiffRow called;
-  called.name = "aten::cumsum";
-  called.before_count = 5;
-  called.after_count = 10;
-  called.before_ns = 3'000'000;
-  called.after_ns = 2'900'000;
-  called.verdict = Verdict::kUnclear;
+  DiffRow called = called_row("aten::cumsum", {5, 10}, {3'000'000, 2'900'000}, Verdict::kUnclear);
   called.calls_delta_ns = 1'100'000;
   DiffRow other = slower_row("aten::mm", 1'900'000);
   other.calls_delta_ns = 990'000;
@@ -312,9 +309,12 @@ TEST(RunDiffText, NamesTheOperatorThatIsCalledMoreOftenEvenIfOtherWorkHidesItsTi
   windows.breakdown = {slower_row("cpu", -3'000'000)};
   EXPECT_EQ(changed_operator(diff)->row->name, "aten::cumsum") << "the machine was busier before";
   windows.breakdown = {};
-  windows.operators[1].calls_delta_ns = 980'000;
-  windows.operators[0].calls_delta_ns = 990'000;
-  EXPECT_EQ(changed_operator(diff)->delta_ns, 1'900'000) << "by time: not half of it is by calls";
+  windows.operators[1].calls_delta_ns = 890'000;
+  EXPECT_EQ(changed_operator(diff)->row->name, "aten::mm") << "990 us by calls";
+  EXPECT_EQ(changed_operator(diff)->delta_ns, 990'000) << "half of the 1.76 ms that are sure";
+  windows.operators[1].calls_delta_ns = 860'000;
+  windows.operators[0].calls_delta_ns = 870'000;
+  EXPECT_EQ(changed_operator(diff)->delta_ns, 1'900'000) << "by time: not half is by calls";
   windows.operators[1].calls_delta_ns = -1'100'000;
   EXPECT_EQ(changed_operator(diff)->row->name, "aten::mm") << "the step did not become faster";
 }

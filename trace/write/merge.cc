@@ -89,15 +89,13 @@ class Pids {
     return process.pids;
   }
 
-  // Numbers stay numbers, because readers expect them: a multiple of ten million, which is above
-  // Linux' largest pid, is added.
+  // Numbers stay numbers, because readers expect them.
   [[nodiscard]] std::string free_pid(const std::string& pid, const std::string& label,
                                      const std::set<std::string>& own) const {
-    constexpr int64_t kStride = 10'000'000;
     const auto number = parse_integer(pid);
     for (int64_t i = 1;; ++i) {
-      const bool fits = number && *number >= 0 && *number < INT64_MAX - i * kStride;
-      std::string candidate = fits ? std::to_string(*number + i * kStride) : label + " " + pid;
+      const bool fits = number && *number >= 0 && *number < INT64_MAX - i * kMergedPidStride;
+      std::string candidate = fits ? std::to_string(*number + i * kMergedPidStride) : label + " " + pid;
       if (!fits && i > 1) candidate += " (" + std::to_string(i) + ")";
       if (!used_.contains(candidate) && !own.contains(candidate)) return candidate;
     }

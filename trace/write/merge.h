@@ -21,6 +21,10 @@
 
 namespace redline::trace {
 
+/// A multiple of it is added to a process id that another rank's file has, too. It is above Linux'
+/// largest one.
+constexpr int32_t kMergedPidStride = 10'000'000;
+
 struct MergeOptions {
   bool align = true;  ///< false: every rank keeps its own clock
   std::function<void(uint64_t done, uint64_t total)> progress = {};  ///< in events

@@ -11,6 +11,7 @@
 #include "trace/analysis/tables.h"
 #include "trace/emit/name_kinds.h"
 #include "trace/model/slice_view.h"
+#include "trace/write/merge.h"
 #include "viewer/models/format.h"
 
 namespace redline::viewer {
@@ -196,7 +197,6 @@ std::string gpu_title(const Session& session, uint32_t trace, int32_t device) {
 
 CounterOwner counter_owner(const Session& session, uint32_t trace, trace::StringId pid,
                            int32_t device) {
-  constexpr int32_t kStride = 10'000'000;  // what a merge adds to a pid that it has already
   const SessionTrace& item = session.traces()[trace];
   if (!item.is_merged) return {"", device};
   const auto tracks = item.trace->tracks();
@@ -209,7 +209,7 @@ CounterOwner counter_owner(const Session& session, uint32_t trace, trace::String
     if (track.kind != TrackKind::kGpuStream) return false;
     if (process_name(item, track).rank != owner.rank) return false;
     const std::string label = trimmed(item.trace->string(track.process_label));
-    return label.empty() ? track.device % kStride == device : label == name;
+    return label.empty() ? track.device % trace::kMergedPidStride == device : label == name;
   };
   const auto gpu = std::ranges::find_if(tracks, is_it);
   if (gpu != tracks.end()) owner.device = gpu->device;

@@ -95,7 +95,8 @@ class Pids {
     const auto number = parse_integer(pid);
     for (int64_t i = 1;; ++i) {
       const bool fits = number && *number >= 0 && *number < INT64_MAX - i * kMergedPidStride;
-      std::string candidate = fits ? std::to_string(*number + i * kMergedPidStride) : label + " " + pid;
+      std::string candidate =
+          fits ? std::to_string(*number + i * kMergedPidStride) : label + " " + pid;
       if (!fits && i > 1) candidate += " (" + std::to_string(i) + ")";
       if (!used_.contains(candidate) && !own.contains(candidate)) return candidate;
     }

@@ -155,7 +155,8 @@ std::optional<ChangedRow> changed_by_calls(const RunDiff& diff, const std::vecto
   return ChangedRow{&*most, *most->calls_delta_ns};
 }
 
-/// The row's change. What came may stand in place of all that went, as addmm in place of mm.
+/// The row's change. What came may stand in place of all that went, as addmm in place of mm. What
+/// that saved or cost is then the other row's.
 int64_t unreplaced_ns(const std::vector<DiffRow>& rows, const DiffRow& row) {
   int64_t delta_ns = row.delta_ns();
   for (const DiffRow& other : rows) {
@@ -163,6 +164,8 @@ int64_t unreplaced_ns(const std::vector<DiffRow>& rows, const DiffRow& row) {
                              (row.verdict == Verdict::kGone && other.verdict == Verdict::kNew);
     if (is_exchange) delta_ns += other.delta_ns();
   }
+  if (row.verdict == Verdict::kNew) return std::max<int64_t>(delta_ns, 0);
+  if (row.verdict == Verdict::kGone) return std::min<int64_t>(delta_ns, 0);
   return delta_ns;
 }
 

@@ -332,6 +332,11 @@ TEST(RunDiffText, ARowThatTookAnothersPlaceCountsForWhatItTakesBeyondIt) {
   EXPECT_EQ(changed_operator(diff)->row->name, "aten::sort");
   windows.operators.pop_back();
   EXPECT_EQ(changed_operator(diff)->delta_ns, 500'000) << "15.5 ms instead of 15 ms";
+  std::swap(diff.runs.before, diff.runs.after);
+  diff.runs = change_between(diff.runs.before, diff.runs.after);  // faster by 2 ms
+  windows.operators[0].after_ns = 100'000;
+  EXPECT_EQ(changed_operator(diff)->row->name, "aten::mm") << "what came made nothing faster";
+  EXPECT_EQ(changed_operator(diff)->delta_ns, -14'900'000);
 }
 
 TEST(RunDiffText, NamesTheFirstPartThatExplainsAnything) {

@@ -139,16 +139,13 @@ class Hooks:
 
 def models():
     import torch
-    from record_models import Training, small_cnn, transformer
+    from record_models import MODELS, Training
 
-    return {
-        "tiny": Training(torch.nn.Linear(8, 4), torch.rand(4, 8), 4, steps=300),
-        "cnn": small_cnn(),
-        "transformer": transformer(),
-    }
+    tiny = Training(torch.nn.Linear(8, 4), torch.rand(4, 8), 4, steps=300)  # no step of a real training is as short
+    return {"tiny": tiny, **{name: make() for name, make in MODELS.items()}}
 
 
-STEPS = {"tiny": 300, "cnn": 60, "transformer": 20}  # of a round
+STEPS = {"tiny": 300, "cnn": 60, "resnet18": 20, "transformer": 20}  # of a round
 
 
 def work(with_traceml):

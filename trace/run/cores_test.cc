@@ -274,5 +274,21 @@ TEST(RunVerdict, AWarmUpAmongOtherProcessesIsToldAsThat) {
   }
 }
 
+TEST(RunVerdict, OtherWorkOnTheProcessorsForAWhile) {
+  Job job{.change = [](Own& own, std::mt19937&) {
+    if (own.step < 1200 || own.step >= 2000) return;
+    own.forward *= 1.5;
+    own.backward *= 1.5;
+    own.optimizer *= 1.5;
+  }};
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_TRUE(finding.is_whole_step);
+  EXPECT_FALSE(finding.part);
+  EXPECT_NEAR(static_cast<double>(finding.from_step), 1200, 64);
+  EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), 2000, 64);
+  EXPECT_NEAR(finding.change, 17.0 / 37, 0.04);
+}
+
 }  // namespace
 }  // namespace redline::trace

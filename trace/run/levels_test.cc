@@ -305,5 +305,149 @@ TEST(Levels, ASlowDownWithMoreSamplesAStepCostsTheTimeOfThese) {
   EXPECT_NEAR(finding.lost_share, 448 * 0.5 * 592 / (3552 * 37 + 448 * 888.0), 0.005);
 }
 
+TEST(RunVerdict, ALoaderOfOneRankThatBecomesSlow) {
+  Job job{.ranks = 16};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.rank == 11 && own.step >= 2500) own.data_wait += 5;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_EQ(finding.ranks, std::vector<int>{11});
+  EXPECT_EQ(finding.host, "node1");
+  EXPECT_NEAR(static_cast<double>(finding.from_step), 2500, 64);
+  EXPECT_NEAR(finding.change, 5 / 37.5, 0.03);
+  EXPECT_FALSE(finding.to_step);
+}
+
+TEST(RunVerdict, ALateRankIsNamedAlsoWhereNoRanksWaitIsSeen) {
+  Job job{.ranks = 4, .sees_waits = false};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.rank == 2 && own.step >= 1500) own.data_wait += 8;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_EQ(finding.ranks, std::vector<int>{2});
+}
+
+TEST(RunVerdict, ALoaderThatBecomesFast) {
+  Job job{.change = [](Own& own, std::mt19937&) {
+    if (own.step < 1500) own.data_wait += 10;
+  }};
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_EQ(finding.from_step, 0);
+  EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), 1500, 64);
+  EXPECT_NEAR(finding.change, 10 / 37.0, 0.03);
+  EXPECT_NEAR(finding.lost_share, 15 / 163.0, 0.01);
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step < 1000 || own.step >= 2000) own.data_wait += 10;
+  };
+  EXPECT_NEAR(static_cast<double>(only(judge(job)).from_step), 2000, 64) << "not for good";
+}
+
+TEST(RunVerdict, ASlowBeginTellsOfItsWarmUp) {
+  Job job{.steps = 300, .change = [](Own& own, std::mt19937&) {
+            if (own.step < 150) own.data_wait += 37;
+          }};
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), 150, 4);
+  EXPECT_NEAR(finding.lost_share, 150 * 37 / 17050.0, 0.02);
+}
+
+TEST(RunVerdict, ASlowBeginIsToldBesideALaterSlowDown) {
+  const RunVerdict verdict = judge(Job{.change = [](Own& own, std::mt19937&) {
+    if (own.step < 1000) own.data_wait += 40;
+    if (own.step >= 3000) own.data_wait += 4;
+  }});
+  ASSERT_EQ(verdict.findings.size(), 2U);
+  const RunFinding& begin = verdict.findings[0];
+  EXPECT_TRUE(begin.is_slow_begin());
+  EXPECT_EQ(begin.part, LogPart::kDataWait);
+  EXPECT_NEAR(static_cast<double>(begin.to_step.value_or(0)), 1000, 64);
+  EXPECT_NEAR(begin.lost_share, 36 / 192.0, 0.01) << "as fast as in the end, it would have taken";
+  EXPECT_NEAR(static_cast<double>(verdict.findings[1].from_step), 3000, 64);
+}
+
+TEST(RunVerdict, ASlowBeginIsToldWhereStepsAreJoinedToMinutes) {
+  std::vector<StepLog> logs = logs_of({.steps = 40'000, .change = [](Own& own, std::mt19937&) {
+                                         if (own.step < 8000) own.data_wait += 40;
+                                       }});
+  thin_out(logs[0].steps, logs[0].steps[20'000].begin_ns, 8'400'000'000);
+  const RunFinding finding = only(judge(logs));
+  EXPECT_TRUE(finding.is_slow_begin());
+  EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), 8000, 600);
+  EXPECT_NEAR(finding.change, 40 / 37.0, 0.05);
+  EXPECT_NEAR(finding.lost_share, 320 / 1800.0, 0.02);
+}
+
+TEST(RunVerdict, ASlowBeginIsToldHoweverLongItIs) {
+  for (const int64_t until : {200, 280, 330}) {  // up to 300 of the steps may be a warm-up
+    const RunFinding finding = only(judge(Job{.steps = 3000, .change = [=](Own& own, auto&) {
+                                                if (own.step < until) own.forward += 37;
+                                              }}));
+    const auto slow = static_cast<double>(until);
+    EXPECT_NEAR(finding.lost_share, slow * 37 / (3000 * 37 + slow * 37 + 400), 0.01);
+    EXPECT_EQ(finding.cause, until < 300 ? RunCause::kWarmUp : RunCause::kSlower);
+    if (until < 300) continue;
+    EXPECT_TRUE(finding.is_slow_begin());
+    EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), slow, 32);
+    EXPECT_NEAR(finding.change, 1, 0.06);
+  }
+}
+
+TEST(RunVerdict, StepsOfMoreSamplesTakeLonger) {
+  Job job{.change = [](Own& own, std::mt19937& random) {
+    own.samples = std::uniform_int_distribution<int64_t>(4, 64)(random);
+    own.backward *= static_cast<double>(own.samples) / 32;
+    own.forward *= static_cast<double>(own.samples) / 32;
+  }};
+  EXPECT_TRUE(judge(job).findings.empty());
+}
+
+TEST(RunVerdict, OneOperatorThatBecameSlow) {
+  Job job{.change = [](Own& own, std::mt19937&) {
+    if (own.step >= 3000) own.optimizer += 4;
+  }};
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_EQ(finding.part, LogPart::kOptimizer);
+}
+
+TEST(RunVerdict, WhatNobodySawIsNotNamed) {
+  Job job;
+  job.change = [](Own& own, std::mt19937&) { own.data_wait = 30; };
+  std::vector<StepLog> logs = logs_of(job);
+  for (LoggedStep& step : logs[0].steps) step.part_ns.fill(kUnseen);
+  const RunVerdict verdict = judge(logs);
+  EXPECT_TRUE(verdict.findings.empty());
+  for (const auto& share : verdict.part_share) EXPECT_FALSE(share);
+}
+
+TEST(RunVerdict, OldHoursAsMinutesTellTheSameLevels) {
+  Job job{.steps = 12'000};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step >= 5000) own.data_wait += 10;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  thin_out(logs[0].steps, logs[0].steps[9000].begin_ns, 2'000'000'000);
+  ASSERT_LT(logs[0].steps.size(), 3500U);
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_EQ(finding.part, LogPart::kDataWait);
+  EXPECT_NEAR(static_cast<double>(finding.from_step), 5000, 200);
+}
+
+TEST(RunVerdict, MinutesWithStallsAreNoSlowBegin) {
+  std::vector<StepLog> logs = logs_of({.steps = 40'000, .change = [](Own& own, std::mt19937&) {
+                                         if (own.step % 100 == 42) own.other += 500;
+                                       }});
+  thin_out(logs[0].steps, logs[0].steps[20'000].begin_ns, 8'400'000'000);
+  EXPECT_EQ(only(judge(logs)).cause, RunCause::kSlowSteps);
+}
+
 }  // namespace
 }  // namespace redline::trace

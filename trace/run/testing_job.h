@@ -127,4 +127,11 @@ inline trace::RunFinding only(const trace::RunVerdict& verdict) {
   return verdict.findings.empty() ? trace::RunFinding() : verdict.findings.front();
 }
 
+inline trace::StepLog begun_later(trace::StepLog log, int64_t later_ns) {
+  for (trace::LoggedStep& step : log.steps) step.begin_ns += later_ns;
+  log.begin_ns += later_ns;
+  log.last_sign_ns += later_ns;
+  return log;
+}
+
 }  // namespace redline::testing

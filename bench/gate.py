@@ -58,8 +58,8 @@ def training(*words):
 def measured(at_once, batch):
     """Of a run beside as many others as there are in the comparisons: two cores may share what makes them fast."""
     command = shlex.split(training("--measure", "--batch", batch))
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(at_once)]
-    said = [json.loads(process.communicate()[0]) for process in running]
+    with ThreadPoolExecutor(at_once) as pool:
+        said = list(map(json.loads, pool.map(subprocess.check_output, [command] * at_once)))
     return {name: statistics.mean(one[name] for one in said) for name in said[0]}
 
 

@@ -138,8 +138,7 @@ bool is_in_kernels(const RunDiff& diff) {
          change_ns(*most) > 0;
 }
 
-/// The row whose calls, of which each step makes more or fewer, explain most of what surely
-/// changed.
+/// Each step calls this row more or less often, and that explains most of what surely changed.
 template <typename CanBe>
 std::optional<ChangedRow> changed_by_calls(const RunDiff& diff, const std::vector<DiffRow>& rows,
                                            CanBe can_be) {

@@ -201,6 +201,8 @@ TEST(RunReport, SeveralRanksWorkAndOneWorks) {
   uneven.by_others = false;
   uneven.part = LogPart::kDataWait;
   EXPECT_THAT(detail_of(uneven), HasSubstr("wait for them. More workers"));
+  uneven.part = LogPart::kCheckpoint;
+  EXPECT_THAT(detail_of(uneven), HasSubstr("wait for them. Save less often"));
 }
 
 TEST(RunReport, WhatRanksDoInTurnsIsSaidToBeSo) {

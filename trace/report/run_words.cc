@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/statistics.h"
 #include "base/terminal.h"
+#include "trace/run/causes.h"
 #include "trace/run/run_figures.h"
 
 namespace redline::trace {
@@ -195,7 +196,7 @@ std::string uneven_detail(const RunFinding& finding) {
     text += fmt::format(" {} threads waited for a core longer than those of the others.",
                         are_many ? "Their" : "Its");
   }
-  if (finding.part == LogPart::kDataWait) text += " " + std::string(advice_on(finding));
+  if (finding.part && !is_work(*finding.part)) text += " " + std::string(advice_on(finding));
   return text;
 }
 

@@ -142,14 +142,53 @@ bool starts_slowly(const RankRun& rank) {
   constexpr int64_t kLong = 50;
   constexpr double kSlower = 1.1;
   const StepSums usual = usual_between(rank, 0, rank.end_step);
-  std::vector<double> means;
-  for (size_t i = 0; i < rank.blocks.size(); ++i) {
-    if (static_cast<int64_t>(i + 1) * rank.block_steps > rank.warm_up_steps) break;
-    const StepSums& all = rank.blocks[i].all;
-    if (all.steps > 0) means.push_back(all.length_ns / all.steps);
+  return rank.warm_up_steps > kLong && usual.steps > 0 &&
+         warm_up_step_ns(rank) > kSlower * usual.length_ns / usual.steps;
+}
+
+// The rank that is behind in its own work, in at least `least_behind` of the blocks between these
+// steps.
+std::optional<RunFinding> find_uneven_rank(const RankRuns& ranks, int64_t first_step,
+                                           int64_t end_step, double least_behind) {
+  std::vector<StepSums> sums;
+  for (const RankRun& rank : ranks) {
+    sums.push_back(usual_between(rank, first_step, end_step));
+    if (sums.back().steps <= 0) return std::nullopt;
   }
-  return rank.warm_up_steps > kLong && usual.steps > 0 && !means.empty() &&
-         lower_median(means) > kSlower * usual.length_ns / usual.steps;
+  std::vector<double> own;
+  for (const StepSums& each : sums) own.push_back(own_ns(each));
+  const double median = lower_median(own);  // of two ranks the faster is the usual one
+  const auto slowest = static_cast<size_t>(std::ranges::max_element(own) - own.begin());
+  const double excess = own[slowest] - median;
+  const double step_ns = sums[slowest].length_ns / sums[slowest].steps;
+  if (excess < kLeastUneven * step_ns) return std::nullopt;
+  int blocks = 0, behind = 0;
+  const RankRun& rank = ranks[slowest];
+  for (auto i = static_cast<size_t>(first_step / rank.block_steps); i < rank.blocks.size(); ++i) {
+    std::vector<double> all;
+    for (const RankRun& each : ranks) {
+      if (i < each.blocks.size() && each.blocks[i].usual.steps > 0) {
+        all.push_back(own_ns(each.blocks[i].usual));
+      }
+    }
+    if (all.size() != ranks.size()) continue;
+    ++blocks;
+    if (all[slowest] - lower_median(all) > kLeastUneven / 2 * step_ns) ++behind;
+  }
+  constexpr int kFewestBlocks = 8;
+  if (blocks < kFewestBlocks || behind < least_behind * blocks) return std::nullopt;
+  RunFinding finding;
+  finding.cause = RunCause::kUnevenRank;
+  finding.from_step = first_step;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (own[i] - median > excess / 2) finding.ranks.push_back(ranks[i].rank);
+  }
+  finding.change = own[slowest] / median - 1;
+  finding.typical_ns = excess;
+  finding.lost_share =
+      excess * sums[slowest].steps * static_cast<double>(ranks.size()) / total_ns(ranks);
+  finding.part = longest_part(ranks, sums, slowest, excess);
+  return finding;
 }
 
 }  // namespace
@@ -174,6 +213,16 @@ const RankRun& lasting_rank(const RankRuns& ranks) {
   const double most = steps(*std::ranges::max_element(ranks, {}, steps));
   return *std::ranges::find_if(ranks,
                                [&](const RankRun& rank) { return steps(rank) >= kNearly * most; });
+}
+
+double warm_up_step_ns(const RankRun& rank) {
+  std::vector<double> means;
+  for (size_t i = 0; i < rank.blocks.size(); ++i) {
+    if (static_cast<int64_t>(i + 1) * rank.block_steps > rank.warm_up_steps) break;
+    const StepSums& all = rank.blocks[i].all;
+    if (all.steps > 0) means.push_back(all.length_ns / all.steps);
+  }
+  return means.empty() ? 0 : lower_median(means);
 }
 
 double total_ns(const RankRuns& ranks) {
@@ -203,48 +252,13 @@ std::vector<RunFinding> find_uneven_ranks(const RankRuns& ranks,
   if (ranks.size() < 2 || segments.empty() || !all_see(ranks, LogPart::kCommunicationWait)) {
     return {};
   }
-  const RunSegment& segment = segments.back();
-  std::vector<StepSums> sums;
-  for (const RankRun& rank : ranks) {
-    sums.push_back(usual_between(rank, segment.first_step, segment.end_step));
-    if (sums.back().steps <= 0) return {};
-  }
-  std::vector<double> own;
-  for (const StepSums& each : sums) own.push_back(own_ns(each));
-  const double median = lower_median(own);  // of two ranks the faster is the usual one
-  const auto slowest = static_cast<size_t>(std::ranges::max_element(own) - own.begin());
-  const double excess = own[slowest] - median;
-  const double step_ns = sums[slowest].length_ns / sums[slowest].steps;
-  if (excess < kLeastUneven * step_ns) return {};
-  // It must be behind the median rank in most blocks, not in a few.
-  int blocks = 0, behind = 0;
-  const RankRun& rank = ranks[slowest];
-  for (size_t i = static_cast<size_t>(segment.first_step / rank.block_steps);
-       i < rank.blocks.size(); ++i) {
-    std::vector<double> all;
-    for (const RankRun& each : ranks) {
-      if (i < each.blocks.size() && each.blocks[i].usual.steps > 0) {
-        all.push_back(own_ns(each.blocks[i].usual));
-      }
-    }
-    if (all.size() != ranks.size()) continue;
-    ++blocks;
-    if (all[slowest] - lower_median(all) > kLeastUneven / 2 * step_ns) ++behind;
-  }
-  constexpr int kFewestBlocks = 8;
-  if (blocks < kFewestBlocks || behind * 10 < blocks * 8) return {};
-  RunFinding finding;
-  finding.cause = RunCause::kUnevenRank;
-  finding.from_step = segment.first_step;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    if (own[i] - median > excess / 2) finding.ranks.push_back(ranks[i].rank);
-  }
-  finding.change = own[slowest] / median - 1;
-  finding.typical_ns = excess;
-  finding.lost_share =
-      excess * sums[slowest].steps * static_cast<double>(ranks.size()) / total_ns(ranks);
-  finding.part = longest_part(ranks, sums, slowest, excess);
-  return {finding};
+  // A rank may be late all along, or since the run has its present level, which may be short.
+  constexpr double kAllAlong = 0.9, kInLevel = 0.8;
+  const int64_t end_step = segments.back().end_step;
+  auto finding = find_uneven_rank(ranks, segments.front().first_step, end_step, kAllAlong);
+  if (!finding) finding = find_uneven_rank(ranks, segments.back().first_step, end_step, kInLevel);
+  if (!finding) return {};
+  return {*finding};
 }
 
 std::vector<RunFinding> find_spread(const RankRuns& ranks,

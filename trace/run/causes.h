@@ -39,6 +39,9 @@ void explain_by_cores(std::vector<RunFinding>& findings, const RankRuns& ranks,
 [[nodiscard]] std::optional<double> common_wait_share(const RankRuns& ranks);
 /// Sums of a rank's usual steps in the blocks from `from_step` up to `to_step`.
 [[nodiscard]] StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step);
+/// The length of a step as it usually was in the warm-up; 0 if that is shorter than a block. Its
+/// first steps, which are much longer, do not count.
+[[nodiscard]] double warm_up_step_ns(const RankRun& rank);
 [[nodiscard]] bool all_see(const RankRuns& ranks, LogPart part);
 /// The host of the ranks `numbers`, if all have the same one and other ranks have another; else
 /// empty.

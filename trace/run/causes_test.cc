@@ -1,6 +1,7 @@
 // What else holds up a whole run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -37,6 +38,33 @@ TEST(RunVerdict, ARankWithMoreWorkThanTheOthers) {
   EXPECT_NEAR(finding.lost_share, 4.0 / 41, 0.02);
 }
 
+TEST(RunVerdict, ARankThatIsLateAllAlongIsNamedHoweverShortTheLastLevelIs) {
+  for (const int64_t last : {0, 100}) {
+    Job job{.ranks = 4, .steps = 4000};
+    job.change = [&](Own& own, std::mt19937&) {
+      if (own.step >= job.steps - last) own.backward *= 1.5;
+      if (own.rank == 2) own.forward *= 1.8;
+    };
+    const RunVerdict verdict = judge(job);
+    EXPECT_EQ(verdict.segments.size(), last > 0 ? 2U : 1U);
+    const auto uneven =
+        std::ranges::find(verdict.findings, RunCause::kUnevenRank, &RunFinding::cause);
+    ASSERT_NE(uneven, verdict.findings.end()) << last;
+    EXPECT_EQ(uneven->ranks, std::vector<int>{2});
+    EXPECT_NEAR(uneven->lost_share, 8 / 45.0, 0.02);
+  }
+}
+
+TEST(RunVerdict, ARankThatBecameLateEarlyWasNotLateAllAlong) {
+  Job job{.ranks = 4, .steps = 4000};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.rank == 2 && own.step >= 600) own.forward *= 1.8;
+  };
+  const RunFinding finding = only(judge(job));
+  EXPECT_EQ(finding.cause, RunCause::kSlower);
+  EXPECT_NEAR(static_cast<double>(finding.from_step), 600, 32);
+}
+
 TEST(RunVerdict, CompilingAgainIsNoPartOfTheWarmUp) {
   Job job{.steps = 300};
   job.change = [](Own& own, std::mt19937&) {
@@ -51,6 +79,22 @@ TEST(RunVerdict, CompilingAgainIsNoPartOfTheWarmUp) {
   EXPECT_NEAR(compiling.lost_share, 25 * 0.4 / length_s, 0.02);
   EXPECT_EQ(verdict.findings[1].cause, RunCause::kWarmUp);
   EXPECT_NEAR(verdict.findings[1].typical_ns, 9.4e9, 0.1e9) << "with the 400 ms of any job";
+}
+
+// As where a number in the model changes with each step, until torch gives up.
+TEST(RunVerdict, CompilingInEachStepAtFirstIsToldOnce) {
+  std::vector<StepLog> logs = logs_of({.steps = 300, .change = [](Own& own, std::mt19937&) {
+                                         if (own.step >= 66) return;
+                                         own.compile = 80;
+                                         own.other += 15;
+                                       }});
+  for (int i = 0; i < 64; ++i) {
+    logs[0].marks.push_back(
+        {.time_ns = kFirstStepBegin, .kind = LogMarkKind::kCompile, .text = ""});
+  }
+  const RunFinding finding = only(judge(logs));
+  EXPECT_EQ(finding.cause, RunCause::kPart);
+  EXPECT_EQ(finding.part, LogPart::kCompile);
 }
 
 TEST(RunVerdict, TwoSteadyLevelsAreNotUnsteady) {

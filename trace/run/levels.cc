@@ -291,10 +291,14 @@ std::optional<RunFinding> find_slow_begin(const RankRuns& ranks,
   finding.cause = RunCause::kSlower;
   finding.change = slow.step_ns / last.step_ns - 1;
   finding.to_step = end->first_step;
-  // The warm-up counts: it was no faster.
-  const double slow_steps = mean_steps(ranks, ranks.front().first_step, end->first_step);
+  // The warm-up counts: it was no faster, and where a slow begin fades, it was slower.
+  const double all_steps = mean_steps(ranks, ranks.front().first_step, end->first_step);
+  const double warm_up = std::max(0.0, all_steps - steps);
+  const double in_warm_up_ns = std::max(slow.step_ns, warm_up_step_ns(lasting_rank(ranks)));
   const double all_ns = total_ns(ranks) / static_cast<double>(ranks.size());
-  finding.lost_share = std::min(1.0, (slow.step_ns - last.step_ns) * slow_steps / all_ns);
+  finding.lost_share = std::min(
+      1.0,
+      (steps * (slow.step_ns - last.step_ns) + warm_up * (in_warm_up_ns - last.step_ns)) / all_ns);
   if (finding.lost_share < kLeastBegun) return std::nullopt;
   name_the_cause(finding, ranks, last, slow);
   explain_by_samples(finding, ranks, last, slow);
@@ -369,6 +373,23 @@ std::vector<double> block_levels(const RankRuns& ranks) {
   return levels;
 }
 
+// The first block has the last of the warm-up and the last block may have few steps, so each may
+// lie far off. It would make a level with its next neighbours, which are as always: so it lies no
+// further off than these do.
+void calm_edges(std::vector<double>& levels, const std::vector<size_t>& blocks) {
+  if (blocks.size() < 2 * kLeastBlocks) return;
+  const auto calm = [&](size_t edge, size_t first_neighbour) {
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    for (size_t i = first_neighbour; i + 1 < first_neighbour + kLeastBlocks; ++i) {
+      least = std::min(least, levels[blocks[i]]);
+      most = std::max(most, levels[blocks[i]]);
+    }
+    levels[blocks[edge]] = std::clamp(levels[blocks[edge]], least, most);
+  };
+  calm(0, 1);
+  calm(blocks.size() - 1, blocks.size() - kLeastBlocks);
+}
+
 }  // namespace
 
 StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step) {
@@ -376,14 +397,14 @@ StepSums usual_between(const RankRun& rank, int64_t from_step, int64_t to_step) 
 }
 
 std::vector<RunSegment> level_segments(const RankRuns& ranks) {
-  const std::vector<double> levels = block_levels(ranks);
-  std::vector<double> logs;
+  std::vector<double> levels = block_levels(ranks);
   std::vector<size_t> blocks;
   for (size_t i = 0; i < levels.size(); ++i) {
-    if (levels[i] <= 0) continue;
-    logs.push_back(std::log(levels[i]));
-    blocks.push_back(i);
+    if (levels[i] > 0) blocks.push_back(i);
   }
+  calm_edges(levels, blocks);
+  std::vector<double> logs;
+  for (const size_t block : blocks) logs.push_back(std::log(levels[block]));
   std::vector<RunSegment> segments;
   if (logs.empty()) return segments;
   const std::vector<Piece> pieces = pieces_of(logs);

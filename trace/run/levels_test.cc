@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 
@@ -356,6 +357,34 @@ TEST(RunVerdict, ASlowBeginTellsOfItsWarmUp) {
   EXPECT_EQ(finding.cause, RunCause::kSlower);
   EXPECT_NEAR(static_cast<double>(finding.to_step.value_or(0)), 150, 4);
   EXPECT_NEAR(finding.lost_share, 150 * 37 / 17050.0, 0.02);
+}
+
+TEST(RunVerdict, ASlowBeginThatFadesCostsWhatAllItsStepsLost) {
+  double lost_ms = 0;
+  Job job{.steps = 8000};
+  job.change = [&](Own& own, std::mt19937&) {
+    const double more_ms = 80 * std::exp(-static_cast<double>(own.step) / 800);
+    own.backward += more_ms;
+    lost_ms += more_ms;
+  };
+  const RunVerdict verdict = judge(job);
+  const RunFinding finding = only(verdict);
+  EXPECT_TRUE(finding.is_slow_begin());
+  const double all_ms = 8000 * 37 + 400 + lost_ms;
+  EXPECT_NEAR(finding.lost_share, lost_ms / all_ms, 0.03);
+}
+
+// The end of the warm-up, or a last block of few steps.
+TEST(Levels, OneBlockAtTheEdgeMakesNoLevel) {
+  for (const bool is_last : {true, false}) {
+    Job job{.steps = 4000};
+    job.change = [&](Own& own, std::mt19937&) {
+      if (is_last ? own.step >= 3984 : own.step < 16) own.backward += 20;
+    };
+    const RunVerdict verdict = judge(job);
+    EXPECT_EQ(verdict.segments.size(), 1U);
+    EXPECT_TRUE(verdict.findings.empty());
+  }
 }
 
 TEST(RunVerdict, ASlowBeginIsToldBesideALaterSlowDown) {

@@ -70,7 +70,7 @@ void add_waits_in_slow_steps(Waits& waits, const RankRuns& ranks,
 
 // Of the usual steps of one block. The rank that waits least is the one that the others wait for.
 // All wait for a slow network, so that is not counted, nor are further ranks that are late in the
-// same block.
+// same block, which waits_in_turns() counts.
 void add_waits_in_block(Waits& waits, const RankRuns& ranks, size_t block) {
   std::vector<StepSums> sums;
   for (const RankRun& rank : ranks) {
@@ -82,7 +82,7 @@ void add_waits_in_block(Waits& waits, const RankRuns& ranks, size_t block) {
       sums, {}, [](const StepSums& each) { return each.part_ns[kWaitPart]; });
   for (const StepSums& each : sums) {
     double longer_wait_ns = each.part_ns[kWaitPart] - late.part_ns[kWaitPart];
-    for (const LogPart part : {LogPart::kDataWait, LogPart::kGarbageCollection}) {
+    for (const LogPart part : kTurnParts) {
       const auto place = static_cast<size_t>(part);
       const double late_ns = std::max(0.0, late.part_ns[place] - each.part_ns[place]);
       waits[place] += std::min(longer_wait_ns, late_ns);
@@ -91,13 +91,29 @@ void add_waits_in_block(Waits& waits, const RankRuns& ranks, size_t block) {
   }
 }
 
+// A rank that is late itself waits less than else; where a network is slow, it waits as long. So
+// this is the time by which waits are longer where others are late. Each of them waits no longer
+// than that rank is late.
+double waits_in_turns(const RankRuns& ranks, size_t part) {
+  double longer_ns = 0, late_ns = 0;
+  for (const RankRun& rank : ranks) {
+    longer_ns += rank.late[part].waits_less_ns;
+    late_ns += rank.late[part].sum_ns;
+  }
+  return std::min(longer_ns, late_ns * static_cast<double>(ranks.size() - 1));
+}
+
 Waits waits_of(const RankRuns& ranks, const std::vector<SlowStep>& slow) {
   Waits waits{};
   if (!all_see(ranks, LogPart::kCommunicationWait)) return waits;
-  add_waits_in_slow_steps(waits, ranks, slow);
   for (size_t block = 0; block < ranks.front().blocks.size(); ++block) {
     add_waits_in_block(waits, ranks, block);
   }
+  for (const LogPart part : kTurnParts) {
+    double& own = waits[static_cast<size_t>(part)];
+    own = std::max(own, waits_in_turns(ranks, static_cast<size_t>(part)));
+  }
+  add_waits_in_slow_steps(waits, ranks, slow);
   return waits;
 }
 
@@ -149,6 +165,26 @@ double relative_spread(const std::vector<double>& values) {
   return (quantile_of(values, 0.9) - quantile_of(values, 0.1)) / quantile_of(values, 0.5);
 }
 
+/// Whether most of the stalls' time is longer than the work of all the steps that a host can have
+/// queued: CUDA's queue takes about a thousand kernels, and a step has more than a few.
+bool is_beyond_any_queue(const RankRuns& ranks, const Stalls& stalls) {
+  constexpr double kMostQueuedSteps = 256;
+  const RankRun& rank = lasting_rank(ranks);
+  const StepSums usual = usual_between(rank, 0, rank.end_step);
+  if (usual.steps <= 0) return false;
+  const double step_ns = usual.length_ns / usual.steps;
+  double beyond_ns = 0;
+  int64_t last = rank.first_step - 1;
+  for (size_t i = 0; i < stalls.steps.size(); ++i) {
+    const auto gap = static_cast<double>(stalls.steps[i] - last);
+    last = stalls.steps[i];
+    // The host's steps are shorter than their work where that is waited for later.
+    const double work_ns = step_ns + stalls.excess_ns[i] / gap;
+    if (stalls.excess_ns[i] > kMostQueuedSteps * work_ns) beyond_ns += stalls.excess_ns[i];
+  }
+  return beyond_ns > stalls.lost_ns / 2;
+}
+
 /// Whether these steps, which are no pauses, may be long because the host waited for work that it
 /// had queued on a GPU, as .item() does. The steps before are then shorter than their work, and
 /// nothing need be lost. Such a wait grows with the steps since the last one; a stall does not.
@@ -157,6 +193,7 @@ bool may_wait_for_queued_work(const RankRuns& ranks, const Stalls& stalls) {
   if (std::ranges::none_of(ranks, has_gpu)) return false;
   // Steps that catch up fill the queue again. So it is full else, and the host waits in each step.
   if (2 * stalls.caught_up > stalls.steps.size()) return false;
+  if (is_beyond_any_queue(ranks, stalls)) return false;
   constexpr size_t kFewest = 8;
   constexpr double kAlike = 0.01;  // where they come regularly, no spread tells
   if (stalls.steps.size() <= kFewest) return true;

@@ -121,6 +121,7 @@ class LogSummary {
     write_spread();
     write_pauses();
     write_waits();
+    for (const LogPart part : kTurnParts) write_late(part);
     keep_worst_slow();
   }
 
@@ -346,6 +347,30 @@ class LogSummary {
     }
     run_.waits_at_epochs = at_epochs_ns > sum_ns / 2;
     if (waits > 0) run_.wait_ns = sum_ns / waits;
+  }
+
+  // Steps count by the square of the time by which they are late, because the many that are late by
+  // a little say nothing.
+  void write_late(LogPart part) {
+    std::vector<double> own, waits;
+    for (size_t i = warm_up_; i < steps_.size(); ++i) {
+      if (slow_[i] || steps_[i].steps != 1) continue;
+      own.push_back(seen(steps_[i].part(part)));
+      waits.push_back(seen(steps_[i].part(LogPart::kCommunicationWait)));
+    }
+    const double median = median_of(own);
+    double wait_ns = 0, weights = 0, weighted_wait_ns = 0;
+    LateSteps& late = run_.late[static_cast<size_t>(part)];
+    for (size_t i = 0; i < own.size(); ++i) {
+      const double late_ns = std::max(0.0, own[i] - median);
+      late.sum_ns += late_ns;
+      wait_ns += waits[i];
+      weights += late_ns * late_ns;
+      weighted_wait_ns += late_ns * late_ns * waits[i];
+    }
+    if (weights <= 0) return;
+    const double wait_of_late_ns = weighted_wait_ns / weights;
+    late.waits_less_ns = std::max(0.0, wait_ns - static_cast<double>(own.size()) * wait_of_late_ns);
   }
 
   void keep_worst_slow() {

@@ -26,6 +26,9 @@ inline constexpr std::array kSeldomParts = {LogPart::kEvaluation, LogPart::kChec
 /// What a job does beside training, as its program says.
 inline constexpr std::array kPauseParts = {LogPart::kEvaluation, LogPart::kCheckpoint};
 
+/// In which ranks may be late in turns: now one rank and now another.
+inline constexpr std::array kTurnParts = {LogPart::kDataWait, LogPart::kGarbageCollection};
+
 using PartTimes = std::array<double, kLogParts>;
 
 /// Sums over steps. A quantity that no step saw is 0; RankRun::sees tells which parts were seen.
@@ -75,6 +78,14 @@ struct Pauses {
   int64_t period = 0;  ///< steps from one to the next if that is regular, else 0
 };
 
+/// The usual steps of a rank in which one part took longer than its median.
+struct LateSteps {
+  double sum_ns = 0;  ///< by which they took longer in it
+  /// By which all usual steps together would have waited less for other ranks, had they waited only
+  /// as long as those that are late.
+  double waits_less_ns = 0;
+};
+
 /// How the lengths of the usual steps spread, and what explains it.
 struct StepSpread {
   double p10_ns = 0;
@@ -119,7 +130,8 @@ struct RankRun {
   int64_t warm_up_steps = 0;   ///< without those that are joined to minutes
   double warm_up_lost_ns = 0;  ///< time beyond that of the same number of usual steps
   StepSpread spread;
-  std::array<Pauses, kLogParts> pauses{};  ///< empty for the parts of training
+  std::array<Pauses, kLogParts> pauses{};   ///< empty for the parts of training
+  std::array<LateSteps, kLogParts> late{};  ///< of kTurnParts
   bool waits_at_epochs = false;  ///< most of its wait for data is in steps that begin an epoch
   double wait_ns = 0;            ///< the mean one for data, of steps that have one; 0: unknown
 

@@ -202,8 +202,16 @@ void keep_common_waits(std::vector<RunFinding>& findings, const RankRuns& ranks)
   waits->lost_share = waits->share = std::min(waits->lost_share, *common);
 }
 
+// As long as a run compiles in each step it is slower, also by what is no compiling but belongs to
+// it.
+bool is_told_by_compiling(const RunFinding& finding, const RunFinding& compiling) {
+  return finding.cause == RunCause::kSlower && finding.part == LogPart::kCompile &&
+         compiling.cause == RunCause::kPart && compiling.part == LogPart::kCompile &&
+         finding.lost_share <= compiling.lost_share;
+}
+
 void drop_doubles(std::vector<RunFinding>& findings) {
-  for (const auto is_told : {is_told_by_slower, is_told_by_uneven}) {
+  for (const auto is_told : {is_told_by_slower, is_told_by_uneven, is_told_by_compiling}) {
     const std::vector<RunFinding> all = findings;
     std::erase_if(findings, [&](const RunFinding& finding) {
       return std::ranges::any_of(all,

@@ -6,6 +6,7 @@ for is the model's own work.
 
 import argparse
 import gc
+import mmap
 import os
 import random
 import signal
@@ -104,7 +105,8 @@ class Model(nn.Module):
         if job.model == "gru":
             inputs = self.embedding(inputs)
         hidden = self.body(inputs)
-        if self.training:
+        # A number that changes with each step would make torch.compile compile in each.
+        if self.training and job.plant in ("uneven_rank", "forward_slower", "warm_up"):
             self.delay(inputs)
             self.step += 1
         if job.model == "gru":
@@ -172,7 +174,9 @@ def save(job, model, path):
 
 def between_steps(job, step, kept):
     if job.plant == "leak":
-        kept.append(torch.ones(1 << 19))
+        # Not a tensor: among kept ones, those of the backward pass get other memory than before, and it is slower.
+        kept.append(mmap.mmap(-1, 1 << 21))
+        kept[-1].write(bytes(1 << 21))
     elif job.plant == "garbage" and step % 4 == 0:
         gc.collect()
     elif job.plant == "sleeps" and random.random() < 0.03:

@@ -63,6 +63,20 @@ TEST(JobsText, NamesARankWhoseLastStepIsLongAgo) {
   EXPECT_THAT(jobs_text({kJobsNow, {job}}, {}, kJobsNow), Not(HasSubstr("others later")));
 }
 
+TEST(JobsText, ALongHostNameCutsNoSentence) {
+  RunningJob job = two_ranks();
+  job.recent->slowest = job.recent->most_silent = 1;
+  job.recent->slowest_excess = 0.12;
+  job.recent->ranks[1].host = "ip-172-31-5-12.us-west-2.compute.internal";
+  job.recent->ranks[1].last_step_ns = kJobsNow - 75 * kOneSecond;
+  EXPECT_THAT(
+      jobs_text({kJobsNow, {job}}, {}, kJobsNow),
+      HasSubstr("  2 of 4 ranks · rank 3 on ip-172-31-5-12.us-west-2.compute.internal: 12 % "
+                "more\n  work of its own than the median\n"
+                "  rank 3 on ip-172-31-5-12.us-west-2.compute.internal ended its last "
+                "step 1 min\n  15 s ago, others later\n"));
+}
+
 TEST(JobsText, ShowsOldFiguresAsOfThen) {
   const ReadJobs read = {kJobsNow, {two_ranks()}};
   const std::string text = jobs_text(read, {}, kJobsNow + 4 * kOneSecond);

@@ -21,6 +21,13 @@ void write_job_titles(TextCanvas& canvas) {
   canvas.right("waits", 7, Hue::kDim).right("last step", 16, Hue::kDim).end_line();
 }
 
+// Hosts may have long names, behind which the figures stand.
+void write_wrapped(TextCanvas& canvas, const std::string& text, Hue hue) {
+  for (const std::string& line : wrapped(text, kTerminalColumns - 2)) {
+    canvas.left("  ").left(line, kTerminalColumns - 2, hue).end_line();
+  }
+}
+
 void write_ranks_line(TextCanvas& canvas, const RecentRun& run) {
   std::string line =
       std::ssize(run.ranks) == run.world_size
@@ -31,8 +38,7 @@ void write_ranks_line(TextCanvas& canvas, const RecentRun& run) {
     line += fmt::format(" · rank {} on {}: {:.0f} % more work of its own than the median",
                         rank.rank, rank.host, 100 * run.slowest_excess);
   }
-  canvas.left("  ").left(line, kTerminalColumns - 2, run.slowest ? Hue::kYellow : Hue::kDim);
-  canvas.end_line();
+  write_wrapped(canvas, line, run.slowest ? Hue::kYellow : Hue::kDim);
 }
 
 void write_silent_rank(TextCanvas& canvas, const RecentRun& run, int64_t read_ns) {
@@ -43,10 +49,10 @@ void write_silent_rank(TextCanvas& canvas, const RecentRun& run, int64_t read_ns
   // The logs of many ranks are read one after the other, and the last ones hold later steps.
   const auto behind = static_cast<double>(std::min(newest_ns, read_ns) - rank.last_step_ns);
   if (behind < std::max(kQuietNs, 3 * rank.step_ns)) return;
-  const std::string line =
-      fmt::format("rank {} on {} ended its last step {} ago, others later", rank.rank, rank.host,
-                  wait_text(read_ns - rank.last_step_ns));
-  canvas.left("  ").left(line, kTerminalColumns - 2, Hue::kRed).end_line();
+  write_wrapped(canvas,
+                fmt::format("rank {} on {} ended its last step {} ago, others later", rank.rank,
+                            rank.host, wait_text(read_ns - rank.last_step_ns)),
+                Hue::kRed);
 }
 
 void write_recent(TextCanvas& canvas, const RecentRun& run, int64_t read_ns) {

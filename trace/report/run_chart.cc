@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -21,6 +22,14 @@ int64_t time_of(const RunChart& chart, int64_t step) {
   return after == chart.points.end() ? chart.end_ns : after->time_ns;
 }
 
+// When the step was, by the clock of the points: ranks on other hosts may have another one.
+int64_t time_of(const RunChart& chart, const SlowStep& slow) {
+  const auto next = std::ranges::upper_bound(chart.points, slow.step, {}, &RunChartPoint::step);
+  const int64_t from_ns = next == chart.points.begin() ? chart.begin_ns : std::prev(next)->time_ns;
+  const int64_t to_ns = next == chart.points.end() ? chart.end_ns : next->time_ns;
+  return std::clamp(slow.begin_ns, from_ns, std::max(from_ns, to_ns));
+}
+
 void add_findings(RunChart& chart, const std::vector<RunFinding>& findings) {
   for (size_t i = 0; i < findings.size(); ++i) {
     if (findings[i].from_step == 0) continue;
@@ -36,7 +45,7 @@ void add_slow_steps(RunChart& chart, const std::vector<SlowStep>& slow) {
     const std::string_view part = slow_part_name(step);
     chart.marks.push_back(
         {.kind = RunChartMark::Kind::kSlowStep,
-         .time_ns = step.begin_ns,
+         .time_ns = time_of(chart, step),
          .words = fmt::format("step {}: {}{}{}", format_count(step.step), format_ns(step.length_ns),
                               part.empty() ? "" : ", ", part)});
   }

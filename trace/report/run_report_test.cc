@@ -436,6 +436,24 @@ TEST(RunReport, TheChartMarksEachPlaceToTheEndOfALongRun) {
   EXPECT_NE(page.find("<title>From step 5,000 on 20 % slower"), std::string::npos);
 }
 
+TEST(RunReport, TheChartHasASlowStepInItsPlaceWhateverTheClockOfItsHost) {
+  RunVerdict verdict = some_verdict();
+  const auto time_of_slow_step = [&](int64_t begin_ns) {
+    verdict.slow[0].begin_ns = begin_ns;
+    const RunChart chart = run_chart(verdict);
+    const auto mark =
+        std::ranges::find(chart.marks, RunChartMark::Kind::kSlowStep, &RunChartMark::kind);
+    return mark == chart.marks.end() ? 0 : mark->time_ns;
+  };
+  const int64_t from_ns = verdict.points[7].time_ns, to_ns = verdict.points[8].time_ns;
+  constexpr int64_t kHourNs = 3'600'000'000'000;
+  EXPECT_EQ(time_of_slow_step(from_ns + 3), from_ns + 3);
+  EXPECT_EQ(time_of_slow_step(from_ns - kHourNs), from_ns);
+  EXPECT_EQ(time_of_slow_step(from_ns + kHourNs), to_ns);
+  verdict.slow[0].step = 8990;
+  EXPECT_EQ(time_of_slow_step(from_ns + kHourNs), verdict.end_ns);
+}
+
 TEST(RunReport, EachKindOfMarkHasAColour) {
   const std::pair<LogMarkKind, const char*> kColours[] = {{LogMarkKind::kEpoch, "annotation"},
                                                           {LogMarkKind::kWindow, "kernel"},

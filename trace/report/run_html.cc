@@ -60,11 +60,11 @@ class ChartDrawing {
         "<line class=grid x1=0 y1={3} x2={0} y2={3}></line>"
         "<path class=area style=\"fill:var(--kernel)\" d=\"{4}V{3}H0Z\"></path>"
         "<path class=curve style=\"stroke:var(--kernel)\" d=\"{4}\"></path>{5}"
-        "<text x=0 y=14>{6} {7}</text><text x=0 y={8}>step 0</text>"
-        "<text x={0} y={8} text-anchor=end>step {9}, {10}</text></svg>",
+        "<text x=0 y=14>{6} {7}</text><text x=0 y={8}>step {9}</text>"
+        "<text x={0} y={8} text-anchor=end>step {10}, {11}</text></svg>",
         kChartWidth, kChartTop + kChartHeight + 20, kChartTop, kChartTop + kChartHeight, curve,
         marks(), format_number(chart_.highest), chart_.unit, kChartTop + kChartHeight + 16,
-        format_count(chart_.steps),
+        format_count(chart_.points.front().step), format_count(chart_.steps),
         format_wait(std::chrono::nanoseconds(chart_.end_ns - chart_.begin_ns)));
   }
 

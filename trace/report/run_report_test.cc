@@ -454,6 +454,13 @@ TEST(RunReport, TheChartHasASlowStepInItsPlaceWhateverTheClockOfItsHost) {
   EXPECT_EQ(time_of_slow_step(from_ns + kHourNs), verdict.end_ns);
 }
 
+TEST(RunReport, TheChartSaysWithWhichStepItBegins) {
+  RunVerdict verdict = some_verdict();
+  EXPECT_THAT(run_html(verdict), HasSubstr(">step 0</text>"));
+  verdict.points.erase(verdict.points.begin(), verdict.points.begin() + 30);
+  EXPECT_THAT(run_html(verdict), HasSubstr(">step 3,000</text>"));
+}
+
 TEST(RunReport, EachKindOfMarkHasAColour) {
   const std::pair<LogMarkKind, const char*> kColours[] = {{LogMarkKind::kEpoch, "annotation"},
                                                           {LogMarkKind::kWindow, "kernel"},

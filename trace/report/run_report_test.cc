@@ -144,6 +144,9 @@ TEST(RunReport, WaitsThatLateRanksHaveTooAreOfTheNetwork) {
   RunFinding waits;
   waits.part = LogPart::kCommunicationWait;
   EXPECT_THAT(detail_of(waits), StartsWith("No rank is always behind"));
+  waits.takes_turns = true;
+  EXPECT_THAT(detail_of(waits), StartsWith("Now one rank's own work takes longer"));
+  waits.takes_turns = false;
   waits.all_wait = true;
   EXPECT_THAT(detail_of(waits), StartsWith("Ranks that are late wait so long, too: look at what"));
 }

@@ -37,6 +37,10 @@ constexpr std::string_view kAllWaitAdvice =
     "Ranks that are late wait so long, too: look at what is sent, and at the links between the "
     "ranks. Stages of a pipeline wait in its bubbles: more microbatches make them smaller.";
 
+constexpr std::string_view kWorkInTurnsAdvice =
+    "Now one rank's own work takes longer and now another's: batches of different work, or other "
+    "work on the processors. A rank that is late waits less, so it is hardly the network.";
+
 constexpr std::string_view kTurns =
     "Now one rank takes longer in it and now another, and the others wait for it";
 
@@ -131,6 +135,7 @@ std::string sentences(const std::string& first, std::string_view second) {
 std::string_view advice_on(const RunFinding& finding) {
   if (finding.no_free_core) return kNoFreeCoreAdvice;
   if (finding.all_wait) return kAllWaitAdvice;
+  if (finding.part == LogPart::kCommunicationWait && finding.takes_turns) return kWorkInTurnsAdvice;
   return kPartWords[static_cast<size_t>(*finding.part)].advice;
 }
 
@@ -149,8 +154,9 @@ std::string part_detail(const RunFinding& finding) {
   }
   const std::string_view advice = finding.at_epochs ? kEpochsAdvice : advice_on(finding);
   const std::string stalls = stalls_text(finding);
-  return finding.takes_turns ? sentences(stalls, sentences(std::string(kTurns), advice))
-                             : sentences(stalls, advice);
+  const bool is_late_in_it = finding.takes_turns && finding.part != LogPart::kCommunicationWait;
+  return is_late_in_it ? sentences(stalls, sentences(std::string(kTurns), advice))
+                       : sentences(stalls, advice);
 }
 
 std::string slower_detail(const RunFinding& finding) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -94,11 +95,11 @@ void add_waits_in_block(Waits& waits, const RankRuns& ranks, size_t block) {
 // A rank that is late itself waits less than else; where a network is slow, it waits as long. So
 // this is the time by which waits are longer where others are late. Each of them waits no longer
 // than that rank is late.
-double waits_in_turns(const RankRuns& ranks, size_t part) {
+double waits_in_turns(const RankRuns& ranks, const std::function<LateSteps(const RankRun&)>& late) {
   double longer_ns = 0, late_ns = 0;
   for (const RankRun& rank : ranks) {
-    longer_ns += rank.late[part].waits_less_ns;
-    late_ns += rank.late[part].sum_ns;
+    longer_ns += late(rank).waits_less_ns;
+    late_ns += late(rank).sum_ns;
   }
   return std::min(longer_ns, late_ns * static_cast<double>(ranks.size() - 1));
 }
@@ -110,17 +111,19 @@ Waits waits_of(const RankRuns& ranks, const std::vector<SlowStep>& slow) {
     add_waits_in_block(waits, ranks, block);
   }
   for (const LogPart part : kTurnParts) {
-    double& own = waits[static_cast<size_t>(part)];
-    own = std::max(own, waits_in_turns(ranks, static_cast<size_t>(part)));
+    const auto place = static_cast<size_t>(part);
+    const auto late = [place](const RankRun& rank) { return rank.late[place]; };
+    waits[place] = std::max(waits[place], waits_in_turns(ranks, late));
   }
   add_waits_in_slow_steps(waits, ranks, slow);
   return waits;
 }
 
-// The mean share of waiting for other ranks, with and without what their own work explains.
+// The mean share of waiting for other ranks, with and without what parts of their work explain.
 struct CommunicationShares {
   double all = 0;
   double unexplained = 0;
+  double in_turns = 0;  ///< of the latter, that for ranks whose own work now and then takes longer
 };
 
 CommunicationShares communication_of(const RankRuns& ranks, Waits waits) {
@@ -131,7 +134,10 @@ CommunicationShares communication_of(const RankRuns& ranks, Waits waits) {
   double sum_ns = 0;
   for (const RankRun& rank : ranks) sum_ns += rank.all.part_ns[kWaitPart];
   const double explained_ns = std::accumulate(waits.begin(), waits.end(), 0.0);
-  return {sum_ns / total_ns(ranks), std::max(0.0, sum_ns - explained_ns) / total_ns(ranks)};
+  const double in_turns_ns = waits_in_turns(ranks, std::mem_fn(&RankRun::late_work));
+  const double all_ns = total_ns(ranks);
+  return {sum_ns / all_ns, std::max(0.0, sum_ns - explained_ns) / all_ns,
+          std::max(0.0, in_turns_ns - explained_ns) / all_ns};
 }
 
 struct Stalls {
@@ -259,14 +265,15 @@ std::optional<RunFinding> find_part_loss(const RankRuns& ranks, size_t part, con
   if (finding.part == LogPart::kCommunicationWait) {
     const CommunicationShares mean = communication_of(ranks, waits);
     share = mean.unexplained;
+    finding.takes_turns = mean.in_turns > mean.unexplained / 2;
     stalled *= mean.all > 0 ? mean.unexplained / mean.all : 1;
   } else {
     double with_waits_ns = waits[part];
     for (const RankRun& rank : ranks) with_waits_ns += rank.all.part_ns[part];
     share = std::max(share, with_waits_ns / total_ns(ranks));
+    constexpr double kLeastForTurns = 1.25;
+    finding.takes_turns = share > kLeastForTurns * most;
   }
-  constexpr double kLeastForTurns = 1.25;
-  finding.takes_turns = share > kLeastForTurns * most;
   // One long collection in a short run says nothing, nor does that of what the imports made, in the
   // warm-up.
   const bool is_one_stall = stalls.steps.size() == 1 && stalled >= 0.5 * share;

@@ -283,6 +283,21 @@ TEST(RunVerdict, ASlowNetworkIsNamedBesideLoadersThatStallInTurns) {
   }
 }
 
+TEST(RunVerdict, WaitsForRanksWhoseWorkVariesAreNotForTheNetwork) {
+  for (const bool is_network : {false, true}) {
+    Job job{.ranks = 4, .steps = 2000};
+    job.change = [is_network](Own& own, std::mt19937& random) {
+      own.forward += std::uniform_real_distribution<double>(0, is_network ? 4 : 160)(random);
+    };
+    std::vector<StepLog> logs = logs_of(job);
+    if (is_network) slow_network(logs);
+    const std::vector<RunFinding> findings = judge(logs).findings;
+    const auto waits = std::ranges::find(findings, LogPart::kCommunicationWait, &RunFinding::part);
+    ASSERT_NE(waits, findings.end());
+    EXPECT_EQ(waits->takes_turns, !is_network);
+  }
+}
+
 TEST(RunVerdict, LoadersThatVaryALittleDoNotHideASlowNetwork) {
   Job job{.ranks = 8, .steps = 8000};
   job.change = [](Own& own, std::mt19937& random) {

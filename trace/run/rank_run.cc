@@ -121,7 +121,7 @@ class LogSummary {
     write_spread();
     write_pauses();
     write_waits();
-    for (const LogPart part : kTurnParts) write_late(part);
+    write_late();
     keep_worst_slow();
   }
 
@@ -349,18 +349,29 @@ class LogSummary {
     if (waits > 0) run_.wait_ns = sum_ns / waits;
   }
 
-  // Steps count by the square of the time by which they are late, because the many that are late by
-  // a little say nothing.
-  void write_late(LogPart part) {
-    std::vector<double> own, waits;
+  void write_late() {
+    std::vector<double> waits, work;
+    std::array<std::vector<double>, kTurnParts.size()> parts;
     for (size_t i = warm_up_; i < steps_.size(); ++i) {
       if (slow_[i] || steps_[i].steps != 1) continue;
-      own.push_back(seen(steps_[i].part(part)));
       waits.push_back(seen(steps_[i].part(LogPart::kCommunicationWait)));
+      work.push_back(static_cast<double>(steps_[i].length_ns) - waits.back());
+      for (size_t part = 0; part < parts.size(); ++part) {
+        parts[part].push_back(seen(steps_[i].part(kTurnParts[part])));
+      }
     }
+    run_.late_work = late_of(work, waits);
+    for (size_t part = 0; part < parts.size(); ++part) {
+      run_.late[static_cast<size_t>(kTurnParts[part])] = late_of(parts[part], waits);
+    }
+  }
+
+  // Steps count by the square of the time by which they are late, because the many that are late by
+  // a little say nothing.
+  static LateSteps late_of(const std::vector<double>& own, const std::vector<double>& waits) {
     const double median = median_of(own);
     double wait_ns = 0, weights = 0, weighted_wait_ns = 0;
-    LateSteps& late = run_.late[static_cast<size_t>(part)];
+    LateSteps late;
     for (size_t i = 0; i < own.size(); ++i) {
       const double late_ns = std::max(0.0, own[i] - median);
       late.sum_ns += late_ns;
@@ -368,9 +379,11 @@ class LogSummary {
       weights += late_ns * late_ns;
       weighted_wait_ns += late_ns * late_ns * waits[i];
     }
-    if (weights <= 0) return;
-    const double wait_of_late_ns = weighted_wait_ns / weights;
-    late.waits_less_ns = std::max(0.0, wait_ns - static_cast<double>(own.size()) * wait_of_late_ns);
+    if (weights > 0) {
+      const double others_ns = static_cast<double>(own.size()) * weighted_wait_ns / weights;
+      late.waits_less_ns = std::max(0.0, wait_ns - others_ns);
+    }
+    return late;
   }
 
   void keep_worst_slow() {

@@ -78,7 +78,8 @@ struct Pauses {
   int64_t period = 0;  ///< steps from one to the next if that is regular, else 0
 };
 
-/// The usual steps of a rank in which one part took longer than its median.
+/// The usual steps of a rank in which one part, or all of its own work, took longer than its
+/// median.
 struct LateSteps {
   double sum_ns = 0;  ///< by which they took longer in it
   /// By which all usual steps together would have waited less for other ranks, had they waited only
@@ -132,6 +133,7 @@ struct RankRun {
   StepSpread spread;
   std::array<Pauses, kLogParts> pauses{};   ///< empty for the parts of training
   std::array<LateSteps, kLogParts> late{};  ///< of kTurnParts
+  LateSteps late_work;                      ///< of all that is not waiting for other ranks
   bool waits_at_epochs = false;  ///< most of its wait for data is in steps that begin an epoch
   double wait_ns = 0;            ///< the mean one for data, of steps that have one; 0: unknown
 

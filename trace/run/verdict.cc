@@ -199,6 +199,7 @@ void keep_common_waits(std::vector<RunFinding>& findings, const RankRuns& ranks)
   const auto common = common_wait_share(ranks);
   if (waits == findings.end() || !common) return;
   waits->all_wait = true;
+  waits->takes_turns = false;
   waits->lost_share = waits->share = std::min(waits->lost_share, *common);
 }
 

@@ -172,13 +172,16 @@ double relative_spread(const std::vector<double>& values) {
 }
 
 /// Whether most of the stalls' time is longer than the work of all the steps that a host can have
-/// queued: CUDA's queue takes about a thousand kernels, and a step has more than a few.
+/// queued: CUDA's queue takes about a thousand launches, and a step whose backward pass the host
+/// runs has more than a few. One that a CUDA graph replays may be a single launch.
 bool is_beyond_any_queue(const RankRuns& ranks, const Stalls& stalls) {
   constexpr double kMostQueuedSteps = 256;
+  constexpr double kLeastBackward = 0.1;  // of the step, or it is replayed
   const RankRun& rank = lasting_rank(ranks);
   const StepSums usual = usual_between(rank, 0, rank.end_step);
   if (usual.steps <= 0) return false;
   const double step_ns = usual.length_ns / usual.steps;
+  if (usual.mean_ns(LogPart::kBackward) < kLeastBackward * step_ns) return false;
   double beyond_ns = 0;
   int64_t last = rank.first_step - 1;
   for (size_t i = 0; i < stalls.steps.size(); ++i) {

@@ -151,6 +151,16 @@ TEST(RunReport, WaitsThatLateRanksHaveTooAreOfTheNetwork) {
   EXPECT_THAT(detail_of(waits), StartsWith("Ranks that are late wait so long, too: look at what"));
 }
 
+TEST(RunReport, RanksThatDiedMayHaveMadeOtherSteps) {
+  RunFinding died;
+  died.cause = RunCause::kDied;
+  died.ranks = {0, 1};
+  died.from_step = 1;
+  EXPECT_EQ(headline_of(died), "Ranks 0, 1 died after 1 step");
+  died.to_step = 1250;
+  EXPECT_EQ(headline_of(died), "Ranks 0, 1 died after 1 to 1,250 steps");
+}
+
 TEST(RunReport, ASlowDownMayBeThatOfSmallerBatches) {
   RunFinding slower;
   slower.cause = RunCause::kSlower;

@@ -260,8 +260,9 @@ std::string_view run_cause_key(RunCause cause) { return kCauseKeys[static_cast<s
 std::string headline_of(const RunFinding& finding) {
   switch (finding.cause) {
     case RunCause::kDied:
-      return fmt::format("{} died after {}{}", capitalized(ranks_text(finding)),
-                         format_plural(finding.from_step, "step"),
+      return fmt::format("{} died after {}{}{}", capitalized(ranks_text(finding)),
+                         finding.to_step ? format_count(finding.from_step) + " to " : "",
+                         format_plural(finding.to_step.value_or(finding.from_step), "step"),
                          finding.part ? ", in " + part_text(finding) : "");
     case RunCause::kFailed:
       return fmt::format("{} ended with status {} after {}", capitalized(ranks_text(finding)),

@@ -107,14 +107,20 @@ std::vector<RunFinding> find_ends(const RankRuns& ranks, int64_t now_ns) {
   if (first != endings.end()) {
     RunFinding died;
     died.cause = RunCause::kDied;
+    died.from_step = first->rank->end_step;
+    died.part = first->rank->last_part;
+    int64_t last_step = died.from_step;
     for (const Ending& ending : endings) {
       // If one rank dies, a launcher ends the others, which therefore fall silent later.
       const bool is_first = ending.time_ns() - first->time_ns() <= kBetweenSignsNs;
-      if (!ending.has_failed() && is_first) died.ranks.push_back(ending.rank->rank);
+      if (ending.has_failed() || !is_first) continue;
+      died.ranks.push_back(ending.rank->rank);
+      died.from_step = std::min(died.from_step, ending.rank->end_step);
+      last_step = std::max(last_step, ending.rank->end_step);
+      if (ending.rank->last_part != died.part) died.part = std::nullopt;
     }
     std::ranges::sort(died.ranks);
-    died.from_step = first->rank->end_step;
-    died.part = first->rank->last_part;
+    if (last_step > died.from_step) died.to_step = last_step;
     findings.push_back(died);
   }
   const auto failed = failures_of(endings);

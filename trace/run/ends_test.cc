@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "trace/run/testing_job.h"
@@ -44,6 +45,18 @@ TEST(RunVerdict, TheRankThatDiedIsTheOneThatFellSilentFirst) {
   EXPECT_EQ(finding.from_step, 4000);
   logs[2].last_part_since_ns += 1;
   EXPECT_EQ(only(judge(logs)).part, std::nullopt) << "it may have left it since";
+}
+
+TEST(RunVerdict, RanksThatDiedTogetherMayHaveMadeOtherSteps) {
+  std::vector<StepLog> logs = logs_of({.ranks = 2, .steps = 50});
+  for (StepLog& log : logs) log.ended = false;
+  logs[1].steps.resize(40);
+  const RunVerdict verdict = judge(logs);
+  const auto died = std::ranges::find(verdict.findings, RunCause::kDied, &RunFinding::cause);
+  ASSERT_NE(died, verdict.findings.end());
+  EXPECT_EQ(died->ranks, (std::vector{0, 1}));
+  EXPECT_EQ(died->from_step, 40);
+  EXPECT_EQ(died->to_step, 50);
 }
 
 constexpr const char* kLostPartner =

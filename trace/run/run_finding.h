@@ -36,10 +36,11 @@ struct RunFinding {
   std::vector<int> ranks;       ///< empty: all ranks, or none in particular
   std::string host;             ///< of these ranks, if they share one and others have another
   int64_t from_step = 0;
-  std::optional<int64_t> to_step;  ///< nullopt: to the end
-  double change = 0;               ///< of the step's time, or of a rank's own work, as a share
-  int64_t risen_step = 0;          ///< of kSlower: where `change` was reached, from_step if at once
-  double more_tokens = 0;          ///< of kSlower, as a share: what the samples have more, if much
+  /// nullopt: to the end; of kDied: all ranks had made `from_step` steps
+  std::optional<int64_t> to_step;
+  double change = 0;           ///< of the step's time, or of a rank's own work, as a share
+  int64_t risen_step = 0;      ///< of kSlower: where `change` was reached, from_step if at once
+  double more_tokens = 0;      ///< of kSlower, as a share: what the samples have more, if much
   double fewer_samples = 0;    ///< of kSlower, as a share: if no step became longer, but has less
   bool is_whole_step = false;  ///< forward, backward and optimizer alike
   int64_t count = 0;           ///< slow steps, compilations, errors

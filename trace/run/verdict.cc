@@ -222,7 +222,7 @@ void drop_doubles(std::vector<RunFinding>& findings) {
 }
 
 // The clocks of two hosts may differ. Ranks that make the same steps together need no longer than
-// the longest of them.
+// the longest of them. The clock is that of the rank whose blocks are the run's points.
 void take_one_clock(RunVerdict& verdict, const RankRuns& ranks) {
   const RankRun& first = ranks.front();
   int64_t longest_ns = 0;
@@ -234,9 +234,10 @@ void take_one_clock(RunVerdict& verdict, const RankRuns& ranks) {
     has_two_hosts = has_two_hosts || rank.host != first.host;
   }
   if (!has_two_hosts || verdict.end_ns - verdict.begin_ns <= longest_ns + longest_ns / 10) return;
-  verdict.begin_ns = first.begin_ns;
-  verdict.end_ns = first.begin_ns + longest_ns;
-  if (first.thinned_before_ns > 0) verdict.thinned_before_ns = first.thinned_before_ns;
+  const RankRun& lasting = lasting_rank(ranks);
+  verdict.begin_ns = lasting.begin_ns;
+  verdict.end_ns = lasting.begin_ns + longest_ns;
+  if (lasting.thinned_before_ns > 0) verdict.thinned_before_ns = lasting.thinned_before_ns;
 }
 
 void write_facts(RunVerdict& verdict, const RankRuns& ranks, int64_t now_ns) {

@@ -63,6 +63,15 @@ TEST(RunVerdict, ARunIsNoLongerThanItsRanksIfTheClocksOfTwoNodesDiffer) {
   EXPECT_GT(judge(logs).end_ns, even.end_ns + kHour / 2) << "nobody knows if they ran together";
 }
 
+TEST(RunVerdict, TheClockOfARunIsThatOfItsPoints) {
+  std::vector<StepLog> logs = logs_of({.ranks = 9, .steps = 300});
+  for (size_t rank = 0; rank < 8; ++rank) logs[rank].steps.resize(280);
+  logs[8] = begun_later(logs[8], 3'600'000'000'000);
+  const RunVerdict verdict = judge(logs);
+  EXPECT_EQ(verdict.begin_ns, verdict.points.front().time_ns);
+  EXPECT_LT(verdict.points.back().time_ns, verdict.end_ns);
+}
+
 TEST(RunVerdict, SamplesThatRanksShareCountOnce) {
   Job job;
   job.ranks = 4;

@@ -39,7 +39,7 @@ from redline._outermost import remember, watch_models
 from redline._rank import is_launcher, rank_and_world_size
 from redline._stand_in import replace
 from redline._torch_settings import autocast_seen, note_autocast, watch_autocast
-from redline._training_signs import holds_parameter, readable_twice
+from redline._training_signs import holds_parameter, is_on_meta, readable_twice
 from redline._trial_report import TrialReporter
 
 Setting = collections.namedtuple("Setting", "takes apply read")
@@ -210,7 +210,8 @@ class Knobs:
 
     def _watch_gradients(self):
         def watched_backward(backward, tensors, *args, **kwargs):
-            if self.runs_backward:  # reentrant checkpointing runs one within another
+            # Reentrant checkpointing runs one within another.
+            if self.runs_backward or is_on_meta(tensors):
                 return backward(tensors, *args, **kwargs)
             self.loader.begin_training()
             self.reporter.note_loss(tensors)
@@ -269,6 +270,8 @@ class Knobs:
             self.reporter.forget_forwards()
 
     def _enter_model(self, module, args, kwargs):
+        if is_on_meta((*args, *kwargs.values())):
+            return args, kwargs
         trains = self._trains(module)
         if torch.is_grad_enabled() or not self.loader.trains:
             self._note_use(module)

@@ -52,6 +52,12 @@ class TrainingSigns:
         return grad(outputs, inputs, *arguments, **named)
 
 
+def is_on_meta(values):
+    """Whether there is a tensor without data: with those a script counts a model's operations, and trains nothing."""
+    values = values if isinstance(values, (tuple, list)) else (values,)
+    return any(isinstance(value, torch.Tensor) and value.is_meta for value in values)
+
+
 def readable_twice(tensors):
     """torch takes an iterator, too, such as model.parameters(): who looks into it first takes its tensors away."""
     return tensors if isinstance(tensors, (torch.Tensor, tuple, list)) else tuple(tensors)

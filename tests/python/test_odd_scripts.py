@@ -190,6 +190,24 @@ while batch:
     assert seen_knobs(script({}, source))["accumulation"] == "1"
 
 
+# As litgpt does before it trains.
+def test_a_model_without_data_whose_operations_are_counted_trains_nothing(script):
+    source = """
+from torch.utils.flop_counter import FlopCounterMode
+with torch.device("meta"), FlopCounterMode(display=False):
+    copy = nn.Embedding(5, 4)
+    copy(torch.zeros(3, 7, dtype=torch.long)).sum().backward()
+for batch in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, targets), 8):
+    mse_loss(model(batch[0]), batch[1]).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+    done = script({}, source)
+    assert not of_type(done, "failure")
+    assert [of_type(done, "step")[-1][name] for name in ("steps", "samples")] == [4, 32]
+    assert seen_knobs(done)["accumulation"] == "1"
+
+
 def test_an_evaluation_after_a_batch_without_a_step(script):
     source = """
 data = torch.utils.data.TensorDataset(inputs, targets)

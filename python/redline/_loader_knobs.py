@@ -382,8 +382,7 @@ class LoaderKnobs:
             self._keep_effective(use.knobs)
         if self.reporter is not None and not is_read_to_be_dispatched():
             self.reporter.ask_for_batch(begin)
-            self.reporter.epoch = samples_an_epoch(loader)
-            self.reporter.ahead = _made_ahead(loader)
+            self.reporter.pass_is_made(iterator._redline_counter, samples_an_epoch(loader), _made_ahead(loader))
 
     def _next_batch(self, original, iterator):
         if is_read_to_be_dispatched():

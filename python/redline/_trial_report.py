@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from multiprocessing.process import BaseProcess
 
 import torch
@@ -103,8 +104,11 @@ class TrialReporter:
         self.loss = None
         self.nan_checks = 0
         self.memory = DeviceMemory()
-        self.epoch = None  # samples that this rank takes in an epoch
-        self.ahead = 0  # batches that the workers of the training's loader may have ready
+        # Of the loader that is trained on: samples that this rank takes in an epoch, and batches that workers may have
+        # ready.
+        self.epoch = None
+        self.ahead = 0
+        self.facts_of_pass = weakref.WeakKeyDictionary()
         self.is_countable = True
         # --objective steps: each step counts as one sample, because none of the knobs changes what a step takes.
         self.by_steps = os.environ.get("REDLINE_OBJECTIVE") == "steps"
@@ -139,6 +143,12 @@ class TrialReporter:
         """Workers that stay keep it for the next pass over their loader, which may be an evaluation."""
         if loader_pass is self.trained_pass:
             self.trained_pass = None
+
+    def pass_is_made(self, loader_pass, epoch, ahead):
+        """Nobody knows yet what the pass is for: an evaluation may shuffle, and have gradients enabled."""
+        self.facts_of_pass[loader_pass] = epoch, ahead
+        if not self.trains:
+            self.epoch, self.ahead = epoch, ahead
 
     def take_back_batches(self):
         """The last batches seemed to be for training, and were not."""
@@ -263,8 +273,10 @@ class TrialReporter:
         return of_pass is not None and of_pass is self.trained_pass
 
     def _train_on_batches(self):
-        if self.undecided is not None:
+        if self.undecided is not None and self.undecided[0] is not self.trained_pass:
             self.trained_pass = self.undecided[0]
+            if self.trained_pass in self.facts_of_pass:
+                self.epoch, self.ahead = self.facts_of_pass[self.trained_pass]
         self._keep_batches()
 
     def _keep_batches(self):

@@ -208,6 +208,24 @@ for batch in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, 
     assert seen_knobs(done)["accumulation"] == "1"
 
 
+def test_an_epoch_is_that_of_the_loader_that_is_trained_on(script):
+    source = """
+def loader(rows, size):
+    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs[:rows], targets[:rows]), size, shuffle=True)
+for number, batch in enumerate(loader(32, 8)):
+    mse_loss(model(batch[0]), batch[1]).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if number == 1:
+        model.eval()
+        for batch in loader(12, 4):  # whose author forgot no_grad()
+            model(batch[0])
+        model.train()
+"""
+    last = of_type(script({}, source), "step")[-1]
+    assert [last[name] for name in ("steps", "samples", "epoch")] == [4, 32, 32]
+
+
 def test_an_evaluation_after_a_batch_without_a_step(script):
     source = """
 data = torch.utils.data.TensorDataset(inputs, targets)

@@ -75,6 +75,7 @@ class AccumulationKnob:
         self.owner = owner
         self.done = 0  # backward passes since the last step
         self.passes = 0  # backward passes in all
+        self.passes_of_steps = 0  # those before the script's last call of a step
         self.inside = False  # a backward pass runs; checkpointing runs another one within it
         self.model = lambda: None  # gives the one that was called last
         self.optimizer = None  # gives the one that steps
@@ -180,6 +181,8 @@ class AccumulationKnob:
 
     def _is_due(self, optimizer, arguments):
         known = None if self.optimizer is None else self.optimizer()
+        own = self.passes - self.passes_of_steps
+        self.passes_of_steps = self.passes
         if self.optimizer is None:
             self.optimizer = weakref.ref(optimizer)
             if any(argument is not None for argument in arguments):
@@ -195,6 +198,8 @@ class AccumulationKnob:
                     self.former.add(known)
                 self.optimizer, self.steps, self.done = weakref.ref(optimizer), 0, min(self.done, 1)
                 self.is_proven = False
+        elif own > 1 and not self.given_up:  # its own count may grow in a warm-up
+            self._give_up(f"the script accumulates {own} batches itself", own)
         self.steps += 1
         # Without a batch since the last step, this belongs to that step: DeepSpeed steps once for each parameter group.
         if self.given_up or self.done >= self.batches or self.done == 0 or not self._gradients_are_kept():
@@ -202,14 +207,16 @@ class AccumulationKnob:
         self.owner.step_is_held_back()
         return False
 
-    def _give_up(self, why):
+    def _give_up(self, why, own=None):
+        """`own`: of the batches whose gradients are there, as many as the script makes a step of. Gradients become as
+        large as of so many; of all, where it is None."""
         self.owner.refuse(["accumulation"], why)
         self.given_up, self.is_proven = True, False
         for model in self.reducers:
             model.require_backward_grad_sync = True
         for parameter in self._parameters():
             if parameter.grad is not None:
-                parameter.grad.mul_(self.batches)
+                parameter.grad.mul_(self.batches if own is None else self.batches * own / self.done)
 
     def _not_within_a_step(self, owner, name, instead=None):
         def unless_within(original, *args, **kwargs):

@@ -33,6 +33,12 @@ def test_what_the_script_does_to_gradients_is_left_alone(cases, name, why):
     assert cases[name]["knob"]["weights"] == pytest.approx(cases[name]["plain"]["weights"])
 
 
+def test_a_script_whose_own_accumulation_grows_keeps_it_from_then_on(cases):
+    knob = cases["grows"]["knob"]
+    assert knob["notes"] == ["accumulation not applied: the script accumulates 2 batches itself"]
+    assert knob["weights"] == pytest.approx(cases["grows"]["large"]["weights"], rel=1e-4, abs=1e-6)
+
+
 def test_a_schedule_that_is_made_within_a_step_begins(cases):
     assert cases["new schedule"]["knob"]["rates"] == [0.5, 0.5]
 

@@ -43,6 +43,23 @@ def training(size, change=lambda parameter: None, backward=lambda loss: loss.mea
     return {"weights": model.weight.flatten().tolist()}
 
 
+def grows(size):
+    """Steps after each batch at first and later after two, as ultralytics does in its warm-up."""
+    torch.manual_seed(0)
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for batch in batches(size)[: BATCH * BATCHES // size]:
+        model(batch).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    for number, batch in enumerate(batches(BATCH)[BATCHES:]):
+        model(batch).pow(2).mean().backward()
+        if number % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+    return {"weights": model.weight.flatten().tolist()}
+
+
 def unscales(of):
     return lambda size: training(size, lambda parameter: of(parameter.grad).div_(64),
                                  lambda losses: (64 * losses.mean()).backward())
@@ -142,6 +159,7 @@ CASES = {
         size, backward=lambda losses: losses.backward(torch.ones_like(losses) / len(losses))),
     "unscales": unscales(lambda gradient: gradient),
     "unscales data": unscales(lambda gradient: gradient.data),
+    "grows": grows,
     "new schedule": new_schedule_within_a_step,
     "short epochs": epochs_of_two_batches,
     "two optimizers": two_optimizers,

@@ -90,7 +90,7 @@ void Capture::steps_ended() {
     const std::lock_guard lock(mutex_);
     if (progress_.phase != Phase::kWaiting) return;  // given up meanwhile
     progress_.phase = Phase::kFailed;
-    progress_.why = "no step follows: the program's redline::Profiler has ended";
+    progress_.why = "no step follows: the program's profiler has ended";
     is_busy_ = false;
   }
   wake_control_thread(Call::kProgress);

@@ -156,6 +156,12 @@ class Recorder:
             self._stop_calls()
         self._library.redline_end_step()
 
+    def end_steps(self):
+        """The same, and no step follows: a capture ends with the steps that it has."""
+        if self._library.redline_capture_of_stacks():
+            self._stop_calls()
+        self._library.redline_end_steps()
+
     def listen(self, *, steps, directory=None, **options):
         """From now on `redline trigger` and SIGUSR2 capture `steps` steps with these options."""
         self._captured_calls = _wanted_calls(options)

@@ -176,7 +176,8 @@ class profile:
     def stop(self):
         global _running
         self._require_running("stop")
-        self._close_step()
+        if self._marks_steps:
+            self._recorder.end_steps()
         try:
             self._transit(self.current_action, None)
         finally:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import ROOT
 from recording import load, step_numbers
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
@@ -257,6 +258,34 @@ while not os.path.exists("served"):
     trace = load(path.strip())
     assert 2 <= len(step_numbers(trace)) < 1000000
     assert not any(event.get("name") == "serve" for event in trace["traceEvents"])
+
+
+def test_a_capture_ends_with_the_profile_of_a_script(start, python, library, long_capture, tmp_path):
+    (tmp_path / "job.py").write_text("""
+import os, select, sys, torch
+from redline.profiler import profile, schedule
+with profile(schedule=schedule(wait=1000000000, warmup=0, active=1)) as profiler:
+    while not select.select([sys.stdin], [], [], 0.001)[0]:
+        torch.ones(2).add(1)
+        profiler.step()
+        if profiler.step_num == 2:
+            print("ready", flush=True)
+while not os.path.exists("served"):
+    torch.ones(2).mul(1)
+""")
+    environment = {"REDLINE_LIBRARY": str(library("libredline.so")), "PYTHONPATH": str(ROOT / "python")}
+    with start([python, "job.py"], cwd=tmp_path, environment=environment, stdin=-1) as process:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        with long_capture(process) as trigger:
+            process.stdin.close()
+            path, said = trigger.communicate(timeout=60)
+            assert trigger.returncode == 0, said
+        (tmp_path / "served").touch()
+        assert process.wait(timeout=60) == 0, process.stderr.read()
+    trace = load(str(tmp_path / path.strip()))
+    assert 2 <= len(step_numbers(trace)) < 1000000
+    names = {event.get("name") for event in trace["traceEvents"]}
+    assert "aten::add" in names and "aten::mul" not in names
 
 
 def test_a_capture_that_waits_fails_when_no_step_follows(job, start, program):

@@ -107,8 +107,9 @@ class AutomaticRecording:
         self._step = 0
         self._action = self._action_of(0)
         self._script_marks_steps = False
-        # Optimizer steps since the script's own profiler started, as long as its step() was not called.
-        self._unmarked_steps = None
+        # Optimizer steps since the script's own profiler started, or since its step() was called last; None without one.
+        self._since_mark = None
+        self._most_since_mark = 0  # between two of these
         self._whole_run = False
         self._trains = False
         self._made_optimizer = self._steps_by_backward = False
@@ -254,13 +255,13 @@ class AutomaticRecording:
         self._step_seen()
 
     def _step_seen(self):
-        if self._unmarked_steps is not None:
-            self._unmarked_steps += 1
-            if self._unmarked_steps == 1:  # the script may still call its profiler's step()
+        if self._since_mark is not None:
+            self._since_mark += 1
+            expected = 2 * self._most_since_mark if self._script_marks_steps else 0
+            if self._since_mark <= expected + 1:  # the script may still call its profiler's step()
                 return
-            self._unmarked_steps = None
-        if not self._script_marks_steps:
-            self._next_step()
+            self._script_marks_steps = False
+        self._next_step()
 
     @one_at_a_time
     @never_harm
@@ -270,22 +271,23 @@ class AutomaticRecording:
     @never_harm
     def profiler_started(self):
         """The script's own profiler starts. Its step() marks the steps from now on, unless the optimizer steps twice
-        without a call of it."""
+        without a call of it, or later much oftener than the script has called it so far."""
         self._recorder.end_step()
         if self.idle:
             self._be_idle(False)
-        self._unmarked_steps = 0
+        self._since_mark = self._most_since_mark = 0
 
     @one_at_a_time
     @never_harm
     def profiler_stepped(self):
-        self._unmarked_steps = None
+        self._most_since_mark = max(self._most_since_mark, self._since_mark or 0)
+        self._since_mark = 0
         self._script_marks_steps = True
         self._next_step()
 
     @never_harm
     def profiler_stopped(self):
-        self._unmarked_steps = None
+        self._since_mark = None
         self._script_marks_steps = False
 
     def finish_before_exec(self):

@@ -217,6 +217,22 @@ def test_a_script_with_torch_profiler_keeps_it_and_its_steps(record, python, scr
     assert step_numbers(own) == list(range(1, 9))
 
 
+def test_steps_after_the_last_call_of_a_profilers_step_are_recorded(record, python, script):
+    text = """
+import torch
+model = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=0, active=1, repeat=1)) as profiler:
+    for number in range(12):
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        if number < 4:
+            profiler.step()
+"""
+    _, (trace,) = record([python, script(text)], "--schedule", "wait=6,warmup=0,active=2,repeat=1")
+    assert step_numbers(trace) == [6, 7]
+
+
 def test_a_profiler_that_is_never_stepped_leaves_the_optimizer_in_charge(record, python, script):
     """Tutorials call step() behind the block."""
     text = OWN_PROFILER.replace("        profiler.step()\n", "").replace("wait=0, warmup=1, active=20", "wait=1")

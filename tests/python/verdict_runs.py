@@ -59,7 +59,7 @@ PLANTED = {
     "lengths": case("--model gru --steps 300", cause="varying_lengths"),
     "recompiles": case("--steps 300", cause="part", part="compile", also="warm_up"),  # the first compile is one
     "stolen": case(others=3, cause="other_processes"),
-    "oversubscribed": case("--steps 300", cause="crowded_cores"),
+    "oversubscribed": case("--steps 600", cause="crowded_cores"),
     "killed": case("--steps 200", ranks=2, cause="died", on=(1,), status=1),
     "exception": case("--steps 200", ranks=2, cause="failed", on=(1,), text="ValueError: label 10", status=1),
     "oom": case(cause="out_of_memory"),

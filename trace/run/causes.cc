@@ -90,6 +90,7 @@ std::optional<Growth> growth_of(const RankRun& rank, bool on_device) {
   for (const LoggedMemory& each : rank.memory) {
     // Skipped, because memory grows while the job loads and fills its caches.
     if (each.time_ns - begin_ns < length_ns / 10) continue;
+    if (each.time_ns > rank.end_ns) break;  // what was kept may be freed after the training
     const int64_t bytes = on_device ? each.device_bytes : each.host_bytes;
     if (bytes == kUnseen) return std::nullopt;
     values.push_back(static_cast<double>(bytes));

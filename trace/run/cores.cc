@@ -329,6 +329,10 @@ void explain_by_cores(std::vector<RunFinding>& findings, const RankRuns& ranks,
   std::erase_if(findings, [&](const RunFinding& finding) {
     if (finding.cause == RunCause::kUnsteady) return lost > 0 || is_crowded;
     if (finding.cause == RunCause::kWarmUp) return lost > 0 && finding.by_others.value_or(false);
+    // Where the fast steps before were too few to know who had the cores then.
+    if (finding.cause == RunCause::kSlower && finding.is_whole_step && !finding.by_others) {
+      return lost > 0 && lost >= kExplained * finding.lost_share;
+    }
     const bool waits =
         finding.cause == RunCause::kPart && finding.part == LogPart::kCommunicationWait;
     return waits && (is_crowded || lost >= kExplained * finding.lost_share);

@@ -66,6 +66,18 @@ TEST(RunVerdict, OtherProcessesThatHaveTheCores) {
   }
 }
 
+TEST(RunVerdict, ASlowDownAfterTheFirstStepsIsThatOfTheProcessesThatHaveTheCores) {
+  Job job{.steps = 240};
+  job.change = [](Own& own, std::mt19937&) {
+    if (own.step < 10) return;
+    for (double* part : {&own.forward, &own.backward, &own.optimizer}) *part *= 2.2;
+  };
+  std::vector<StepLog> logs = logs_of(job);
+  EXPECT_EQ(judge(logs).findings.front().cause, RunCause::kSlower);
+  log_cores(logs[0], [](double) { return Cores{.own = 0.5, .waiting = 0.5, .busy = 2}; });
+  EXPECT_EQ(only(judge(logs)).cause, RunCause::kOtherProcesses);
+}
+
 TEST(RunVerdict, MoreWorkersNeedACore) {
   struct Case {
     Cores cores;

@@ -175,7 +175,7 @@ def save(job, model, path):
 def between_steps(job, step, kept):
     if job.plant == "leak":
         # Not a tensor: among kept ones, those of the backward pass get other memory than before, and it is slower.
-        kept.append(mmap.mmap(-1, 1 << 21))
+        kept.append(mmap.mmap(-1, 1 << 21, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
         kept[-1].write(bytes(1 << 21))
     elif job.plant == "garbage" and step % 4 == 0:
         gc.collect()

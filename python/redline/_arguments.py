@@ -32,11 +32,11 @@ def check_export_arguments(named):
 
 
 def chosen_activities(activities, use_cuda=None):
-    """The members of ProfilerActivity to record; None asks for all. As with torch 2.15, an item may
+    """The members of ProfilerActivity to record; None or an empty list asks for all. As with torch 2.15, an item may
     be a dict from a member to a list of activity types, or to a ProfilerActivityConfig. An empty
     list asks for nothing of that member; any other list draws a warning, because we record all types.
     torch's older `use_cuda` adds CUDA, or leaves it out. Raises ValueError if nothing would be recorded."""
-    if activities is None:
+    if not activities:
         activities = (ProfilerActivity.CPU, ProfilerActivity.CUDA)
     chosen = set()
     for item in activities:

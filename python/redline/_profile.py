@@ -30,7 +30,7 @@ class profile:
     """Records the operators of this process, as torch.profiler.profile does.
 
     activities: ProfilerActivity.CPU records operators, ProfilerActivity.CUDA what GPUs do, if the
-        process has one. None records both. torch's older use_cuda adds the latter, or leaves it out.
+        process has one. None or an empty list records both. torch's older use_cuda adds the latter, or leaves it out.
     schedule: the ProfilerAction of each step; without one, all from start to stop is recorded.
     on_trace_ready: called with this object when a window is complete; it exports. It is not called if the
         recording failed.
@@ -105,6 +105,7 @@ class profile:
         self.current_action = self._action()
         self._marks_steps = schedule is not None
         self._metadata = {}  # of this profile's windows
+        self._trace_id = None  # of the latest window, once it is known
         self._failed = False
         self._told_of_step = False
         self._told_of_events = False
@@ -175,6 +176,8 @@ class profile:
 
     def stop(self):
         global _running
+        if not self._is_running() and self.current_action is ProfilerAction.NONE:
+            return  # torch.profiler, too, lets a script stop twice when nothing is recorded any more
         self._require_running("stop")
         if self._marks_steps:
             self._recorder.end_steps()
@@ -233,10 +236,10 @@ class profile:
             self._events.extend(self._earlier_events)
         return self._events
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **named):
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, *more, **named):
         """Averages of events(), by name and, if asked for, input shapes or the innermost callers;
-        `.table(sort_by=…, row_limit=…)` prints them."""
-        return self.events().key_averages(group_by_input_shape, group_by_stack_n, **named)
+        `.table(sort_by=…, row_limit=…)` prints them. `more` and `named` are what else this torch's takes."""
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n, *more, **named)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
         """Writes a line `frame;frame;… microseconds` for each operator, which tools for flame graphs read."""
@@ -263,8 +266,13 @@ class profile:
             self._recorder.set_paused(not enable)
 
     def get_trace_id(self):
-        """Gives the "trace_id" of the last window."""
-        return "" if self._lost_its_window() else self._read_trace()["trace_id"]
+        """Gives the "trace_id" of the latest window. It is None before the first one, and while a window is recorded
+        whose id custom_trace_id_callback does not give."""
+        if self._lost_its_window():
+            return ""
+        if self._trace_id is None and _holder is self:
+            self._trace_id = self._read_trace()["trace_id"]
+        return self._trace_id
 
     def set_custom_trace_id_callback(self, callback):
         """`callback()` gives the "trace_id" of each window from now on."""
@@ -344,8 +352,10 @@ class profile:
         describe_job(self._recorder)
         for key, text in self._metadata.items():
             self._recorder.add_metadata_json(key, text)
+        self._trace_id = None
         if self.custom_trace_id_callback is not None:
-            self._recorder.add_metadata("trace_id", str(self.custom_trace_id_callback()))
+            self._trace_id = str(self.custom_trace_id_callback())
+            self._recorder.add_metadata("trace_id", self._trace_id)
         if self.execution_trace_observer is not None:
             self.execution_trace_observer.start()
         self._recorder.start()

@@ -368,6 +368,10 @@ def test_use_cuda_adds_gpus_or_leaves_them_out():
         assert redline.profile(activities=[cpu]).activities == {cpu}
 
 
+def test_no_activities_are_all_of_them_as_with_torch():
+    assert redline.profile(activities=[]).activities == redline.profile().activities
+
+
 def test_a_choice_within_an_activity_is_warned_of_and_an_empty_one_leaves_it_out():
     """torch 2.15 takes a dict from an activity to the wanted types of its events."""
     cpu, cuda = redline.ProfilerActivity.CPU, redline.ProfilerActivity.CUDA
@@ -455,6 +459,16 @@ def test_one_line_swaps_torch_profiler_where_scripts_use_qualified_names(tmp_pat
     (path,) = tmp_path.glob("*.json*")
     assert names(load(path), "user_annotation")["mine"] == 2
     assert torch.profiler.itt is sys.modules["torch.profiler"].itt
+
+
+def test_a_script_may_stop_again_when_its_schedule_is_over():
+    for profiler in (torch.profiler, redline):
+        with profiler.profile(schedule=profiler.schedule(wait=0, warmup=1, active=1, repeat=1)) as profile:
+            for _ in range(3):
+                torch.ones(2) + 1
+                profile.step()
+            profile.stop()
+        assert profile.key_averages()
 
 
 def test_misuse_is_an_error_and_harms_nothing(tmp_path):

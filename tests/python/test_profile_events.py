@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import ctypes
+import inspect
 import json
 import re
 import sys
@@ -11,6 +12,7 @@ import pytest
 import torch
 from recording import import_redline, load, names
 from torch._C._profiler import _ExperimentalConfig
+from torch.autograd.profiler_util import EventList
 
 redline = import_redline()
 from redline._events import event_list  # noqa: E402  The package's path is known only now.
@@ -112,6 +114,23 @@ def test_a_trace_id_of_the_users_own(tmp_path):
     assert profile.get_trace_id() == "job 7"
     profile.export_chrome_trace(tmp_path / "trace.json")
     assert load(tmp_path / "trace.json")["trace_id"] == "job 7"
+
+
+def test_a_trace_id_is_none_until_it_is_known():
+    for given, early in ({"custom_trace_id_callback": lambda: "job 7"}, "job 7"), ({}, None):
+        profile = redline.profile(**given)
+        assert profile.get_trace_id() is None
+        with profile:
+            assert profile.get_trace_id() == early
+        assert profile.get_trace_id() == early or len(profile.get_trace_id()) == 32
+
+
+def test_averages_take_the_arguments_of_torchs_by_place():
+    with redline.profile() as profile:
+        torch.ones(2) + 1
+    assert {row.key for row in profile.key_averages(False, 0)} >= {"aten::ones", "aten::add"}
+    if "group_by_overload_name" in inspect.signature(EventList.key_averages).parameters:
+        assert {row.key for row in profile.key_averages(False, 0, True)} >= {"aten::ones", "aten::add"}
 
 
 def test_an_execution_trace_is_of_the_window(tmp_path):

@@ -110,7 +110,7 @@ class profile:
         self._told_of_step = False
         self._told_of_events = False
         self._events = None  # of the stopped window, once somebody asked for them
-        self._earlier_events = ()  # events of the windows before, if acc_events is set
+        self._earlier_events = no_events()  # of the windows before, if acc_events is set
         self._recorder = recorder()
         self._recorder.check_options(**self._options)
 
@@ -219,20 +219,20 @@ class profile:
         """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
         of the windows before, too. While the profile runs and no window is complete, there are none, and one
         warning says so; after it has stopped without a window, that is a RecorderError. If the recording
-        failed, which a warning has said, there are none."""
+        failed, which a warning has said, there are none of its window."""
         if self._lost_its_window():
-            return no_events()
+            return self._earlier_events
         if self._events is None:
             try:
                 self._events = self._read_events()
             except RecorderError:
                 if not self._is_running():
                     raise
-                if not self._told_of_events:
+                if not self._told_of_events and not self._earlier_events:
                     self._told_of_events = True
                     warnings.warn("redline: no window of this profile is complete yet, so it has no events: ask for "
                                   "them in on_trace_ready, or after the `with` block", stacklevel=2)
-                return no_events()
+                return self._earlier_events
             self._events.extend(self._earlier_events)
         return self._events
 
@@ -341,9 +341,9 @@ class profile:
 
     def _prepare(self):
         global _holder
-        if self.acc_events and _holder is self:
-            self._write()
-            self._earlier_events = self.events()
+        if _holder is not None and _holder.acc_events:
+            _holder._write()
+            _holder._earlier_events = _holder.events()
         self._events, _holder = None, None
         self._recorder.prepare(**self._options)
 

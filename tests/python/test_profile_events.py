@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import threading
+import warnings
 
 import pytest
 import torch
@@ -41,6 +42,40 @@ def test_events_are_of_the_last_window_or_of_all(acc_events, expected):
     )
     one_operator_a_step(profile)
     assert sorted(operators(profile.events())) == expected
+
+
+def test_windows_are_kept_while_the_next_one_is_recorded():
+    profile = redline.profile(schedule=redline.schedule(wait=0, warmup=1, active=1), acc_events=True)
+    x = torch.ones(2)
+    with profile, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            torch.add(x, x)
+            profile.step()
+        assert operators(profile.events()) == ["aten::add"]
+        torch.mul(x, x)
+        profile.step()
+    assert sorted(operators(profile.events())) == ["aten::add", "aten::mul"]
+
+
+def test_windows_are_kept_though_another_profile_records_between_them():
+    profile, other = redline.profile(acc_events=True), redline.profile()
+    x = torch.ones(2)
+    for recorded, operator in (profile, torch.add), (other, torch.sub), (profile, torch.mul):
+        with recorded:
+            operator(x, x)
+    assert sorted(operators(profile.events())) == ["aten::add", "aten::mul"]
+
+
+def test_windows_are_kept_when_a_later_one_fails():
+    profile = redline.profile(acc_events=True)
+    x = torch.ones(2)
+    with profile:
+        torch.add(x, x)
+    profile.preset_metadata_json("broken", "{")
+    with pytest.warns(UserWarning, match="redline: start: metadata broken"), profile:
+        torch.mul(x, x)
+    assert operators(profile.events()) == ["aten::add"]
 
 
 def test_events_in_a_handler_are_of_its_window():

@@ -1,7 +1,8 @@
 """Makes torch's EventList from our trace, so that events() of a window are what torch.profiler gives.
 
-The tables are therefore the same to the letter. There are two differences: memory is counted for the operators of the
-thread that allocated it, and stacks need with_stack only.
+The tables are therefore the same to the letter where no GPU is recorded. There are three differences: memory is counted
+for the operators of the thread that allocated it, stacks need with_stack only, and neither what GPUs do nor the calls
+of their driver are events, so operators have no GPU time.
 """
 
 import ast

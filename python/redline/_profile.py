@@ -216,10 +216,10 @@ class profile:
         self._metadata[key] = _json_text(value)
 
     def events(self):
-        """The operators of the last window as torch.profiler's FunctionEvents; with acc_events those
-        of the windows before, too. While the profile runs and no window is complete, there are none, and one
-        warning says so; after it has stopped without a window, that is a RecorderError. If the recording
-        failed, which a warning has said, there are none of its window."""
+        """The operators of the last window as torch.profiler's FunctionEvents, without GPU time, which `redline report`
+        has; with acc_events those of the windows before, too. While the profile runs and no window is complete,
+        there are none, and one warning says so; after it has stopped without a window, that is a RecorderError. If
+        the recording failed, which a warning has said, there are none of its window."""
         if self._lost_its_window():
             return self._earlier_events
         if self._events is None:
@@ -238,7 +238,8 @@ class profile:
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, *more, **named):
         """Averages of events(), by name and, if asked for, input shapes or the innermost callers;
-        `.table(sort_by=…, row_limit=…)` prints them. `more` and `named` are what else this torch's takes."""
+        `.table(sort_by=…, row_limit=…)` prints them, without GPU time. `more` and `named` are what else this torch's
+        takes."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n, *more, **named)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):

@@ -51,10 +51,9 @@ bool keep_what_matters(Knob& knob, const Machine& machine, bool has_one_rank,
     left_out.push_back(knob.name + " left out: no GPU here");
     return false;
   }
-  if (knob.name == "amp" && std::erase(knob.values, "fp16") > 0) {
-    left_out.push_back("amp fp16 left out: no GPU here");
-  }
-  return !knob.values.empty() || knob.is_range();
+  if (knob.name != "amp" || std::erase(knob.values, "fp16") == 0) return true;
+  left_out.push_back("amp fp16 left out: no GPU here");
+  return !knob.values.empty();
 }
 
 std::string nothing_sets(const std::string& text, const std::string& name) {

@@ -32,6 +32,14 @@ TEST(Space, LeavesOutWhatCannotMatterAndSaysSo) {
   EXPECT_TRUE(gpu.left_out.empty());
 }
 
+TEST(Space, AKnobWhoseOnlyValueCannotMatterLeaves) {
+  const Space space = *make_space({"amp=fp16", "batch_size=8..64"}, {"train"}, kCpuMachine);
+  EXPECT_THAT(names_of(space), ElementsAre("batch_size"));
+  EXPECT_EQ(make_space({"amp=fp16"}, {"train"}, kCpuMachine).error(),
+            "nothing is left to search (amp fp16 left out: no GPU here). Add --knob "
+            "batch_size=8..512");
+}
+
 TEST(Space, WithoutKnobsSuitsPythonTraining) {
   EXPECT_THAT(names_of(*make_space({}, {"train"}, kCpuMachine)),
               ElementsAre("batch_size", "num_workers", "amp", "channels_last", "malloc"));

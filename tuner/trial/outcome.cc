@@ -81,12 +81,13 @@ Verdict verdict(Outcome outcome, int rank, const std::string& detail = "") {
   return {outcome, rank, with_rank(detail.empty() ? describe(outcome) : detail, rank)};
 }
 
-/// Long lines are cut, because std::regex needs stack for every character that it matches.
+/// Long lines are cut, because std::regex needs stack for every character that it matches. A
+/// progress bar ends its lines by '\r'.
 std::vector<std::string> split_lines(const std::string& text) {
   constexpr size_t kLongest = 2000;
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
+    const size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
     lines.push_back(text.substr(begin, std::min(end - begin, kLongest)));
     begin = end + 1;
   }

@@ -318,6 +318,8 @@ TEST(Outcome, ShowsTheScriptsLastException) {
             "mypackage.errors.DataError: no file");
   EXPECT_EQ(failure_line("[rank1]: KeyError: 'x'\n"), "KeyError: 'x'");
   EXPECT_EQ(failure_line("segment is broken\n\n====\n"), "segment is broken");
+  EXPECT_EQ(failure_line(" 0%| | 0/9\r 44%|# | 4/9\r"), " 44%|# | 4/9") << "a progress bar";
+  EXPECT_EQ(failure_line("ValueError: x\r\nbye\r\n"), "ValueError: x");
   EXPECT_EQ(failure_line(""), "");
   EXPECT_EQ(failure_line(std::string(3000, 'x')), std::string(2000, 'x')) << "cut";
 }

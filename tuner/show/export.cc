@@ -47,6 +47,12 @@ OrderedJson trial_json(const FinishedTrial& trial, const History& history) {
   return json;
 }
 
+/// A single figure by --metric has no interval.
+std::string csv_rate(const Throughput& rate) {
+  if (rate.high <= rate.low) return fmt::format(",{},,", rate.samples_per_s);
+  return fmt::format(",{},{},{}", rate.samples_per_s, rate.low, rate.high);
+}
+
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -87,9 +93,7 @@ std::string study_csv(const History& history, const Space& space) {
       text += "," + csv_field(value_of(all, knob.name));
     }
     text += fmt::format(",{}", to_string(result.outcome));
-    text += result.throughput ? fmt::format(",{},{},{}", result.throughput->samples_per_s,
-                                            result.throughput->low, result.throughput->high)
-                              : ",,,";
+    text += result.throughput ? csv_rate(*result.throughput) : ",,,";
     const auto tokens = result.tokens_per_s();
     text += tokens ? fmt::format(",{}", *tokens) : ",";
     text += result.peak_memory_bytes ? fmt::format(",{}", *result.peak_memory_bytes) : ",";

@@ -135,6 +135,14 @@ TEST_F(TableOf, TokensASecondAreSaidWhereSamplesAreSequences) {
   EXPECT_THAT(tune_json(history_, best, {}), HasSubstr("\"tokens_per_s\": 12800.0"));
 }
 
+TEST_F(TableOf, ASingleFigureByMetricHasNoIntervalInAnyFormat) {
+  TrialResult result = ran_at(100, 1);
+  result.throughput = Throughput{100, 100, 100};
+  add_trial(history_, {}, result, "default");
+  EXPECT_THAT(study_csv(history_, space_), HasSubstr(",ok,100,,,,"));
+  EXPECT_THAT(tune_json(history_, std::nullopt, {}), HasSubstr("\"low\": null"));
+}
+
 TEST_F(TableOf, RanksAreThoseOfATrialThatRan) {
   add_trial(history_, {}, ended_with(Outcome::kGpuOom), "default");
   TrialResult result = ran_at(100, 1);

@@ -84,12 +84,13 @@ std::string shape(const Axes& axes, const TrialMark& mark, const char* colour) {
       axes.x(mark.x) - 4, axes.y(0) - 10, escape(mark.hint));
 }
 
+/// 1 if no trial succeeded.
 double highest_rate(const History& history) {
-  double highest = 1e-9;
+  double highest = 0;
   for (const FinishedTrial& trial : history.trials()) {
     if (trial.ok()) highest = std::max(highest, trial.score().samples_per_s);
   }
-  return highest;
+  return highest > 0 ? highest : 1;
 }
 
 /// A picture of the model needs this many trials that gave a rate.

@@ -28,6 +28,15 @@ TEST(PageCharts, AreScaledByWhatWasSearchedFor) {
   }
 }
 
+TEST(PageCharts, AxesHaveReadableNumbersWithoutASuccess) {
+  const Space space = *make_space({"batch_size=1..64"}, {"train", "{batch_size}"}, {});
+  History history(space);
+  add_trial(history, {{"batch_size", "8"}}, ended_with(Outcome::kGpuOom));
+  for (const std::string& svg : {batch_chart_svg(history), convergence_chart_svg(history)}) {
+    EXPECT_NE(svg.find(">0.500</text>"), std::string::npos) << svg;
+  }
+}
+
 TEST(StudyPage, SaysHowATrialWithoutAMessageEnded) {
   const Space space = *make_space({"batch_size=1..64"}, {"train", "{batch_size}"}, {});
   History history(space);

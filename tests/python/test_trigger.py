@@ -216,6 +216,22 @@ def long_capture(start, program, tmp_path):
     return begun
 
 
+@pytest.fixture
+def captured_to_the_last_step(long_capture, tmp_path):
+    """Gives the path of a capture of a job that trains until its standard input ends, and then serves until it may end."""
+
+    def capture(process):
+        with long_capture(process) as trigger:
+            process.stdin.close()
+            path, said = trigger.communicate(timeout=60)
+            assert trigger.returncode == 0, said
+        (tmp_path / "served").touch()
+        assert process.wait(timeout=60) == 0, process.stderr.read()
+        return tmp_path / path.strip()
+
+    return capture
+
+
 def test_the_jobs_own_window_cuts_a_capture_short(job, long_capture, tmp_path):
     text = LISTEN + """
 def step(number):
@@ -239,7 +255,7 @@ train(step)
     assert load(own)["redline"]["dropped"] == 0
 
 
-def test_a_capture_ends_with_the_last_step_of_the_job(job, long_capture, tmp_path):
+def test_a_capture_ends_with_the_last_step_of_the_job(job, captured_to_the_last_step):
     text = LISTEN + """
 train()
 library.redline_end_steps()
@@ -249,18 +265,13 @@ while not os.path.exists("served"):
 """
     with job(text) as process:
         assert process.stdout.readline() == "ready\n"
-        with long_capture(process) as trigger:
-            process.stdin.close()
-            path, said = trigger.communicate(timeout=60)
-            assert trigger.returncode == 0, said
-        (tmp_path / "served").touch()
-        assert process.wait(timeout=60) == 0, process.stderr.read()
-    trace = load(path.strip())
+        path = captured_to_the_last_step(process)
+    trace = load(path)
     assert 2 <= len(step_numbers(trace)) < 1000000
     assert not any(event.get("name") == "serve" for event in trace["traceEvents"])
 
 
-def test_a_capture_ends_with_the_profile_of_a_script(start, python, library, long_capture, tmp_path):
+def test_a_capture_ends_with_the_profile_of_a_script(start, python, library, captured_to_the_last_step, tmp_path):
     (tmp_path / "job.py").write_text("""
 import os, select, sys, torch
 from redline.profiler import profile, schedule
@@ -276,13 +287,8 @@ while not os.path.exists("served"):
     environment = {"REDLINE_LIBRARY": str(library("libredline.so")), "PYTHONPATH": str(ROOT / "python")}
     with start([python, "job.py"], cwd=tmp_path, environment=environment, stdin=-1) as process:
         assert process.stdout.readline() == "ready\n", process.stderr.read()
-        with long_capture(process) as trigger:
-            process.stdin.close()
-            path, said = trigger.communicate(timeout=60)
-            assert trigger.returncode == 0, said
-        (tmp_path / "served").touch()
-        assert process.wait(timeout=60) == 0, process.stderr.read()
-    trace = load(str(tmp_path / path.strip()))
+        path = captured_to_the_last_step(process)
+    trace = load(path)
     assert 2 <= len(step_numbers(trace)) < 1000000
     names = {event.get("name") for event in trace["traceEvents"]}
     assert "aten::add" in names and "aten::mul" not in names

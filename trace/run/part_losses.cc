@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -94,12 +93,12 @@ void add_waits_in_block(Waits& waits, const RankRuns& ranks, size_t block) {
 
 // A rank that is late itself waits less than else; where a network is slow, it waits as long. So
 // this is the time by which waits are longer where others are late. Each of them waits no longer
-// than that rank is late.
-double waits_in_turns(const RankRuns& ranks, const std::function<LateSteps(const RankRun&)>& late) {
+// than that rank is late. `place` is one of RankRun::late.
+double waits_in_turns(const RankRuns& ranks, size_t place) {
   double longer_ns = 0, late_ns = 0;
   for (const RankRun& rank : ranks) {
-    longer_ns += late(rank).waits_less_ns;
-    late_ns += late(rank).sum_ns;
+    longer_ns += rank.late[place].waits_less_ns;
+    late_ns += rank.late[place].sum_ns;
   }
   return std::min(longer_ns, late_ns * static_cast<double>(ranks.size() - 1));
 }
@@ -112,8 +111,7 @@ Waits waits_of(const RankRuns& ranks, const std::vector<SlowStep>& slow) {
   }
   for (const LogPart part : kTurnParts) {
     const auto place = static_cast<size_t>(part);
-    const auto late = [place](const RankRun& rank) { return rank.late[place]; };
-    waits[place] = std::max(waits[place], waits_in_turns(ranks, late));
+    waits[place] = std::max(waits[place], waits_in_turns(ranks, place));
   }
   add_waits_in_slow_steps(waits, ranks, slow);
   return waits;
@@ -134,7 +132,7 @@ CommunicationShares communication_of(const RankRuns& ranks, Waits waits) {
   double sum_ns = 0;
   for (const RankRun& rank : ranks) sum_ns += rank.all.part_ns[kWaitPart];
   const double explained_ns = std::accumulate(waits.begin(), waits.end(), 0.0);
-  const double in_turns_ns = waits_in_turns(ranks, std::mem_fn(&RankRun::late_work));
+  const double in_turns_ns = waits_in_turns(ranks, kLogParts);
   const double all_ns = total_ns(ranks);
   return {sum_ns / all_ns, std::max(0.0, sum_ns - explained_ns) / all_ns,
           std::max(0.0, in_turns_ns - explained_ns) / all_ns};

@@ -350,19 +350,18 @@ class LogSummary {
   }
 
   void write_late() {
-    std::vector<double> waits, work;
-    std::array<std::vector<double>, kTurnParts.size()> parts;
+    std::vector<const LoggedStep*> usual;
+    std::vector<double> waits, own;
     for (size_t i = warm_up_; i < steps_.size(); ++i) {
       if (slow_[i] || steps_[i].steps != 1) continue;
+      usual.push_back(&steps_[i]);
       waits.push_back(seen(steps_[i].part(LogPart::kCommunicationWait)));
-      work.push_back(static_cast<double>(steps_[i].length_ns) - waits.back());
-      for (size_t part = 0; part < parts.size(); ++part) {
-        parts[part].push_back(seen(steps_[i].part(kTurnParts[part])));
-      }
+      own.push_back(static_cast<double>(steps_[i].length_ns) - waits.back());
     }
-    run_.late_work = late_of(work, waits);
-    for (size_t part = 0; part < parts.size(); ++part) {
-      run_.late[static_cast<size_t>(kTurnParts[part])] = late_of(parts[part], waits);
+    run_.late[kLogParts] = late_of(own, waits);
+    for (const LogPart part : kTurnParts) {
+      for (size_t i = 0; i < usual.size(); ++i) own[i] = seen(usual[i]->part(part));
+      run_.late[static_cast<size_t>(part)] = late_of(own, waits);
     }
   }
 

@@ -131,9 +131,9 @@ struct RankRun {
   int64_t warm_up_steps = 0;   ///< without those that are joined to minutes
   double warm_up_lost_ns = 0;  ///< time beyond that of the same number of usual steps
   StepSpread spread;
-  std::array<Pauses, kLogParts> pauses{};   ///< empty for the parts of training
-  std::array<LateSteps, kLogParts> late{};  ///< of kTurnParts
-  LateSteps late_work;                      ///< of all that is not waiting for other ranks
+  std::array<Pauses, kLogParts> pauses{};  ///< empty for the parts of training
+  /// Of kTurnParts; the last is of all that is not waiting for other ranks.
+  std::array<LateSteps, kLogParts + 1> late{};
   bool waits_at_epochs = false;  ///< most of its wait for data is in steps that begin an epoch
   double wait_ns = 0;            ///< the mean one for data, of steps that have one; 0: unknown
 

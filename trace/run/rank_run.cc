@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
-#include <utility>
+#include <tuple>
 
 #include "base/statistics.h"
 #include "base/warm_up.h"
@@ -13,20 +12,13 @@ namespace redline::trace {
 namespace {
 
 constexpr int64_t kMostBlocks = 256;
-constexpr size_t kNeighbours = 128;  // steps with which a slow step is compared
-constexpr double kLeastExcess = 0.5;
-constexpr double kExcessNoises = 6;
-constexpr double kMostSlowShare = 0.1;
-constexpr double kCatchesUp = 0.9;  // of the usual time: a step that is shorter catches up
-constexpr size_t kMostSlow = 4096;
+constexpr size_t kFewestForSpread = 64;
 constexpr size_t kMostReadings = 256;
 // Lazy initialisation and the loader's start; the same as autotune's.
 constexpr size_t kAlwaysWarmUp = 2;
 constexpr size_t kWarmUpSteps = 4096;
 constexpr size_t kWarmUpGroups = 64;
 constexpr size_t kFewestWarmUp = 50;
-
-double seen(int64_t value) { return value == kUnseen ? 0 : static_cast<double>(value); }
 
 double median_of(const std::vector<double>& values) {
   return values.empty() ? 0 : upper_median(values);
@@ -56,7 +48,7 @@ double explained_by(const std::vector<double>& causes, const std::vector<double>
 double training_ns(const LoggedStep& step) {
   double length = static_cast<double>(step.length_ns);
   for (const LogPart part : kSeldomParts) {
-    length -= seen(step.part(part));
+    length -= or_zero(step.part(part));
   }
   return length / static_cast<double>(step.steps);
 }
@@ -106,108 +98,21 @@ size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
 
 class LogSummary {
  public:
-  LogSummary(const StepLog& log, RankRun& run) : steps_(log.steps), marks_(log.marks), run_(run) {}
+  LogSummary(const StepLog& log, RankRun& run)
+      : log_(log), steps_(log.steps), marks_(log.marks), run_(run) {}
 
   void write() {
     warm_up_ = warm_up_entries(steps_);
-    slow_.resize(steps_.size());
-    const size_t chunks = std::max<size_t>(1, (steps_.size() - warm_up_) / kNeighbours);
-    const auto edge = [&](size_t chunk) {
-      return warm_up_ + (steps_.size() - warm_up_) * chunk / chunks;
-    };
-    for (size_t chunk = 0; chunk < chunks; ++chunk) find_slow(edge(chunk), edge(chunk + 1));
+    std::tie(run_.slow, slow_) = find_slow_steps(log_, warm_up_);
     fill_blocks();
     write_warm_up();
     write_spread();
     write_pauses();
     write_waits();
     write_late();
-    keep_worst_slow();
   }
 
  private:
-  [[nodiscard]] static PartTimes parts_of(const LoggedStep& step) {
-    PartTimes parts{};
-    for (size_t i = 0; i < kLogParts; ++i) parts[i] = seen(step.part_ns[i]);
-    return parts;
-  }
-
-  void find_slow(size_t begin, size_t end) {
-    std::vector<double> lengths, distances;
-    for (size_t i = begin; i < end; ++i) lengths.push_back(steps_[i].mean_ns());
-    const double median = median_of(lengths);
-    for (const double length : lengths) distances.push_back(std::abs(length - median));
-    const double noise = kDeviationOfMad * median_of(distances);
-    const double limit = median + std::max(kLeastExcess * median, kExcessNoises * noise);
-    std::vector<size_t> found;
-    for (size_t i = begin; i < end; ++i) {
-      if (steps_[i].steps == 1 && steps_[i].mean_ns() > limit) found.push_back(i);
-    }
-    if (static_cast<double>(found.size()) > kMostSlowShare * static_cast<double>(end - begin)) {
-      return;
-    }
-    for (const size_t i : found) slow_[i] = true;
-    PartTimes usual{};
-    double count = 0;
-    for (size_t i = begin; i < end; ++i) {
-      if (slow_[i]) continue;
-      count += static_cast<double>(steps_[i].steps);
-      const PartTimes parts = parts_of(steps_[i]);
-      for (size_t part = 0; part < kLogParts; ++part) usual[part] += parts[part];
-    }
-    for (double& part : usual) part /= std::max(count, 1.0);
-    for (const size_t i : found) {
-      // Redline itself wrote a trace within such a step, so the step tells nothing of the job.
-      if (has_mark(steps_[i], LogMarkKind::kWindow)) continue;
-      note_slow(steps_[i], median, usual);
-      run_.slow.back().caught_up_ns = caught_up_after(i, median);
-    }
-  }
-
-  // A host that waited for its GPU launches the next steps ahead, and a loader that had time during
-  // a stall has batches in store: the next steps are shorter until that is used up.
-  [[nodiscard]] int64_t caught_up_after(size_t slow, double median) const {
-    double shorter_ns = 0;
-    for (size_t i = slow + 1; i < steps_.size() && steps_[i].steps == 1; ++i) {
-      if (steps_[i].mean_ns() > kCatchesUp * median) break;
-      shorter_ns += median - steps_[i].mean_ns();
-    }
-    return std::llround(shorter_ns);
-  }
-
-  [[nodiscard]] bool has_mark(const LoggedStep& step, LogMarkKind kind) const {
-    return std::ranges::any_of(marks_, [&](const LogMark& mark) {
-      return mark.kind == kind && step.begin_ns <= mark.time_ns && mark.time_ns <= step.end_ns();
-    });
-  }
-
-  void note_slow(const LoggedStep& step, double median, const PartTimes& usual) {
-    const double excess = static_cast<double>(step.length_ns) - median;
-    const PartTimes parts = parts_of(step);
-    constexpr auto kWait = static_cast<size_t>(LogPart::kCommunicationWait);
-    size_t most = 0;
-    for (size_t part = 1; part < kLogParts; ++part) {
-      if (parts[part] - usual[part] > parts[most] - usual[most]) most = part;
-    }
-    SlowStep slow{
-        .step = step.step,
-        .begin_ns = step.begin_ns,
-        .length_ns = step.length_ns,
-        .excess_ns = std::llround(excess),
-        .own_excess_ns = std::llround(excess - std::max(0.0, parts[kWait] - usual[kWait])),
-        .part = std::nullopt,
-        .part_excess_ns = std::llround(excess),
-        .rank = run_.rank};
-    for (size_t part = 0; part < kLogParts; ++part) {
-      slow.longer_ns[part] = static_cast<float>(std::max(0.0, parts[part] - usual[part]));
-    }
-    if (const double longer = parts[most] - usual[most]; longer >= excess / 2) {
-      slow.part = static_cast<LogPart>(most);
-      slow.part_excess_ns = std::llround(std::min(longer, excess));
-    }
-    run_.slow.push_back(slow);
-  }
-
   void fill_blocks() {
     run_.first_step = steps_.front().step;
     run_.end_step = steps_.back().step + steps_.back().steps;
@@ -279,12 +184,12 @@ class LogSummary {
     for (size_t i = warm_up_; i < steps_.size(); ++i) {
       const LoggedStep& step = steps_[i];
       if (slow_[i] || step.steps != 1) continue;
-      lengths.push_back(training_ns(step) - seen(step.part(LogPart::kCommunicationWait)));
-      tokens.push_back(seen(step.tokens));
-      samples.push_back(seen(step.samples));
-      parts.push_back(parts_of(step));
+      lengths.push_back(training_ns(step) - or_zero(step.part(LogPart::kCommunicationWait)));
+      tokens.push_back(or_zero(step.tokens));
+      samples.push_back(or_zero(step.samples));
+      parts.push_back(part_times(step));
     }
-    if (lengths.size() < kNeighbours / 2) return;
+    if (lengths.size() < kFewestForSpread) return;
     const double count = static_cast<double>(lengths.size());
     double mean = 0;
     PartTimes part_mean{};
@@ -320,9 +225,9 @@ class LogSummary {
       std::vector<int64_t> paused;
       double sum_ns = 0;
       for (const LoggedStep& step : steps_) {
-        if (step.steps != 1 || seen(step.part_ns[part]) <= 0) continue;
+        if (step.steps != 1 || or_zero(step.part_ns[part]) <= 0) continue;
         paused.push_back(step.step);
-        sum_ns += seen(step.part_ns[part]);
+        sum_ns += or_zero(step.part_ns[part]);
       }
       run_.pauses[part] = {std::ssize(paused), sum_ns, period_of(paused)};
     }
@@ -340,7 +245,7 @@ class LogSummary {
         begins_epoch = begins_epoch || marks_[next].kind == LogMarkKind::kEpoch;
       }
       if (steps_[i].steps != 1 || i < warm_up_) continue;
-      const double wait_ns = seen(steps_[i].part(LogPart::kDataWait));
+      const double wait_ns = or_zero(steps_[i].part(LogPart::kDataWait));
       sum_ns += wait_ns;
       waits += wait_ns > 0 ? 1 : 0;
       if (begins_epoch) at_epochs_ns += wait_ns;
@@ -355,12 +260,12 @@ class LogSummary {
     for (size_t i = warm_up_; i < steps_.size(); ++i) {
       if (slow_[i] || steps_[i].steps != 1) continue;
       usual.push_back(&steps_[i]);
-      waits.push_back(seen(steps_[i].part(LogPart::kCommunicationWait)));
+      waits.push_back(or_zero(steps_[i].part(LogPart::kCommunicationWait)));
       own.push_back(static_cast<double>(steps_[i].length_ns) - waits.back());
     }
     run_.late[kLogParts] = late_of(own, waits);
     for (const LogPart part : kTurnParts) {
-      for (size_t i = 0; i < usual.size(); ++i) own[i] = seen(usual[i]->part(part));
+      for (size_t i = 0; i < usual.size(); ++i) own[i] = or_zero(usual[i]->part(part));
       run_.late[static_cast<size_t>(part)] = late_of(own, waits);
     }
   }
@@ -385,18 +290,7 @@ class LogSummary {
     return late;
   }
 
-  void keep_worst_slow() {
-    if (run_.slow.size() > kMostSlow) {
-      const auto end = run_.slow.begin() + kMostSlow;
-      std::nth_element(run_.slow.begin(), end, run_.slow.end(),
-                       [](const SlowStep& left, const SlowStep& right) {
-                         return left.excess_ns > right.excess_ns;
-                       });
-      run_.slow.erase(end, run_.slow.end());
-    }
-    std::ranges::sort(run_.slow, {}, &SlowStep::step);
-  }
-
+  const StepLog& log_;
   const std::vector<LoggedStep>& steps_;
   const std::vector<LogMark>& marks_;
   RankRun& run_;
@@ -409,9 +303,10 @@ class LogSummary {
 void StepSums::add(const LoggedStep& step, double share) {
   steps += share * static_cast<double>(step.steps);
   length_ns += share * static_cast<double>(step.length_ns);
-  samples += share * seen(step.samples);
-  tokens += share * seen(step.tokens);
-  for (size_t part = 0; part < kLogParts; ++part) part_ns[part] += share * seen(step.part_ns[part]);
+  samples += share * or_zero(step.samples);
+  tokens += share * or_zero(step.tokens);
+  for (size_t part = 0; part < kLogParts; ++part)
+    part_ns[part] += share * or_zero(step.part_ns[part]);
 }
 
 void StepSums::add(const StepSums& other) {
@@ -420,11 +315,6 @@ void StepSums::add(const StepSums& other) {
   samples += other.samples;
   tokens += other.tokens;
   for (size_t part = 0; part < kLogParts; ++part) part_ns[part] += other.part_ns[part];
-}
-
-bool SlowStep::is_in_several_parts() const {
-  const float longer = std::accumulate(longer_ns.begin(), longer_ns.end(), 0.0F);
-  return !part && 2 * longer > static_cast<float>(excess_ns);
 }
 
 double StepSums::training_ns() const {

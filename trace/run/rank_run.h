@@ -2,11 +2,9 @@
 // than their neighbours, and sums. A job of 1,024 ranks that runs for days has too many steps to
 // hold them all, so only the summary of each log is kept.
 //
-// Slow steps take at least half as long again as the 128 or so steps around them usually do, and
-// there are few of them (at most a tenth). The other steps after the warm-up are the usual ones. A
-// step in which Redline wrote a trace is neither.
-// Levels, ranks and parts are compared by the usual steps, so that an evaluation every 500 steps
-// hides no change of the level.
+// Steps after the warm-up that are not slow (slow_steps.h) are the usual ones. A step in which
+// Redline wrote a trace is neither. Levels, ranks and parts are compared by the usual steps, so
+// that an evaluation every 500 steps hides no change of the level.
 #pragma once
 
 #include <array>
@@ -16,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/model/step_log.h"
+#include "trace/run/slow_steps.h"
 
 namespace redline::trace {
 
@@ -28,8 +26,6 @@ inline constexpr std::array kPauseParts = {LogPart::kEvaluation, LogPart::kCheck
 
 /// In which ranks may be late in turns: now one rank and now another.
 inline constexpr std::array kTurnParts = {LogPart::kDataWait, LogPart::kGarbageCollection};
-
-using PartTimes = std::array<double, kLogParts>;
 
 /// Sums over steps. A quantity that no step saw is 0; RankRun::sees tells which parts were seen.
 struct StepSums {
@@ -52,22 +48,6 @@ struct RunBlock {
   int64_t begin_ns = 0;
   StepSums all;
   StepSums usual;
-};
-
-struct SlowStep {
-  int64_t step = 0;
-  int64_t begin_ns = 0;
-  int64_t length_ns = 0;
-  int64_t excess_ns = 0;        ///< time beyond its neighbours' median
-  int64_t own_excess_ns = 0;    ///< the excess without waiting for collectives
-  std::optional<LogPart> part;  ///< the part that has at least half of the excess
-  int64_t part_excess_ns = 0;   ///< what that part has of it; all of it where none has half
-  int64_t caught_up_ns = 0;     ///< by which the steps right after it were shorter than usual
-  int rank = 0;
-  std::array<float, kLogParts> longer_ns{};  ///< by LogPart: time beyond its usual time, or 0
-
-  /// No part has half of the excess, but all together have more than that.
-  [[nodiscard]] bool is_in_several_parts() const;
 };
 
 /// The steps in which a rank did something else than training: it evaluated or saved. Steps that

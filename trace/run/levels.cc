@@ -19,7 +19,10 @@ constexpr size_t kLeastCreep = 4;   // it takes at least a fourth of the run: te
 constexpr double kLeastChange = 0.05;  // the smallest change that is worth a finding
 constexpr double kLeastLevel = 0.03;   // by which two segments must differ, as a share
 constexpr double kLeastBegun = 0.02;   // of the run's time, lost until it became fast
-constexpr double kSudden = 2.0 / 3;    // of the rises that follow each other, made by one of them
+// A slow-down that costs less, and less than ten seconds, is what machines do now and then.
+constexpr double kLeastLost = 0.01;  // of the run's time
+constexpr double kLeastLostNs = 10e9;
+constexpr double kSudden = 2.0 / 3;  // of the rises that follow each other, made by one of them
 // A rank is named if it grew by more than this times the median rank's growth.
 constexpr double kAlone = 2;
 constexpr double kMostOfIt = 0.5;
@@ -450,6 +453,7 @@ std::vector<RunFinding> find_slowdowns(const RankRuns& ranks,
     }
     lost_ns *= segments[to].step_ns / levels[to];
     finding.lost_share = std::min(1.0, lost_ns / all_ns);
+    if (finding.lost_share < kLeastLost && lost_ns < kLeastLostNs) continue;
     name_the_cause(finding, ranks, segments[from], segments[to]);
     explain_by_samples(finding, ranks, segments[from], segments[to]);
     explain_by_tokens(finding, ranks, segments[from], segments[to]);

@@ -72,6 +72,15 @@ TEST(Levels, ASuddenSlowDownIsToldByItself) {
   EXPECT_EQ(two[1].from_step, 2000);
 }
 
+TEST(Levels, WhatCostsHardlyAnythingIsNoFinding) {
+  for (const double ms : {1, 100}) {
+    std::vector<double> levels(300, ms);
+    levels[200] = 1.26 * ms;  // costs 0.26 s or 26 s of 300,000 steps
+    EXPECT_EQ(slowdowns_of(levels).size(), ms == 1 ? 0U : 1U);
+  }
+  EXPECT_EQ(slowdowns_of({1, 1, 1, 1.26, 1}).size(), 1U) << "0.26 s of 5 s";
+}
+
 /// A job of 4,000 steps whose steps take so many times as long as usual.
 RunVerdict judge_course(const std::function<double(int64_t)>& factor) {
   Job job;

@@ -9,6 +9,7 @@
 #include "profiler/request/record_request.h"
 #include "profiler/request/recording_summary.h"
 #include "profiler/request/step_log_request.h"
+#include "trace/read/recordings.h"
 
 namespace redline::cli {
 
@@ -61,7 +62,15 @@ int record(RecordOptions& options) {
     return fail(launch::start_problem(options.command, status.error(),
                                       "The command to record stands after --"));
   }
-  const auto traces = launch::new_traces(before, launch::list_traces(directory));
+  auto traces = launch::new_traces(before, launch::list_traces(directory));
+  // Another `redline record` may write into this folder meanwhile.
+  const auto own = environment.get("REDLINE_RECORDING");
+  const auto is_of_another = [&](const std::string& path) {
+    const std::string recording = own ? trace::recording_of(path) : "";
+    return !recording.empty() && recording != own;
+  };
+  std::erase_if(traces.whole, is_of_another);
+  std::erase_if(traces.partial, is_of_another);
   for (const auto& line :
        launch::summarise_recording(options.folder, traces, notes.read(), *status)) {
     say(line);

@@ -117,6 +117,18 @@ def test_without_wait_the_first_step_is_recorded(record, python, script):
     assert trace["record_shapes"] == 1
 
 
+def test_a_recording_does_not_claim_what_another_wrote_meanwhile(start, succeed, program, python, script, tmp_path):
+    command = [program("redline"), "record", "-o", tmp_path / "traces"]
+    waits = [*command, "--", python, "-c", "print('runs', flush=True); input()"]
+    with start(waits, cwd=tmp_path, stdin=subprocess.PIPE) as other:
+        assert other.stdout.readline() == "runs\n"
+        schedule = ["--schedule", "wait=1,warmup=1,active=1,repeat=2"]
+        recorded = succeed([*command, *schedule, "--", python, script(TRAIN), "8", "return"], cwd=tmp_path)
+        assert "2 traces in" in recorded.stderr
+        _, said = other.communicate("\n", timeout=60)
+    assert other.returncode == 0 and "no trace in" in said
+
+
 def test_a_folder_with_two_recordings_stands_for_the_latest(record, run, program, python, script, tmp_path):
     for schedule in ("wait=1,warmup=1,active=3", "wait=1,warmup=1,active=2"):
         _, found = record([python, script(TRAIN), "8", "return"], "--schedule", schedule)

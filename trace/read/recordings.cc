@@ -103,17 +103,19 @@ std::vector<bool> superseded(std::span<const RecordedTrace> traces) {
 namespace {
 
 // What the file says before its events tells. That of many ranks is long.
-bool is_merged(const std::string& file) {
+RecordedTrace head_of(const std::string& file) {
   ReadOptions head;
   head.threads = 1;
   for (const uint64_t bytes : {uint64_t{64} << 10, uint64_t{8} << 20}) {
     head.most_text_bytes = bytes;
-    if (const auto trace = read_trace(file, head)) return recorded_trace(**trace).is_merged;
+    if (const auto trace = read_trace(file, head)) return recorded_trace(**trace);
   }
-  return false;
+  return {};
 }
 
 }  // namespace
+
+std::string recording_of(const std::string& path) { return head_of(path).member.recording; }
 
 std::vector<std::string> paths_of(std::span<const std::shared_ptr<const Trace>> traces) {
   std::vector<std::string> paths;
@@ -148,7 +150,7 @@ std::vector<std::string> notes_on_left_out(const std::vector<std::string>& paths
     int64_t left_out = 0, superseded = 0;
     for (const std::string& file : *files) {
       if (known.contains(fs::canonical(file, ignored))) continue;
-      if (is_merged(file)) {
+      if (head_of(file).is_merged) {
         notes.push_back(fmt::format(
             "{}: left out, as redline merge made it of others; name it alone to read it", file));
         continue;

@@ -28,6 +28,10 @@ struct RecordedTrace {
 };
 [[nodiscard]] RecordedTrace recorded_trace(const Trace& trace);
 
+/// What all traces of one `redline record` have in common, by the begin of a trace's file; "" if it
+/// names no recording or cannot be read.
+[[nodiscard]] std::string recording_of(const std::string& path);
+
 /// Where a trace stands among others: by rank, and those of a rank by time, as PIDs in names do not
 /// grow with time. Traces without a rank come last, by name: "rank10" stands behind "rank2".
 [[nodiscard]] std::tuple<int, int64_t, std::string, std::string_view> place_of_trace(

@@ -184,6 +184,20 @@ std::optional<uint64_t> peak_memory_of(const EndedTrial& trial, TrialResult& res
   return std::min(peak, trial.data_limit.value_or(UINT64_MAX));
 }
 
+/// Only the start-up hook keeps a device below --memory-limit. A program that tells its peak by
+/// itself may take more, and then the configuration is none that was asked for.
+void keep_to_limit(const EndedTrial& trial, TrialResult& result) {
+  const auto& limit = trial.spec.memory_limit_bytes;
+  const uint64_t peak = result.peak_memory_bytes.value_or(0);
+  if (result.outcome != Outcome::kOk || trial.spec.memory_metric_regex.empty()) return;
+  // On the CPU a recording has room beyond the limit.
+  if (!limit || peak <= std::max(*limit, trial.data_limit.value_or(0))) return;
+  result.outcome = Outcome::kGpuOom;
+  result.throughput.reset();
+  result.message = fmt::format("took {}, more than the {} of --memory-limit", format_bytes(peak),
+                               format_bytes(*limit));
+}
+
 std::string last_words(const EndedTrial& trial) {
   std::string text =
       launch::last_lines(launch::tail_of(trial.paths.errors(), kTailBytes), kShownTailLines);
@@ -275,6 +289,7 @@ TrialResult result_of(const EndedTrial& trial) {
   result.limits = trial.reports.limits();
   result.compile_time = trial.reports.compile_time();
   result.step_samples = measurement.median_step_samples();
+  keep_to_limit(trial, result);
   return result;
 }
 

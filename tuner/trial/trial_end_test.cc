@@ -284,6 +284,23 @@ TEST_F(EndOfTrial, AMemoryMetricThatFindsNothingIsNotedIfTheTrialCounts) {
   EXPECT_EQ(result(TrialEnd::kCancelled).peak_memory_bytes, 77U);
 }
 
+TEST_F(EndOfTrial, WhoTakesMoreThanTheLimitIsOutOfMemory) {
+  spec_.memory_limit_bytes = uint64_t{2} << 30;
+  spec_.memory_metric_regex = "peak ([0-9.]+ GiB)";
+  steps(1, 20);
+  print("peak 2.0 GiB\n");
+  EXPECT_EQ(verdict(TrialEnd::kMeasured), "ok: ");
+  print("peak 2.5 GiB\n");
+  const TrialResult more = result(TrialEnd::kMeasured);
+  EXPECT_EQ(more.outcome, Outcome::kGpuOom);
+  EXPECT_EQ(more.message, "took 2.5 GiB, more than the 2.0 GiB of --memory-limit");
+  EXPECT_FALSE(more.throughput);
+  EXPECT_EQ(more.peak_memory_bytes, uint64_t{5} << 29);
+  EXPECT_EQ(verdict(TrialEnd::kExited, 3), "crash: exit status 3");
+  data_limit_ = uint64_t{3} << 30;
+  EXPECT_EQ(verdict(TrialEnd::kMeasured), "ok: ") << "a recording has more room";
+}
+
 TEST_F(EndOfTrial, TheLast64KibibytesOfItsErrorsTellWhyItFailed) {
   const std::string cause = "MemoryError\n";
   const auto verdict_before = [&](size_t bytes) {

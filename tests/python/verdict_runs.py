@@ -20,6 +20,7 @@ from busy_cores import computing  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("REDLINE_BUILD", ROOT / "build" / "release"))
 TRAINING = pathlib.Path(__file__).with_name("scripts") / "planted_training.py"
+TRACEML = ROOT / "build/peers/traceml/bin/traceml"  # bench/README.md says how to install it
 SILENCE_S = 3  # after which `redline report` calls a rank dead whose process is no more
 SOME_CORES = 0.25  # that others had: a verdict may say so, too
 
@@ -73,7 +74,8 @@ HEALTHY = {
     "cnn": case("--model cnn"),
     "gru": case("--model gru --steps 400"),
     "transformer": case("--model transformer"),
-    "mlp, 2 loader workers": case("--workers 2"),
+    # Not the MLP: to take a batch from a worker costs a tenth of its step, of which it is rightly told.
+    "transformer, 2 loader workers": case("--model transformer --workers 2"),
     "cnn, 2 loader workers": case("--model cnn --workers 2"),
     "gru, 2 loader workers": case("--model gru --workers 2 --steps 400"),
     "mlp, evaluation seldom": case("--evaluate-every 100"),
@@ -105,9 +107,7 @@ def make_run(name, wanted, run, python, folder):
     command = [BUILD / "bin" / "redline", "run", "--log", folder / "logs", "--", python]
     if wanted.ranks > 1:
         command += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(wanted.ranks)]
-    command += [TRAINING, "--folder", folder, *wanted.options.split()]
-    if name in PLANTED and not wanted.others:
-        command += ["--plant", name]
+    command += [TRAINING, *training_words(name, wanted, folder)]
     begin, before = time.monotonic(), busy_s()
     with computing(wanted.others):
         done = run(command)
@@ -119,6 +119,26 @@ def make_run(name, wanted, run, python, folder):
     said = run([BUILD / "bin" / "redline", "report", folder / "logs", "--format", "json"])
     assert said.returncode == 0, said.stderr
     return json.loads(said.stdout)["run"], others, wall_s
+
+
+def training_words(name, wanted, folder):
+    """The command line of the training, from its script's options on."""
+    planted = ["--plant", name] if name in PLANTED and not wanted.others else []
+    return ["--folder", folder, *wanted.options.split(), *planted]
+
+
+def ask_traceml(name, wanted, folder):
+    """What TraceML says of the same training, which calls it in its loop. "" if it says nothing."""
+    done = folder / "traceml" / "run" / "final_summary.json"
+    command = [TRACEML, "run", "--logs-dir", folder / "traceml", "--run-name", "run", "--nproc-per-node",
+               str(wanted.ranks), TRAINING, "--args", "--traceml"]
+    with computing(wanted.others):
+        subprocess.run([*command, *training_words(name, wanted, folder)], capture_output=True)
+    if not done.exists():
+        return ""
+    summary = json.loads(done.read_text())
+    said = [summary["primary_diagnosis"], *(summary[section]["diagnosis"] for section in ("system", "process"))]
+    return "; ".join(f"{each['status']}: {each['summary']}" for each in said if each and each["status"] != "NORMAL")
 
 
 def tells_of_others(finding):
@@ -162,6 +182,8 @@ def main():
                                      "healthy ones, and prints what the verdict on each said.")
     parser.add_argument("names", nargs="*", help="of runs; without any, all")
     parser.add_argument("--keep", metavar="DIR", help="keep the logs here")
+    parser.add_argument("--traceml", action="store_true", help="make each run once more under TraceML, and say what "
+                        "that says of it")
     arguments = parser.parse_args()
     every = PLANTED | HEALTHY
     if unknown := [name for name in arguments.names if name not in every]:
@@ -170,7 +192,10 @@ def main():
     keep = pathlib.Path(arguments.keep or scratch.name)
     os.environ.update(XDG_RUNTIME_DIR=scratch.name, OMP_NUM_THREADS="1")
     wrong_count = 0
-    print("| run | verdict | s | cores of others |\n| --- | --- | --- | --- |")
+    if arguments.traceml and not TRACEML.exists():
+        parser.error(f"{TRACEML} is not there; bench/README.md says how to install it")
+    columns = ["run", "verdict", "s", "cores of others", *["TraceML"] * arguments.traceml]
+    print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
     for name in arguments.names or every:
         folder = keep / name.replace(", ", "-").replace(" ", "_")
         folder.mkdir(parents=True)
@@ -180,7 +205,10 @@ def main():
         wrong = complaints(every[name], report, others)
         said = "; ".join(finding["message"] for finding in report["findings"]) or "nothing"
         wrong_count += bool(wrong)
-        print(f"| {name} | {said}{''.join(f' **{text}**' for text in wrong)} | {wall_s:.0f} | {others:.1f} |", flush=True)
+        row = [name, said + "".join(f" **{text}**" for text in wrong), f"{wall_s:.0f}", f"{others:.1f}"]
+        if arguments.traceml:
+            row.append(ask_traceml(name, every[name], folder) or "nothing")
+        print(f"| {' | '.join(row)} |", flush=True)
     total = len(arguments.names or every)
     print(f"\n{total - wrong_count} of {total} verdicts are right")
     sys.exit(1 if wrong_count else 0)

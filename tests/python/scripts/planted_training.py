@@ -5,6 +5,7 @@ for is the model's own work.
 """
 
 import argparse
+import contextlib
 import gc
 import mmap
 import os
@@ -138,6 +139,7 @@ def arguments_of_job():
     parser.add_argument("--save-every", type=int, default=0)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--jitter", action="store_true", help="steps vary a little")
+    parser.add_argument("--traceml", action="store_true", help="what TraceML wants in a loop")
     parser.add_argument("--folder", required=True, help="for files")
     job = parser.parse_args()
     job.rank, job.world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -193,8 +195,17 @@ def between_steps(job, step, kept):
             raise ValueError("label 10 of 10 classes")
 
 
+def begin_traceml():
+    """Gives what is to stand around the body of the loop."""
+    import traceml_ai
+
+    traceml_ai.init(mode="auto")
+    return traceml_ai.trace_step
+
+
 def main():
     job = arguments_of_job()
+    around_step = begin_traceml() if job.traceml else contextlib.nullcontext
     torch.manual_seed(0)
     random.seed(job.rank)
     torch.set_num_threads(16 if job.plant == "oversubscribed" else job.threads)
@@ -219,22 +230,23 @@ def main():
     save_every = 10 if job.plant == "checkpoint" else job.save_every
     path = os.path.join(job.folder, f"model{job.rank}.pt")
     for number, (inputs, labels) in enumerate(loader):
-        step = number // job.accumulate
-        if job.plant == "recompiles" and step % 12 == 11:
-            inputs, labels = inputs[: 20 + step // 4], labels[: 20 + step // 4]
-        loss = criterion(model(inputs), labels)
-        loss.backward()
-        if number % job.accumulate < job.accumulate - 1:
-            continue
-        optimizer.step()
-        optimizer.zero_grad()
-        if job.jitter:
-            time.sleep(random.uniform(0, 0.004))
-        if evaluate_every and step % evaluate_every == evaluate_every - 1:
-            evaluate(plain, held_out)
-        if save_every and step % save_every == save_every - 1 and job.rank == 0:
-            save(job, plain, path)
-        between_steps(job, step, kept)
+        with around_step(model):
+            step = number // job.accumulate
+            if job.plant == "recompiles" and step % 12 == 11:
+                inputs, labels = inputs[: 20 + step // 4], labels[: 20 + step // 4]
+            loss = criterion(model(inputs), labels)
+            loss.backward()
+            if number % job.accumulate < job.accumulate - 1:
+                continue
+            optimizer.step()
+            optimizer.zero_grad()
+            if job.jitter:
+                time.sleep(random.uniform(0, 0.004))
+            if evaluate_every and step % evaluate_every == evaluate_every - 1:
+                evaluate(plain, held_out)
+            if save_every and step % save_every == save_every - 1 and job.rank == 0:
+                save(job, plain, path)
+            between_steps(job, step, kept)
     if job.world > 1:
         leave_together()
 

@@ -147,11 +147,13 @@ REDLINE_API int redline_note(const char* what, const char* text);
 
 /* The step log (docs/run-log.md): what the training thread does, for each step of the whole job.
  * The parts are trace::LogPart, in its order: 0 data wait, 1 forward, 2 backward, 3 optimizer, 4
- * communication wait, 5 evaluation, 6 checkpoint, 7 garbage collection, 8 compile. They nest, and
- * time counts for the innermost. Calls from a thread that ends no steps do nothing; in a job that
- * only infers, those from a thread that runs no model. */
+ * communication wait, 5 evaluation, 6 checkpoint, 7 garbage collection, 8 compile, 9 hand-over of a
+ * batch. They nest, and time counts for the innermost. Calls from a thread that ends no steps do
+ * nothing; in a job that only infers, those from a thread that runs no model. */
 REDLINE_API void redline_log_enter(int part);
 REDLINE_API void redline_log_leave(int part);
+/* Leaves `entered`, whose time counts for `part`: only now is known what it was. */
+REDLINE_API void redline_log_leave_as(int entered, int part);
 /* Hooks see this part: where it does not occur, the log says 0. */
 REDLINE_API void redline_log_know(int part);
 /* All that was loaded and computed since the last backward pass or step was an evaluation. */

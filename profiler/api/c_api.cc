@@ -284,6 +284,11 @@ int redline_attach_torch(void) {
   if (is_log_part(part)) StepLog::instance().leave(static_cast<LogPart>(part));
 }
 
+[[gnu::hot]] void redline_log_leave_as(int entered, int part) {
+  if (!is_log_part(entered) || !is_log_part(part)) return;
+  StepLog::instance().leave_as(static_cast<LogPart>(entered), static_cast<LogPart>(part));
+}
+
 void redline_log_know(int part) {
   if (is_log_part(part)) StepLog::instance().know(static_cast<LogPart>(part));
 }

@@ -50,21 +50,29 @@ std::optional<StepClock::State> StepClock::state() const {
     ++too_deep_;
     return;
   }
+  before_[depth_] = times_[index(part)];
   open_[depth_++] = {part, now_ns};
   publish();
 }
 
-[[gnu::hot]] void StepClock::leave(LogPart part, int64_t now_ns) {
+[[gnu::hot]] void StepClock::leave_as(LogPart entered, LogPart part, int64_t now_ns) {
   if (too_deep_ > 0) {
     --too_deep_;
     return;
   }
   size_t depth = depth_;
-  while (depth > 0 && open_[depth - 1].part != part) --depth;
+  while (depth > 0 && open_[depth - 1].part != entered) --depth;
   if (depth == 0) return;
   charge(now_ns);
   depth_ = depth - 1;
   publish();
+  if (part != entered) {
+    int64_t& time_ns = times_[index(entered)];
+    const int64_t own_ns = time_ns - before_[depth_];
+    time_ns -= own_ns;
+    times_[index(part)] += own_ns;
+    seen_ |= bit(part);
+  }
   if (part == LogPart::kBackward) {
     trained_ = times_;
     trained_ns_ = now_ns;
@@ -89,7 +97,7 @@ void StepClock::evaluated(int64_t now_ns) {
   charge(now_ns);
   int64_t other = 0;  // what an evaluation is not: a checkpoint, garbage collection and so on
   for (size_t part = 0; part < trace::kLogParts; ++part) other += times_[part] - trained_[part];
-  for (const LogPart part : {LogPart::kDataWait, LogPart::kForward}) {
+  for (const LogPart part : {LogPart::kDataWait, LogPart::kHandOver, LogPart::kForward}) {
     other -= times_[index(part)] - trained_[index(part)];
     times_[index(part)] = trained_[index(part)];
   }
@@ -111,6 +119,7 @@ void StepClock::evaluated(int64_t now_ns) {
   const bool has_begun = begin_ns_ != 0;
   begin_ns_ = trained_ns_ = now_ns;
   times_ = trained_ = {};
+  before_ = {};
   if (!has_begun) return {};
   return step;
 }

@@ -22,7 +22,9 @@ class StepClock {
 
   void enter(trace::LogPart part, int64_t now_ns);
   /// Also leaves what was entered within `part` and never left. Nothing where it was not entered.
-  void leave(trace::LogPart part, int64_t now_ns);
+  void leave(trace::LogPart part, int64_t now_ns) { leave_as(part, part, now_ns); }
+  /// Leaves `entered`, whose own time counts for `part`: only now is known what it was.
+  void leave_as(trace::LogPart entered, trace::LogPart part, int64_t now_ns);
   /// What was loaded and computed forward since the last backward pass or step was no training.
   void evaluated(int64_t now_ns);
   /// Nothing since the last step belongs to one; but in the midst of a part, this does nothing.
@@ -54,6 +56,7 @@ class StepClock {
 
   static constexpr size_t kDeepest = 16;
   std::array<State, kDeepest> open_{};
+  std::array<int64_t, kDeepest> before_{};  // of each: the time of its part when it was entered
   size_t depth_ = 0;
   size_t too_deep_ = 0;  // entered beyond that, which counts for what they are in
   Times times_{};

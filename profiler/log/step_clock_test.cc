@@ -67,11 +67,43 @@ TEST(StepClock, WhatAnotherThreadWasInDoesNotCount) {
   EXPECT_EQ(second->part(LogPart::kDataWait), trace::kUnseen);
 }
 
+TEST(StepClock, WhatAPartWasMayBeKnownAtItsEndOnly) {
+  StepClock clock;
+  spend(clock, LogPart::kDataWait, 100, 103);
+  clock.enter(LogPart::kDataWait, 110);
+  spend(clock, LogPart::kGarbageCollection, 115, 120);
+  clock.leave_as(LogPart::kDataWait, LogPart::kHandOver, 130);
+  spend(clock, LogPart::kDataWait, 130, 137);
+  auto step = clock.end_step(140);
+  EXPECT_EQ(step->part(LogPart::kDataWait), 10);
+  EXPECT_EQ(step->part(LogPart::kHandOver), 15);
+  EXPECT_EQ(step->part(LogPart::kGarbageCollection), 5);
+  clock.enter(LogPart::kDataWait, 140);
+  clock.leave_as(LogPart::kDataWait, LogPart::kHandOver, 150);
+  step = clock.end_step(160);
+  EXPECT_EQ(step->part(LogPart::kDataWait), 0);
+  EXPECT_EQ(step->part(LogPart::kHandOver), 10);
+}
+
+TEST(StepClock, AStepThatEndsWithinAPartLeavesItsTimeThere) {
+  StepClock clock;
+  clock.enter(LogPart::kDataWait, 100);
+  clock.enter(LogPart::kDataWait, 105);
+  const auto first = clock.end_step(110);
+  EXPECT_EQ(first->part(LogPart::kDataWait), 10);
+  clock.leave_as(LogPart::kDataWait, LogPart::kHandOver, 117);
+  clock.leave(LogPart::kDataWait, 118);
+  const auto second = clock.end_step(120);
+  EXPECT_EQ(second->part(LogPart::kDataWait), 1);
+  EXPECT_EQ(second->part(LogPart::kHandOver), 7);
+}
+
 TEST(StepClock, AnEvaluationIsAllButWhatIsAPartOfItsOwn) {
   StepClock clock;
   spend(clock, LogPart::kBackward, 10, 20);
   static_cast<void>(clock.end_step(100));
-  spend(clock, LogPart::kDataWait, 110, 120);
+  spend(clock, LogPart::kDataWait, 110, 114);
+  spend(clock, LogPart::kHandOver, 114, 120);
   spend(clock, LogPart::kForward, 130, 150);
   spend(clock, LogPart::kCheckpoint, 160, 190);
   clock.evaluated(200);
@@ -80,6 +112,7 @@ TEST(StepClock, AnEvaluationIsAllButWhatIsAPartOfItsOwn) {
   EXPECT_EQ(step->part(LogPart::kEvaluation), 70);
   EXPECT_EQ(step->part(LogPart::kCheckpoint), 30);
   EXPECT_EQ(step->part(LogPart::kForward), 0);
+  EXPECT_EQ(step->part(LogPart::kHandOver), 0);
   EXPECT_EQ(step->part(LogPart::kDataWait), 5);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "profiler/c_api.h"
+#include "profiler/python/loader_queue.h"
 #include "profiler/python/python_object.h"
 #include "trace/emit/step_log_terms.h"
 
@@ -40,13 +41,6 @@ void forgive(PyObject* helper) {
   Object answer(PyObject_Vectorcall(helper, arguments, count, names));
   if (answer == nullptr) forgive(helper);
   return answer;
-}
-
-/// Null where there is none. Scripts may define how attributes are found.
-[[gnu::hot]] Object attribute(PyObject* object, PyObject* name) {
-  Object value(PyObject_GetAttr(object, name));
-  if (value == nullptr && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
-  return value;
 }
 
 [[gnu::hot]] bool end_step(const std::optional<TrainingLoop::Step>& step) {
@@ -201,14 +195,6 @@ bool tell_of_batches(Arguments batch, size_t count) {
 
 }  // namespace
 
-[[gnu::hot]] std::optional<int64_t> number_of(PyObject* object) {
-  if (object == nullptr || !PyLong_Check(object)) return {};
-  const int64_t number = PyLong_AsLongLong(object);
-  if (number != -1 || PyErr_Occurred() == nullptr) return number;
-  PyErr_Clear();
-  return {};
-}
-
 [[gnu::hot]] bool log_step(TrainingLoop::Step step) {
   const auto log = step.is_inference ? redline_log_batch : redline_log_step;
   const int outcome = log(step.samples, step.tokens);
@@ -228,14 +214,19 @@ bool tell_of_batches(Arguments batch, size_t count) {
   thread_local bool is_reading = false;
   Hooks& all = hooks();
   // Loaders read others: rank 0 of accelerate's dispatcher reads what it hands out to all ranks.
-  if (is_reading) return PyObject_Vectorcall(all.loader->original, arguments, count, names);
+  if (is_reading || PyVectorcall_NARGS(count) != 1) {
+    return PyObject_Vectorcall(all.loader->original, arguments, count, names);
+  }
   if (!end_step(all.loop.batch_is_due())) return nullptr;
+  const LoaderQueue queue(arguments[0]);
+  if (PyErr_Occurred() != nullptr) return nullptr;
   enter(trace::LogPart::kDataWait);
   is_reading = true;
   Object batch(PyObject_Vectorcall(all.loader->original, arguments, count, names));
   is_reading = false;
-  leave(trace::LogPart::kDataWait);
-  if (PyVectorcall_NARGS(count) != 1) return batch.release();
+  const bool lay_ready = batch != nullptr && queue.had_batch_of(arguments[0]);
+  const auto turned_out = lay_ready ? trace::LogPart::kHandOver : trace::LogPart::kDataWait;
+  redline_log_leave_as(static_cast<int>(trace::LogPart::kDataWait), static_cast<int>(turned_out));
   if (batch == nullptr) {
     aside_of_exception([&] { all.loop.pass_ended(loader_of(arguments[0])); });
     return nullptr;

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "profiler/python/training_loop.h"
 
@@ -65,9 +64,6 @@ struct Hooks {
 
 /// Of this process.
 [[nodiscard]] Hooks& hooks();
-
-/// nullopt where it is none, or does not fit.
-[[nodiscard]] std::optional<int64_t> number_of(PyObject* object);
 
 /// False where something is raised that belongs to the script.
 [[nodiscard]] bool log_step(TrainingLoop::Step step);

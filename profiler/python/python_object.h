@@ -4,7 +4,9 @@
 
 #include <Python.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace redline::profiler {
@@ -30,6 +32,22 @@ inline Object keep(PyObject* object) {
     return "?";
   }
   return {PyBytes_AS_STRING(bytes.get()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.get()))};
+}
+
+/// Null where there is none. Scripts may define how attributes are found.
+[[nodiscard, gnu::hot]] inline Object attribute(PyObject* object, PyObject* name) {
+  Object value(PyObject_GetAttr(object, name));
+  if (value == nullptr && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+  return value;
+}
+
+/// nullopt where it is none, or does not fit.
+[[nodiscard, gnu::hot]] inline std::optional<int64_t> number_of(PyObject* object) {
+  if (object == nullptr || !PyLong_Check(object)) return {};
+  const int64_t number = PyLong_AsLongLong(object);
+  if (number != -1 || PyErr_Occurred() == nullptr) return number;
+  PyErr_Clear();
+  return {};
 }
 
 /// Whether the weak reference is one to `object`. It is not if its object was freed, although

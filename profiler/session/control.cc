@@ -25,6 +25,7 @@
 #include "profiler/request/trigger.h"
 #include "profiler/session/capture.h"
 #include "profiler/session/recorder.h"
+#include "profiler/session/step_log.h"
 
 namespace redline::profiler {
 namespace {
@@ -189,6 +190,7 @@ class Control {
 
   static void end_by(int signal, const char* reason) {
     Recorder::instance().finish(reason);
+    StepLog::instance().close(128 + signal);
     remove_socket();
     die_of(signal);
   }

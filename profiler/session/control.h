@@ -54,6 +54,10 @@ struct CaptureDefaults {
 ///   runs afterwards, on the thread that crashed.
 [[nodiscard]] tl::expected<void, std::string> finish_on_signals();
 
+/// From now on SIGTERM completes the step log; then the process ends as it would have. Nothing
+/// changes where the job handles it now or later.
+[[nodiscard]] tl::expected<void, std::string> log_termination();
+
 /// If the job handles SIGTERM already, its first one writes the flight recorder's trace, too. The
 /// job's handler runs at once, and nothing else happens.
 void hear_job_termination();

@@ -110,6 +110,12 @@ tl::expected<void, std::string> finish_on_signals() {
   return {};
 }
 
+tl::expected<void, std::string> log_termination() {
+  if (auto started = start_control_thread(); !started) return started;
+  handle(SIGTERM);
+  return {};
+}
+
 void hear_job_termination() {
   static std::atomic<bool> is_done = false;
   struct sigaction action {};

@@ -17,6 +17,7 @@
 #include "base/user_switch.h"
 #include "machine/host_reading.h"
 #include "machine/resources.h"
+#include "profiler/session/control.h"
 #include "profiler/source/run_metadata.h"
 
 namespace redline::profiler {
@@ -108,6 +109,10 @@ void StepLog::know(trace::LogPart part) { clock_.know(part); }
   if (is_training_thread()) clock_.leave(part, monotonic_ns());
 }
 
+[[gnu::hot]] void StepLog::leave_as(trace::LogPart entered, trace::LogPart part) {
+  if (is_training_thread()) clock_.leave_as(entered, part, monotonic_ns());
+}
+
 void StepLog::evaluated() {
   if (is_training_thread()) clock_.evaluated(monotonic_ns());
 }
@@ -172,6 +177,9 @@ tl::expected<void, std::string> StepLog::open(const std::string& folder, trace::
     return tl::unexpected(std::string("the system has no thread left"));
   }
   thread->detach();
+  // When a rank dies, its launcher ends the others by SIGTERM. Without their ends in the logs, all
+  // seem to have died.
+  static_cast<void>(log_termination());
   return {};
 }
 

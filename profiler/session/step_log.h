@@ -27,6 +27,7 @@ class StepLog {
   void know(trace::LogPart part);
   void enter(trace::LogPart part);
   void leave(trace::LogPart part);
+  void leave_as(trace::LogPart entered, trace::LogPart part);
   void evaluated();
   void pause();
   /// Inference that training follows was an evaluation.

@@ -42,7 +42,7 @@ from redline._stand_in import known_to_torchscript, replace, stand_in
 
 # trace/emit/step_log_terms.h has the same.
 (DATA_WAIT, FORWARD, BACKWARD, OPTIMIZER, COMMUNICATION_WAIT, EVALUATION, CHECKPOINT, GARBAGE_COLLECTION,
- COMPILE) = range(9)
+ COMPILE, HAND_OVER) = range(10)
 EPOCH, WINDOW, OUT_OF_MEMORY, COMPILED, EVALUATED, CHECKPOINTED, EXCEPTION, NOTE, BATCHES, TRAINING = range(10)
 
 UNKNOWN = -1
@@ -111,7 +111,7 @@ class StepLog:
     def install(self, finds_steps):
         self._hooks.begin_log(finds_steps, self._help_step, models, is_model, is_grad_enabled)
         os.register_at_fork(after_in_child=self._begin)
-        for part in (CHECKPOINT, GARBAGE_COLLECTION, COMPILE):
+        for part in (CHECKPOINT, GARBAGE_COLLECTION, COMPILE, HAND_OVER):
             self._know(part)
         self._watch_loaders()
         self._hook(torch.nn.Module, "__call__", self._hooks.hook_model, self._tokens_in)

@@ -6,7 +6,7 @@ import time
 import zlib
 
 PARTS = ("data_wait", "forward", "backward", "optimizer", "communication_wait", "evaluation", "checkpoint",
-         "garbage_collection", "compile")
+         "garbage_collection", "compile", "batch_hand_over")
 MARKS = ("epoch", "window", "out_of_memory", "compile", "evaluation", "checkpoint", "exception", "note", "batches",
          "training")
 COLUMNS = ("step_gap", "steps", "begin_gap", "length", "samples", "tokens", "shortest", "longest", "deviation", *PARTS)

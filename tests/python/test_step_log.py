@@ -39,7 +39,8 @@ def test_a_plain_training_is_logged_step_by_step(logged, run, python, tmp_path):
     for step in log.steps:
         parts = [step[part] for part in step_logs.PARTS if step[part] is not None]
         assert sum(parts) <= step["length"] + len(parts)
-        assert min(step["data_wait"], step["forward"], step["backward"], step["optimizer"]) > 0
+        assert min(step["forward"], step["backward"], step["optimizer"]) > 0
+        assert (step["data_wait"] > 0) != (step["batch_hand_over"] > 0)
         assert step["communication_wait"] is None  # nobody waited for any
         assert step["checkpoint"] == step["compile"] == 0
     assert [mark for mark in log.marks if mark[0] == "epoch"] == [("epoch", "1"), ("epoch", "2"), ("epoch", "3")]
@@ -55,6 +56,18 @@ def test_a_slow_loader_shows_in_the_wait(logged):
     _, log = logged("--delay", "0.01")
     for step in log.steps:
         assert 80_000 <= step["data_wait"] <= step["length"]
+
+
+@pytest.mark.parametrize("queue", ["of workers", "pinned"])
+def test_a_batch_that_lay_ready_was_not_waited_for(log_of, queue):
+    _, log = log_of(SCRIPTS / "takes_ready_batches.py", queue)
+    assert len(log.steps) == 8
+    for number, step in enumerate(log.steps):
+        taken, waited = step["batch_hand_over"], step["data_wait"]
+        if number == 4:  # the batch after it lay ready
+            assert (taken, waited > 100_000) == (0, True)
+        else:
+            assert (taken > 0, waited) == (True, 0)
 
 
 def test_evaluation_and_checkpoints_stand_in_the_step_that_follows(logged):
@@ -82,7 +95,7 @@ def test_garbage_collection_and_caught_out_of_memory_are_told(logged):
     assert "memory" in text
 
 
-@pytest.mark.parametrize(("how", "status"), [("raise", 1), ("exit", 7), ("hard", 5)])
+@pytest.mark.parametrize(("how", "status"), [("raise", 1), ("exit", 7), ("hard", 5), ("terminate", 143)])
 def test_the_log_has_the_exit_status(logged, how, status):
     done, log = logged(how, check=False)
     assert done.returncode == status
@@ -144,6 +157,43 @@ def test_two_ranks_have_a_log_each(succeed, program, torchrun, tmp_path):
     for log in logs:
         assert [step["samples"] for step in log.steps] == [8] * 6
         assert all(step["communication_wait"] > 0 for step in log.steps[1:])
+
+
+DYING_RANK = """
+import os, signal, sys, torch
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+step = 0
+while True:
+    model(torch.ones(8, 4)).sum().backward()
+    optimizer.step()
+    step += 1
+    if os.environ["RANK"] == "1" and step % 300 == 0 and os.path.getsize(sys.argv[1]) > 0:  # its log has steps
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_of_ranks_that_a_launcher_ends_only_the_one_that_died_is_named(run, program, torchrun, script, tmp_path):
+    job = [*torchrun, "--nproc_per_node", "2", script(DYING_RANK), tmp_path / "logs" / "rank1.steps.redline"]
+    done = run([program("redline"), "run", "--log", tmp_path / "logs", "--", *job])
+    logs = [step_logs.read(tmp_path / "logs" / f"rank{rank}.steps.redline") for rank in range(2)]
+    assert [(log.ended, log.status) for log in logs] == [(True, 128 + signal.SIGTERM), (False, None)]
+    assert "Rank 1 died after" in done.stderr
+
+
+def test_a_job_that_handles_its_termination_does_so(log_of, script):
+    job = script("""
+import os, signal, sys, torch
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(3):
+    model(torch.ones(8, 4)).sum().backward()
+    optimizer.step()
+os.kill(os.getpid(), signal.SIGTERM)
+""")
+    done, log = log_of(job, check=False)
+    assert (done.returncode, log.ended, log.status, len(log.steps)) == (9, True, 9, 3)
 
 
 def test_killed_the_log_is_there_to_the_last_second(start, program, python, tmp_path):

@@ -45,7 +45,7 @@ const std::string kUnseenColumn = numbers({0});
 /// The first columns; all others are unseen.
 struct Columns {
   std::string gap = one(5), steps = one(1), begin = one(100), length = differences({7});
-  std::vector<std::string> rest = std::vector<std::string>(14, kUnseenColumn);
+  std::vector<std::string> rest = std::vector<std::string>(15, kUnseenColumn);
 };
 
 std::string steps_section(uint64_t count, const Columns& columns) {
@@ -187,8 +187,8 @@ TEST(StepLogBlocks, WhatNoWriterWroteIsRefused) {
   for (const auto& [what, sound, payload] : rows) {
     EXPECT_EQ(decoded(payload).has_value(), sound) << what;
   }
-  EXPECT_EQ(decoded(numbers({z(5), 9, z(5)}))->part, LogPart::kCompile);
-  EXPECT_EQ(decoded(numbers({z(5), 10, z(5)}))->part, std::nullopt);
+  EXPECT_EQ(decoded(numbers({z(5), 10, z(5)}))->part, LogPart::kHandOver);
+  EXPECT_EQ(decoded(numbers({z(5), 11, z(5)}))->part, std::nullopt);
   EXPECT_TRUE(decoded(with(section(4, numbers({0, 0, 10}) + text(""))))->marks.empty());
   EXPECT_EQ(decoded(with(section(7, "")))->exit_status, std::nullopt);
   EXPECT_TRUE(decoded(with(section(7, "")))->ended);
@@ -235,14 +235,15 @@ TEST(StepLogBlocks, StepsThatCannotBeAreRefused) {
       if (changing < columns) all.rest[changing] = content;
     });
   };
-  for (size_t at = 0; at < 14; ++at) {
-    EXPECT_FALSE(rest(14, at, one(-2))) << at;
-    EXPECT_TRUE(rest(14, at, one(0))) << at;
+  for (size_t at = 0; at < 15; ++at) {
+    EXPECT_FALSE(rest(15, at, one(-2))) << at;
+    EXPECT_TRUE(rest(15, at, one(0))) << at;
   }
   EXPECT_FALSE(rest(4, 4, "")) << "a column of the first version lacks";
   EXPECT_TRUE(rest(5, 5, "")) << "the parts lack";
-  EXPECT_TRUE(rest(15, 14, one(-2))) << "a part of a later version";
-  EXPECT_FALSE(rest(14, 13, "")) << "the last column lacks";
+  EXPECT_TRUE(rest(14, 14, "")) << "a part that earlier versions did not know";
+  EXPECT_TRUE(rest(16, 15, one(-2))) << "a part of a later version";
+  EXPECT_FALSE(rest(15, 14, "")) << "the last column lacks";
   EXPECT_FALSE(decoded(kHead + section(2, numbers({1, 200}) + "x")));
   EXPECT_FALSE(changed([](Columns&) {}, 0)) << "no steps";
   EXPECT_FALSE(changed([](Columns&) {}, 200)) << "more steps than bytes";

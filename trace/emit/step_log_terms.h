@@ -28,7 +28,7 @@ struct LogOwner {
 
 /// What a rank does in a step. The values are stored in files, so new ones must come last.
 enum class LogPart : uint8_t {
-  kDataWait,  ///< waiting for the loader's next batch
+  kDataWait,  ///< the loader makes the next batch, or waits for a worker that makes it
   kForward,   ///< outermost calls of models
   kBackward,
   kOptimizer,
@@ -37,8 +37,9 @@ enum class LogPart : uint8_t {
   kCheckpoint,         ///< torch.save
   kGarbageCollection,  ///< Python's
   kCompile,            ///< torch.compile
+  kHandOver,           ///< taking a batch from a loader's worker that had made it before
 };
-inline constexpr size_t kLogParts = 9;
+inline constexpr size_t kLogParts = 10;
 
 /// What happened at a moment or for a while. The values are stored in files, so new ones must come
 /// last.
@@ -86,7 +87,7 @@ struct LoggedStep {
   /// in the backward pass, does not count for the outer one. So the parts never add up to more than
   /// the length.
   std::array<int64_t, kLogParts> part_ns{kUnseen, kUnseen, kUnseen, kUnseen, kUnseen,
-                                         kUnseen, kUnseen, kUnseen, kUnseen};
+                                         kUnseen, kUnseen, kUnseen, kUnseen, kUnseen};
   // Of the single steps. For an entry of one step: its length, and no deviation.
   int64_t shortest_ns = 0;
   int64_t longest_ns = 0;

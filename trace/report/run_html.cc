@@ -131,7 +131,7 @@ std::string run_findings_html(const RunVerdict& verdict) {
 std::string hour_html(const RunVerdict& verdict) {
   constexpr std::array<const char*, kLogParts> kColours = {
       "dataloader", "kernel", "kernel",  "kernel", "communication",
-      "operator",   "memcpy", "overlap", "python"};
+      "operator",   "memcpy", "overlap", "python", "dataloader"};
   std::string rows;
   for (const auto& [part, share] : parts_of_hour(verdict)) {
     const char* const colour = part ? kColours[static_cast<size_t>(*part)] : "other";

@@ -511,6 +511,15 @@ TEST(RunReport, MoreWorkersAreNoCureWhereTheirStartOrTheirHandOverIsWaitedFor) {
               AllOf(HasSubstr("persistent_workers=True"), Not(HasSubstr("More workers"))));
 }
 
+TEST(RunReport, ForTakingBatchesThatLayReadyNoWorkersAreAdvised) {
+  RunFinding taken;
+  taken.part = LogPart::kHandOver;
+  taken.share = taken.lost_share = 0.12;
+  EXPECT_EQ(headline_of(taken), "Taking batches from workers takes 12 % of the time");
+  EXPECT_THAT(detail_of(taken), AllOf(HasSubstr("more workers would not help"),
+                                      HasSubstr("fewer tensors"), HasSubstr("pin_memory")));
+}
+
 TEST(RunReport, EachCauseHasASentence) {
   for (size_t cause = 0; cause < kRunCauses; ++cause) {
     RunFinding finding;

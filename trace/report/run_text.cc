@@ -16,9 +16,9 @@ constexpr size_t kRunIndent = 5;
 constexpr size_t kFindingsOfSummary = 3;
 
 Hue hue_of_part(std::optional<LogPart> part) {
-  constexpr std::array<Hue, kLogParts> kHues = {Hue::kRed,    Hue::kBlue,   Hue::kBlue,
-                                                Hue::kBlue,   Hue::kOrange, Hue::kViolet,
-                                                Hue::kViolet, Hue::kViolet, Hue::kYellow};
+  constexpr std::array<Hue, kLogParts> kHues = {
+      Hue::kRed,    Hue::kBlue,   Hue::kBlue,   Hue::kBlue,   Hue::kOrange,
+      Hue::kViolet, Hue::kViolet, Hue::kViolet, Hue::kYellow, Hue::kRed};
   return part ? kHues[static_cast<size_t>(*part)] : Hue::kDim;
 }
 

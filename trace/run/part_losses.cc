@@ -21,7 +21,7 @@ constexpr auto kWaitPart = static_cast<size_t>(LogPart::kCommunicationWait);
 
 /// By LogPart, the share of the run's time from which on the part is worth a finding. Above 1 it
 /// never is, because the part is the work itself.
-constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.05, 0.03, 2};
+constexpr std::array<double, kLogParts> kWorthy = {0.1, 2, 2, 2, 0.25, 0.15, 0.05, 0.03, 2, 0.1};
 
 // The share of a part in the blocks behind the warm-up.
 double later_share(const RankRuns& ranks, size_t part) {

@@ -35,8 +35,9 @@ void keep_job(RankRuns& ranks, const std::string& run, RunVerdict& verdict) {
 
 // Whether a rank may wait for others in this part, or in what is no part.
 bool may_hold_a_wait(std::optional<LogPart> part) {
-  constexpr std::array kOwnAlone = {LogPart::kDataWait, LogPart::kEvaluation, LogPart::kCheckpoint,
-                                    LogPart::kGarbageCollection, LogPart::kCompile};
+  constexpr std::array kOwnAlone = {LogPart::kDataWait,   LogPart::kEvaluation,
+                                    LogPart::kCheckpoint, LogPart::kGarbageCollection,
+                                    LogPart::kCompile,    LogPart::kHandOver};
   return !part || std::ranges::find(kOwnAlone, *part) == kOwnAlone.end();
 }
 

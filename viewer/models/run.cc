@@ -62,7 +62,8 @@ std::vector<RunPartShare> parts_of(const trace::RunVerdict& verdict) {
   constexpr std::array<SliceClass, trace::kLogParts> kColours = {
       SliceClass::kDataLoader, SliceClass::kCompute,       SliceClass::kCompute,
       SliceClass::kCompute,    SliceClass::kCommunication, SliceClass::kOperator,
-      SliceClass::kCopy,       SliceClass::kPython,        SliceClass::kOverhead};
+      SliceClass::kCopy,       SliceClass::kPython,        SliceClass::kOverhead,
+      SliceClass::kDataLoader};
   std::vector<RunPartShare> parts;
   for (const auto& [part, share] : trace::parts_of_hour(verdict)) {
     const SliceClass colour = part ? kColours[static_cast<size_t>(*part)] : SliceClass::kOther;

@@ -82,7 +82,9 @@ def main():
         os._exit(5)
     if "kill" in what:
         os.kill(os.getpid(), signal.SIGKILL)
-    if "wait" in what:
+    if "terminate" in what:
+        os.kill(os.getpid(), signal.SIGTERM)
+    if "wait" in what or "terminate" in what:
         time.sleep(600)
 
 

@@ -95,9 +95,14 @@ void handle(int signal) {
 
 }  // namespace
 
-tl::expected<void, std::string> finish_on_signals() {
+tl::expected<void, std::string> log_termination() {
   if (auto started = start_control_thread(); !started) return started;
   handle(SIGTERM);
+  return {};
+}
+
+tl::expected<void, std::string> finish_on_signals() {
+  if (auto heard = log_termination(); !heard) return heard;
   handle(SIGINT);
   if (g_hears_crashes) return {};
   g_hears_crashes = true;
@@ -107,12 +112,6 @@ tl::expected<void, std::string> finish_on_signals() {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(crash.signal, &action, &crash.job_action);
   }
-  return {};
-}
-
-tl::expected<void, std::string> log_termination() {
-  if (auto started = start_control_thread(); !started) return started;
-  handle(SIGTERM);
   return {};
 }
 

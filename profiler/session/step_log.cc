@@ -105,10 +105,6 @@ void StepLog::know(trace::LogPart part) { clock_.know(part); }
   if (is_training_thread()) clock_.enter(part, monotonic_ns());
 }
 
-[[gnu::hot]] void StepLog::leave(trace::LogPart part) {
-  if (is_training_thread()) clock_.leave(part, monotonic_ns());
-}
-
 [[gnu::hot]] void StepLog::leave_as(trace::LogPart entered, trace::LogPart part) {
   if (is_training_thread()) clock_.leave_as(entered, part, monotonic_ns());
 }

@@ -26,7 +26,7 @@ class StepLog {
   // may end them on a thread that reads ahead: there it is the one that runs the model.
   void know(trace::LogPart part);
   void enter(trace::LogPart part);
-  void leave(trace::LogPart part);
+  void leave(trace::LogPart part) { leave_as(part, part); }
   void leave_as(trace::LogPart entered, trace::LogPart part);
   void evaluated();
   void pause();

@@ -74,7 +74,7 @@ HEALTHY = {
     "cnn": case("--model cnn"),
     "gru": case("--model gru --steps 400"),
     "transformer": case("--model transformer"),
-    # Not the MLP: to take a batch from a worker costs a tenth of its step, of which it is rightly told.
+    # An MLP takes a tenth of each step to take a batch from a worker, and is rightly told so.
     "transformer, 2 loader workers": case("--model transformer --workers 2"),
     "cnn, 2 loader workers": case("--model cnn --workers 2"),
     "gru, 2 loader workers": case("--model gru --workers 2 --steps 400"),

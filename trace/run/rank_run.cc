@@ -98,11 +98,10 @@ size_t warm_up_entries(const std::vector<LoggedStep>& steps) {
 
 class LogSummary {
  public:
-  LogSummary(const StepLog& log, RankRun& run)
-      : log_(log), steps_(log.steps), marks_(log.marks), run_(run) {}
+  LogSummary(const StepLog& log, RankRun& run) : log_(log), run_(run) {}
 
   void write() {
-    warm_up_ = warm_up_entries(steps_);
+    warm_up_ = warm_up_entries(log_.steps);
     std::tie(run_.slow, slow_) = find_slow_steps(log_, warm_up_);
     fill_blocks();
     write_warm_up();
@@ -114,19 +113,19 @@ class LogSummary {
 
  private:
   void fill_blocks() {
-    run_.first_step = steps_.front().step;
-    run_.end_step = steps_.back().step + steps_.back().steps;
+    run_.first_step = log_.steps.front().step;
+    run_.end_step = log_.steps.back().step + log_.steps.back().steps;
     // A block is not shorter than an entry. Several blocks within one joined entry would be equal,
     // as if there were no noise.
     int64_t longest = 1;
-    for (const LoggedStep& step : steps_) longest = std::max(longest, step.steps);
+    for (const LoggedStep& step : log_.steps) longest = std::max(longest, step.steps);
     while (run_.end_step > kMostBlocks * run_.block_steps || run_.block_steps < longest) {
       run_.block_steps *= 2;
     }
     run_.blocks.resize(
         static_cast<size_t>((run_.end_step + run_.block_steps - 1) / run_.block_steps));
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      const LoggedStep& step = steps_[i];
+    for (size_t i = 0; i < log_.steps.size(); ++i) {
+      const LoggedStep& step = log_.steps[i];
       run_.sees_samples = run_.sees_samples || step.samples != kUnseen;
       run_.sees_tokens = run_.sees_tokens || step.tokens != kUnseen;
       for (size_t part = 0; part < kLogParts; ++part) {
@@ -164,15 +163,15 @@ class LogSummary {
 
   void write_warm_up() {
     std::vector<double> lengths;
-    for (size_t i = warm_up_; i < steps_.size() && lengths.size() < kWarmUpSteps; ++i) {
-      lengths.push_back(steps_[i].mean_ns());
+    for (size_t i = warm_up_; i < log_.steps.size() && lengths.size() < kWarmUpSteps; ++i) {
+      lengths.push_back(log_.steps[i].mean_ns());
     }
     const double usual = median_of(lengths);
     for (size_t i = 0; i < warm_up_; ++i) {
-      if (steps_[i].steps != 1) continue;  // of a minute nobody knows which steps were slow
-      run_.warm_up_steps += steps_[i].steps;
-      run_.warm_up_lost_ns += std::max(0.0, static_cast<double>(steps_[i].length_ns) -
-                                                usual * static_cast<double>(steps_[i].steps));
+      if (log_.steps[i].steps != 1) continue;  // of a minute nobody knows which steps were slow
+      run_.warm_up_steps += log_.steps[i].steps;
+      run_.warm_up_lost_ns += std::max(0.0, static_cast<double>(log_.steps[i].length_ns) -
+                                                usual * static_cast<double>(log_.steps[i].steps));
     }
   }
 
@@ -181,8 +180,8 @@ class LogSummary {
   void write_spread() {
     std::vector<double> lengths, tokens, samples;
     std::vector<PartTimes> parts;
-    for (size_t i = warm_up_; i < steps_.size(); ++i) {
-      const LoggedStep& step = steps_[i];
+    for (size_t i = warm_up_; i < log_.steps.size(); ++i) {
+      const LoggedStep& step = log_.steps[i];
       if (slow_[i] || step.steps != 1) continue;
       lengths.push_back(training_ns(step) - or_zero(step.part(LogPart::kCommunicationWait)));
       tokens.push_back(or_zero(step.tokens));
@@ -224,7 +223,7 @@ class LogSummary {
       const auto part = static_cast<size_t>(pause);
       std::vector<int64_t> paused;
       double sum_ns = 0;
-      for (const LoggedStep& step : steps_) {
+      for (const LoggedStep& step : log_.steps) {
         if (step.steps != 1 || or_zero(step.part_ns[part]) <= 0) continue;
         paused.push_back(step.step);
         sum_ns += or_zero(step.part_ns[part]);
@@ -238,14 +237,15 @@ class LogSummary {
   void write_waits() {
     double sum_ns = 0, at_epochs_ns = 0, waits = 0;
     size_t next = 0;
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      while (next < marks_.size() && marks_[next].time_ns < steps_[i].begin_ns) ++next;
+    for (size_t i = 0; i < log_.steps.size(); ++i) {
+      while (next < log_.marks.size() && log_.marks[next].time_ns < log_.steps[i].begin_ns) ++next;
       bool begins_epoch = false;
-      for (; next < marks_.size() && marks_[next].time_ns <= steps_[i].end_ns(); ++next) {
-        begins_epoch = begins_epoch || marks_[next].kind == LogMarkKind::kEpoch;
+      for (; next < log_.marks.size() && log_.marks[next].time_ns <= log_.steps[i].end_ns();
+           ++next) {
+        begins_epoch = begins_epoch || log_.marks[next].kind == LogMarkKind::kEpoch;
       }
-      if (steps_[i].steps != 1 || i < warm_up_) continue;
-      const double wait_ns = or_zero(steps_[i].part(LogPart::kDataWait));
+      if (log_.steps[i].steps != 1 || i < warm_up_) continue;
+      const double wait_ns = or_zero(log_.steps[i].part(LogPart::kDataWait));
       sum_ns += wait_ns;
       waits += wait_ns > 0 ? 1 : 0;
       if (begins_epoch) at_epochs_ns += wait_ns;
@@ -257,11 +257,11 @@ class LogSummary {
   void write_late() {
     std::vector<const LoggedStep*> usual;
     std::vector<double> waits, own;
-    for (size_t i = warm_up_; i < steps_.size(); ++i) {
-      if (slow_[i] || steps_[i].steps != 1) continue;
-      usual.push_back(&steps_[i]);
-      waits.push_back(or_zero(steps_[i].part(LogPart::kCommunicationWait)));
-      own.push_back(static_cast<double>(steps_[i].length_ns) - waits.back());
+    for (size_t i = warm_up_; i < log_.steps.size(); ++i) {
+      if (slow_[i] || log_.steps[i].steps != 1) continue;
+      usual.push_back(&log_.steps[i]);
+      waits.push_back(or_zero(log_.steps[i].part(LogPart::kCommunicationWait)));
+      own.push_back(static_cast<double>(log_.steps[i].length_ns) - waits.back());
     }
     run_.late[kLogParts] = late_of(own, waits);
     for (const LogPart part : kTurnParts) {
@@ -291,8 +291,6 @@ class LogSummary {
   }
 
   const StepLog& log_;
-  const std::vector<LoggedStep>& steps_;
-  const std::vector<LogMark>& marks_;
   RankRun& run_;
   size_t warm_up_ = 0;  // entries
   std::vector<bool> slow_;

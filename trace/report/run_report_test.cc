@@ -515,7 +515,7 @@ TEST(RunReport, ForTakingBatchesThatLayReadyNoWorkersAreAdvised) {
   RunFinding taken;
   taken.part = LogPart::kHandOver;
   taken.share = taken.lost_share = 0.12;
-  EXPECT_EQ(headline_of(taken), "Taking batches from workers takes 12 % of the time");
+  EXPECT_EQ(headline_of(taken), "Handing batches over takes 12 % of the time");
   EXPECT_THAT(detail_of(taken), AllOf(HasSubstr("more workers would not help"),
                                       HasSubstr("fewer tensors"), HasSubstr("pin_memory")));
 }

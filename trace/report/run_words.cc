@@ -62,9 +62,9 @@ constexpr std::array<PartWords, kLogParts> kPartWords = {{
      "start, or gc.disable() and gc.collect() every some hundred steps."},
     {"compile", "compiling again",
      "Inputs of few shapes, or torch.compile(dynamic=True); TORCH_LOGS=recompiles says why."},
-    {"batch_hand_over", "taking batches from workers",
-     "They lay ready, so more workers would not help: fewer tensors and objects in a batch, larger "
-     "batches, or on a GPU pin_memory=True, which takes them beside the training."},
+    {"batch_hand_over", "handing batches over",
+     "The workers had them ready, so more workers would not help: fewer tensors and objects in a "
+     "batch, larger batches, or on a GPU pin_memory=True, which takes them beside the training."},
 }};
 
 constexpr std::array<std::string_view, kRunCauses> kCauseKeys = {
